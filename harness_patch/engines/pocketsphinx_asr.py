@@ -1,0 +1,54 @@
+"""Speech recognition by PocketSphinx, the pattern for a recogniser outside transformers."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.systems.system import Transcript
+from speechiq.siq_tasks.audio import AudioClip
+
+BUNDLED = "en-us"
+
+
+class PocketSphinxASR:
+    """The American English model that the package `pocketsphinx` ships, on the CPU, a clip a process.
+
+    Args:
+        model: `en-us`, or nothing, which means the same.
+        device, batch_size: not used.
+    """
+
+    def __init__(self, model: str, *, device, batch_size) -> None:
+        if model not in ("", BUNDLED):
+            raise SpeechIQError(f"pocketsphinx:{model}: only the bundled model is known; write pocketsphinx:{BUNDLED}")
+        if find_spec("pocketsphinx") is None:
+            raise SpeechIQError("pocketsphinx: not installed; `pip install pocketsphinx` or `speechiq[demo]`")
+
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
+        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+            texts = pool.map(decode, clips)
+            return [Transcript(text) for text in tqdm(texts, "pocketsphinx", total=len(clips), unit="clip")]
+
+    def describe(self) -> dict[str, Any]:
+        return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}
+
+
+def decode(clip: AudioClip) -> str:
+    """One clip by a decoder of its own: a used one has adapted to the clips before."""
+    from pocketsphinx import Decoder
+
+    pcm = (np.clip(clip["array"], -1, 1) * np.iinfo(np.int16).max).astype(np.int16)
+    decoder = Decoder(loglevel="FATAL")
+    decoder.start_utt()
+    decoder.process_raw(pcm.tobytes(), no_search=False, full_utt=True)
+    decoder.end_utt()
+    return decoder.hyp().hypstr if decoder.hyp() else ""

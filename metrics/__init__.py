@@ -1,0 +1,1 @@
+"""How one answer is scored."""

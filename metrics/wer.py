@@ -1,0 +1,127 @@
+"""Remember: how many words of the reference come back (paper, section 3.1).
+
+Every clip is scored on its own, with Whisper's English normaliser (`wer`) and with its basic one
+(`wer_basic`, where "2,000" and "two thousand" differ). `wer_corpus` pools the counts of all clips.
+A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import cache
+
+import jiwer
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Counts of one alignment, or the sum of several; the unit is words or characters.
+
+    >>> count_errors("so it goes", "so he goes on") + Errors(hits=7)
+    Errors(hits=9, substitutions=1, deletions=0, insertions=1)
+    """
+
+    hits: int = 0
+    substitutions: int = 0
+    deletions: int = 0
+    insertions: int = 0
+
+    def __post_init__(self) -> None:
+        if min(astuple(self)) < 0:
+            raise ValueError(f"counts of errors cannot be negative: {self}")
+
+    def __add__(self, other: Errors) -> Errors:
+        return Errors(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def reference_length(self) -> int:
+        return self.hits + self.substitutions + self.deletions
+
+    @property
+    def total(self) -> int:
+        return self.substitutions + self.deletions + self.insertions
+
+    def per_unit(self, count: int) -> float:
+        """`count` divided by the length of the reference; NaN where that is 0."""
+        return count / self.reference_length if self.reference_length else math.nan
+
+
+class ErrorRate(float):
+    """The error rate of `errors`: a float that remembers its counts, so that rates can be pooled.
+
+    >>> pool([ErrorRate(Errors(hits=9, deletions=1)), ErrorRate(Errors(hits=9, substitutions=21))])
+    0.55
+    """
+
+    def __new__(cls, errors: Errors) -> ErrorRate:
+        rate = super().__new__(cls, errors.per_unit(errors.total))
+        rate.errors = errors
+        return rate
+
+    def __reduce__(self):
+        return type(self), (self.errors,)
+
+
+def count_errors(reference: str, hypothesis: str, align: Callable = jiwer.process_words) -> Errors:
+    """The errors of one alignment, of words or (`align=jiwer.process_characters`) of characters."""
+    if not reference:
+        units = hypothesis.split() if align is jiwer.process_words else hypothesis
+        return Errors(insertions=len(units))
+    found = align(reference, hypothesis)
+    return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
+
+
+@cache
+def _normaliser(kind: str) -> Callable[[str], str]:
+    if kind == "basic":
+        from whisper_normalizer.basic import BasicTextNormalizer
+
+        return BasicTextNormalizer()
+    from whisper_normalizer.english import EnglishTextNormalizer
+
+    return EnglishTextNormalizer()
+
+
+def normalise(text: str, kind: str = "english") -> str:
+    """`text` as Whisper's `english` or `basic` normaliser writes it, with single spaces.
+
+    >>> normalise("Mr. Lee paid two thousand, uh, dollars.")
+    'mister lee paid $2000'
+    >>> normalise("Mr. Lee paid two thousand, uh, dollars.", "basic")
+    'mr lee paid two thousand uh dollars'
+    """
+    return " ".join(_normaliser(kind)(text).split())
+
+
+def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
+    """`process_results` of the level Remember: all rates of one clip.
+
+    Args:
+        doc: `text` is the reference.
+        results: one hypothesis.
+
+    Returns:
+        `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
+        reference word (english normaliser).
+    """
+    hypothesis, reference = results[0], doc["text"]
+    english = normalise(reference), normalise(hypothesis)
+    words = count_errors(*english)
+    basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
+    characters = count_errors(*english, align=jiwer.process_characters)
+    return {
+        "wer": float(ErrorRate(words)),
+        "wer_basic": float(ErrorRate(basic)),
+        "cer": float(ErrorRate(characters)),
+        "wer_corpus": ErrorRate(words),
+        "substitutions": words.per_unit(words.substitutions),
+        "deletions": words.per_unit(words.deletions),
+        "insertions": words.per_unit(words.insertions),
+    }
+
+
+def pool(rates: Iterable[ErrorRate]) -> float:
+    """Aggregation of `wer_corpus`: all errors over all reference words."""
+    return float(ErrorRate(sum((rate.errors for rate in rates), Errors())))

@@ -1,0 +1,41 @@
+"""The three levels: what each reads from a sample row and how its raw score is shown."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Level(NamedTuple):
+    """One level of the test.
+
+    Attributes:
+        metric: Column of a sample row that holds the score.
+        sign: Factor that makes the score grow with ability (section 3.4: WER is taken negative).
+        item: Fields of `doc` that name what was scored; the first is the clip.
+        unit: Heading of `sign * raw` shown in per cent.
+    """
+
+    metric: str
+    sign: float
+    item: tuple[str, ...]
+    unit: str
+
+
+LEVELS: dict[str, Level] = {
+    "remember": Level(metric="wer", sign=-1.0, item=("id",), unit="WER %"),
+    "understand": Level(metric="similarity", sign=1.0, item=("id",), unit="sim. %"),
+    "apply": Level(metric="acc", sign=1.0, item=("id", "question_id"), unit="acc. %"),
+}
+
+
+def per_cent(level: str, raw: float) -> float:
+    """The raw score as people read it: a word error rate, a similarity or an accuracy.
+
+    Args:
+        level: One of `LEVELS`.
+        raw: Mean raw score, a fraction that grows with ability.
+
+    >>> per_cent("remember", -0.125), per_cent("apply", 0.5)
+    (12.5, 50.0)
+    """
+    return 100.0 * LEVELS[level].sign * raw

@@ -1,0 +1,239 @@
+"""Reads what lm-eval wrote: folders of runs in, one `System` per speech system out.
+
+lm-eval puts `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
+into the same folder. A task takes part when the metadata it recorded in the results file names its
+`level`; task names mean nothing. Nothing that a run names is imported, evaluated or followed as a path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS, Level
+
+RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
+LONGEST_LINE = 64 * 2**20
+
+Item = tuple[str, ...]
+
+
+class System(NamedTuple):
+    """One speech system's answers.
+
+    Attributes:
+        name: The `model_name` lm-eval recorded.
+        scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
+            `(clip, question)` at the Apply level.
+    """
+
+    name: str
+    scores: dict[str, dict[Item, float]]
+
+
+class Runs(NamedTuple):
+    """All systems found, by name, and one line for every choice made between runs."""
+
+    systems: list[System]
+    warnings: list[str]
+
+
+class TaskRun(NamedTuple):
+    """One task of one results file. Sorts by age."""
+
+    date: float
+    results: str
+    system: str
+    task: str
+    level: str
+
+    @property
+    def samples(self) -> Path:
+        """The task's sample file; `.name` keeps a task's name from leading out of the folder."""
+        path = Path(self.results)
+        stamp = path.stem.rpartition("_")[2]
+        return path.parent / Path(f"samples_{self.task}_{stamp}.jsonl").name
+
+
+def read_systems(runs: Iterable[Path]) -> Runs:
+    """Reads every system below some folders.
+
+    Where a system ran the same task more than once, the newest run by `date` counts.
+
+    Args:
+        runs: Folders (any depth) or results files.
+
+    Raises:
+        SpeechIQError: A path does not exist, holds no run, or a file of a run cannot be used.
+    """
+    runs = list(runs)
+    found = sorted(task for path in find_results(runs) for task in read_tasks(path))
+    if not found:
+        raise SpeechIQError(
+            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: looked for "
+            "results_<date>.json files with a task whose metadata names a level; "
+            "give the folder that lm_eval had as --output_path"
+        )
+    newest = {(task.system, task.task): task for task in found}
+    systems: dict[str, System] = {}
+    for task in newest.values():
+        scores = systems.setdefault(task.system, System(task.system, {})).scores.setdefault(task.level, {})
+        for item, score in read_samples(task.samples, LEVELS[task.level]).items():
+            if item in scores:
+                raise SpeechIQError(
+                    f"{str(task.samples)!r}: {show_item(item)} of system {task.system!r} was already scored "
+                    f"by another {task.level} task; score only one of the two tasks"
+                )
+            scores[item] = score
+    return Runs([systems[name] for name in sorted(systems)], _superseded(found, newest))
+
+
+def find_results(runs: Iterable[Path]) -> list[Path]:
+    """Lists the results files, each once, however often links or overlapping folders lead to it.
+
+    Args:
+        runs: Folders, walked to any depth through links; or results files, whatever their name.
+
+    Raises:
+        SpeechIQError: A path does not exist or a folder cannot be read.
+    """
+    files: dict[str, Path] = {}
+    for run in runs:
+        inside = [run] if run.is_file() else _results_below(run)
+        files |= {_place(path): path for path in inside}
+    return list(files.values())
+
+
+def read_tasks(path: Path) -> list[TaskRun]:
+    """Reads the tasks with a level from one results file.
+
+    The system's name is `model_name`, else `pretrained` of the model arguments, else the folder's name;
+    characters that do not print are replaced by U+FFFD.
+
+    Raises:
+        SpeechIQError: The file cannot be read or is not lm-eval's.
+    """
+    try:
+        results = json.loads(path.read_bytes())
+        date, configs = float(results["date"]), results["configs"].items()
+        arguments = results.get("config", {}).get("model_args") or {}
+        if isinstance(arguments, str):
+            arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
+        name = str(results.get("model_name") or arguments.get("pretrained") or path.absolute().parent.name)
+        levels = {task: _level(config) for task, config in configs}
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        raise SpeechIQError(
+            f"{str(path)!r} is not a results file of lm-eval ({type(error).__name__}: {error}); "
+            "move it away or rerun the evaluation"
+        ) from error
+    name = "".join(char if char.isprintable() else "\ufffd" for char in name)
+    return [TaskRun(date, str(path), name, task, level) for task, level in levels.items() if level in LEVELS]
+
+
+def read_samples(path: Path, level: Level) -> dict[Item, float]:
+    """Reads one task's scores line by line; of a row only the item's fields and the level's metric.
+
+    Returns:
+        item -> raw score, in file order. NaN is kept, for whoever pools the systems to refuse.
+
+    Raises:
+        SpeechIQError: The file is missing, empty or cut off, a row lacks a field, or an item stands twice.
+    """
+    scores: dict[Item, float] = {}
+    for number, line in enumerate(_lines(path), 1):
+        where = f"{str(path)!r} line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SpeechIQError(
+                f"{where} is not a whole JSON object (the file may be cut off): {error}; rerun this task"
+            ) from error
+        try:
+            item = tuple(sys.intern(str(row["doc"][field])) for field in level.item)
+            score = level.sign * _number(row[level.metric]) + 0.0  # no negative zero
+        except (KeyError, TypeError, OverflowError) as error:
+            fields = ", ".join(f"doc.{field}" for field in level.item)
+            raise SpeechIQError(
+                f"{where} needs {fields} and the number {level.metric!r} ({type(error).__name__}: {error})"
+            ) from error
+        if item in scores:
+            raise SpeechIQError(f"{where}: {show_item(item)} is scored twice in this file; rerun this task")
+        scores[item] = score
+    if not scores:
+        raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
+    return scores
+
+
+def show_item(item: Item) -> str:
+    """Names an item in a message, with what does not print escaped.
+
+    >>> show_item(("demo/01", "q2"))
+    "clip 'demo/01' question 'q2'"
+    """
+    return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
+
+
+def _results_below(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise SpeechIQError(
+            f"{str(error.filename)!r} cannot be read ({error.strerror}); give a folder that lm_eval wrote to"
+        ) from error
+
+    entered: set[str] = set()
+    for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
+        place = _place(Path(folder))
+        if place in entered:
+            folders.clear()
+        entered.add(place)
+        folders.sort()
+        yield from (Path(folder, name) for name in sorted(files) if RESULTS_NAME.fullmatch(name))
+
+
+def _place(path: Path) -> str:
+    """Where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
+    return os.path.realpath(path)
+
+
+def _level(config: dict[str, Any]) -> str:
+    metadata = config.get("metadata")
+    return str(metadata.get("level")) if isinstance(metadata, dict) else ""
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The file's lines; one beyond `LONGEST_LINE` comes in pieces, which are no JSON."""
+    try:
+        with path.open("rb") as file:
+            yield from iter(partial(file.readline, LONGEST_LINE), b"")
+    except FileNotFoundError as error:
+        raise SpeechIQError(
+            f"no samples {path.name!r} in {str(path.parent)!r}: rerun lm_eval with --log_samples"
+        ) from error
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+
+
+def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> list[str]:
+    left: dict[tuple[str, str, str], list[str]] = {}
+    for task in found:
+        kept = newest[task.system, task.task]
+        left.setdefault((task.system, kept.results, task.results), []).append(task.task)
+    return [
+        f"system {system!r} has several runs of {', '.join(tasks)}: taking the newest, {kept!r}, not {older!r}"
+        for (system, kept, older), tasks in left.items()
+        if kept != older
+    ]

@@ -1,0 +1,192 @@
+"""From raw scores to SIQ: equations 3 to 8 of the paper's section 3.4.
+
+A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5); systems are then read
+off it (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
+moments (ddof 0). Functions of arrays take any leading axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.pool import Pool
+
+EPSILON = 1e-6
+ROUNDING = 1e-12
+
+RULES: dict[str, Callable[[float], float]] = {
+    "inverse-std": lambda std: 1 / (std + EPSILON),
+    "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
+}
+
+
+class LevelScale(NamedTuple):
+    """What a pool of systems says about one level.
+
+    Attributes:
+        discrimination: V_i of eq. 3, shape (clips,).
+        mean: Mean of X_j over the pool's systems.
+        std: Standard deviation of X_j over the pool's systems, above 0.
+        weight: w_f of eq. 6; the levels' weights sum to 1.
+    """
+
+    discrimination: np.ndarray
+    mean: float
+    std: float
+    weight: float
+
+
+class Scale(NamedTuple):
+    """The scale of a pool: the rule of its level weights, and each level's part."""
+
+    rule: str
+    levels: dict[str, LevelScale]
+
+
+class LevelScores(NamedTuple):
+    """One level of all systems; each of shape (systems,).
+
+    Attributes:
+        raw: Mean raw score over clips: -WER, similarity or accuracy, as a fraction.
+        weighted: X_j of eq. 4, a fraction.
+        z: Z_j of eq. 5, in standard deviations of the pool.
+    """
+
+    raw: np.ndarray
+    weighted: np.ndarray
+    z: np.ndarray
+
+
+class Scores(NamedTuple):
+    """All systems on one scale; `siq` and `ranks` have shape (systems,)."""
+
+    systems: tuple[str, ...]
+    scale: Scale
+    levels: dict[str, LevelScores]
+    siq: np.ndarray
+    ranks: np.ndarray
+
+
+def discrimination(raw: np.ndarray) -> np.ndarray:
+    """Eq. 3: how much each clip tells systems apart.
+
+    Deviations are taken from the first system, which leaves the variance as it is and makes it exactly 0
+    where all agree.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+
+    Returns:
+        V, shape (..., clips).
+
+    >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
+    [0.25, 0.0]
+    """
+    return (raw - raw[..., :1, :]).var(axis=-2)
+
+
+def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Eq. 4: each system's mean over clips, weighted by discrimination.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+        weights: V, shape (..., clips). All zero gives NaN.
+
+    Returns:
+        X, shape (..., systems).
+
+    >>> weighted_score(np.array([[0.0, 0.5], [1.0, 0.5]]), np.array([0.25, 0.0])).tolist()
+    [0.0, 1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        return np.einsum("...jc,...c->...j", raw, weights) / weights.sum(axis=-1)[..., None]
+
+
+def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
+    """Eq. 6: each level's share, from the standard deviation of all its raw scores.
+
+    Args:
+        raw: level -> X_raw, shape (systems, clips).
+        rule: A key of `RULES`: `inverse-std` is the paper's text, `inverse-variance` what its tables follow.
+
+    Raises:
+        SpeechIQError: The rule is unknown.
+
+    >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
+    {'remember': 0.5, 'apply': 0.5}
+    """
+    if rule not in RULES:
+        raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {' or '.join(RULES)}")
+    weights = {level: RULES[rule](float(scores.std())) for level, scores in raw.items()}
+    return {level: weight / sum(weights.values()) for level, weight in weights.items()}
+
+
+def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+    """Eqs. 7 and 8: SIQ, shape (..., systems), from each level's Z and the level weights.
+
+    >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
+    [85.0, 115.0]
+    """
+    return 100 + 15 * sum(weights[level] * z[level] for level in z)
+
+
+def competition_ranks(siq: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal systems share the best rank of their group.
+
+    SIQ is compared to 9 decimals: smaller differences are rounding.
+
+    Args:
+        siq: Shape (systems,).
+
+    Returns:
+        Integers, shape (systems,).
+
+    >>> competition_ranks(np.array([90.0, 110.0, 110.0, 80.0])).tolist()
+    [3, 1, 1, 4]
+    """
+    siq = np.round(siq, 9)
+    return 1 + (siq[None, :] > siq[:, None]).sum(axis=1)
+
+
+def calibrate(pool: Pool, rule: str = "inverse-std") -> Scale:
+    """The scale that a pool of systems sets.
+
+    Raises:
+        SpeechIQError: Fewer than two systems, an unknown rule, or a level on which all systems tie.
+    """
+    if len(pool.systems) < 2:
+        raise SpeechIQError(
+            f"SIQ compares systems and needs at least two, got {len(pool.systems)} "
+            f"({', '.join(map(repr, pool.systems))}); give the runs of another system as well"
+        )
+    weights = level_weights(pool.raw, rule)
+    return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
+
+
+def score(pool: Pool, scale: Scale) -> Scores:
+    """Reads a pool's systems off a scale made from the same clips."""
+    levels = {}
+    for level, of in scale.levels.items():
+        raw = pool.raw[level]
+        weighted = weighted_score(raw, of.discrimination)
+        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - of.mean) / of.std)
+    siq = combine(
+        {level: scores.z for level, scores in levels.items()},
+        {level: of.weight for level, of in scale.levels.items()},
+    )
+    return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
+    clip_weights = discrimination(raw)
+    weighted = weighted_score(raw, clip_weights)
+    if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
+        raise SpeechIQError(
+            f"level {level}: all {len(raw)} systems have the same score, so eq. 5 divides 0 by 0 "
+            "and nothing tells them apart; add a system that differs"
+        )
+    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight)

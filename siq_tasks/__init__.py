@@ -1,0 +1,1 @@
+"""What is asked: tasks, prompts, clips."""

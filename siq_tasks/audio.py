@@ -1,0 +1,123 @@
+"""A clip: a small JSON-safe reference to audio, decoded only when its samples are asked for.
+
+Sample logs, cache keys and gathers between processes carry the reference; nothing ever carries samples.
+A clip also carries what is wanted of it (`purpose`), so that a speech system need not read prompts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+
+SAMPLING_RATE = 16_000
+PACKAGE = Path(__file__).parent
+
+
+class AudioClip(dict):
+    """A dict with the items `path`, `sha256`, `sampling_rate` (Hz, of the decoded array), `duration` (s).
+
+    Optional items: `offset` (s, where the clip begins in the file), and what is asked: `purpose`
+    (`transcribe` or `answer`), `question`, `options`. A relative `path` is one inside this package.
+    `clip["array"]` decodes: float32, shape (samples,), mono, 16 kHz. It is not kept.
+
+    >>> clip = AudioClip(path="demo/clips/kennedy.ogg", sampling_rate=16_000, duration=11.0)
+    >>> sorted(clip)
+    ['duration', 'path', 'sampling_rate']
+    """
+
+    def __missing__(self, key: str):
+        if key == "array":
+            return decode(self.file, self.get("offset") or 0.0, self["duration"])
+        raise KeyError(key)
+
+    @property
+    def file(self) -> Path:
+        return PACKAGE / self["path"]
+
+    @property
+    def key(self) -> str:
+        """What tells this audio from any other, whatever is asked of it."""
+        return f"{self['sha256']}@{self.get('offset') or 0.0:g}+{self['duration']:g}"
+
+    def check(self) -> None:
+        """Refuse a clip that cannot be heard, without decoding it.
+
+        Raises:
+            SpeechIQError: the file is absent, empty, no audio, shorter than the clip, or not the file
+                that the reference was made of.
+        """
+        length = read_duration(self.file)
+        end = (self.get("offset") or 0.0) + self["duration"]
+        if self["duration"] <= 0 or length + 0.1 < end:
+            raise SpeechIQError(
+                f"{self.file}: the clip should end at {end:.2f} s but the file has "
+                f"{length:.2f} s; restore the file or correct the clip's duration"
+            )
+        if digest(self.file) != self["sha256"]:
+            raise SpeechIQError(
+                f"{self.file}: its sha256 is not {self['sha256'][:12]}..., the file has "
+                f"changed since the clip was listed; restore it or list it anew"
+            )
+
+
+def read_duration(file: Path) -> float:
+    """Seconds of audio in `file`, from its header.
+
+    Raises:
+        SpeechIQError: the file is absent, empty, or no audio that libsndfile reads.
+    """
+    import soundfile
+
+    if not file.is_file():
+        raise SpeechIQError(f"{file}: no such audio file; restore it or correct the path")
+    try:
+        info = soundfile.info(file)
+    except soundfile.LibsndfileError as error:
+        raise SpeechIQError(
+            f"{file}: not readable as audio ({error}); replace it by a WAV, FLAC, OGG or MP3 file"
+        ) from error
+    if not info.frames:
+        raise SpeechIQError(f"{file}: holds no samples; replace it or leave the clip out")
+    return info.frames / info.samplerate
+
+
+@cache
+def digest(file: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def decode(file: Path, offset: float = 0.0, duration: float | None = None) -> np.ndarray:
+    """The audio of `file` from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz."""
+    import soundfile
+    import soxr
+
+    try:
+        with soundfile.SoundFile(file) as sound:
+            rate = sound.samplerate
+            sound.seek(round(offset * rate))
+            frames = -1 if duration is None else round(duration * rate)
+            channels = sound.read(frames, dtype="float32", always_2d=True)
+    except soundfile.LibsndfileError as error:
+        raise SpeechIQError(f"{file}: broke off while decoding ({error}); replace the file") from error
+    mono = channels.mean(axis=1, dtype=np.float32)
+    return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
+
+
+def to_transcribe(doc: Mapping) -> list[AudioClip]:
+    """`doc_to_audio` of the levels Remember and Understand."""
+    return [AudioClip(doc["audio"], purpose="transcribe")]
+
+
+def to_answer(doc: Mapping) -> list[AudioClip]:
+    """`doc_to_audio` of the level Apply: the question travels with the clip."""
+    options = [*doc["options"], NONE_OF_THE_ABOVE]
+    return [AudioClip(doc["audio"], purpose="answer", question=doc["question"], options=options)]

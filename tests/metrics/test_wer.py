@@ -1,0 +1,70 @@
+import math
+import pickle
+
+import jiwer
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speechiq.metrics.wer import ErrorRate, Errors, count_errors, normalise, pool, score
+
+WORDS = ["the", "cod", "quota", "was", "cut", "by", "a", "third"]
+texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+references = texts.filter(bool)
+
+
+@given(references, texts)
+def test_rates_equal_jiwer_on_the_same_normalised_texts(reference, hypothesis):
+    scores = score({"text": reference}, [hypothesis])
+    for metric, kind in (("wer", "english"), ("wer_basic", "basic")):
+        pair = normalise(reference, kind), normalise(hypothesis, kind)
+        assert scores[metric] == pytest.approx(jiwer.wer(*pair))
+    assert scores["cer"] == pytest.approx(jiwer.cer(normalise(reference), normalise(hypothesis)))
+    parts = scores["substitutions"] + scores["deletions"] + scores["insertions"]
+    assert parts == pytest.approx(scores["wer"])
+
+
+@given(st.lists(st.tuples(references, texts), min_size=1, max_size=5))
+def test_pooled_rate_equals_jiwer_over_all_clips(pairs):
+    rates = [score({"text": r}, [h])["wer_corpus"] for r, h in pairs]
+    together = [[normalise(text) for text in side] for side in zip(*pairs, strict=True)]
+    assert pool(rates) == pytest.approx(jiwer.wer(*together))
+
+
+def test_the_normalisers_differ_on_numbers_and_contractions():
+    scores = score({"text": "It's two thousand dollars."}, ["it is $2000"])
+    assert scores["wer"] == 0.0
+    assert scores["wer_basic"] > 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "wer"),
+    [("so it goes", "", 1.0), ("so it goes", "so it goes", 0.0), ("yes", "no yes no no", 3.0)],
+)
+def test_an_empty_hypothesis_has_rate_1_and_a_long_one_is_not_capped(reference, hypothesis, wer):
+    assert score({"text": reference}, [hypothesis])["wer"] == wer
+
+
+@pytest.mark.parametrize("hypothesis", ["", "a b"])
+@pytest.mark.parametrize("reference", ["", "!", "uh, um"])
+def test_a_reference_without_words_has_no_rate_where_jiwer_gives_a_count(reference, hypothesis):
+    assert jiwer.wer("", "a b") == 2
+    scores = score({"text": reference}, [hypothesis])
+    assert math.isnan(scores["wer"]) and math.isnan(scores["wer_corpus"])
+    assert scores["wer_corpus"].errors == Errors(insertions=len(hypothesis.split()))
+
+
+def test_every_metric_is_a_float_that_survives_a_gather():
+    scores = score({"text": "so it goes"}, ["so he goes"])
+    assert all(isinstance(value, float) for value in scores.values())
+    rate = pickle.loads(pickle.dumps(scores["wer_corpus"]))
+    assert isinstance(rate, ErrorRate) and rate.errors == Errors(hits=2, substitutions=1)
+
+
+def test_characters_are_aligned_as_characters():
+    assert count_errors("cod", "code", align=jiwer.process_characters) == Errors(hits=3, insertions=1)
+
+
+def test_counts_cannot_be_negative():
+    with pytest.raises(ValueError, match="cannot be negative"):
+        Errors(hits=-1)

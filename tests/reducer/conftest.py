@@ -1,0 +1,92 @@
+"""Run trees as lm-eval 0.4.13 writes them, small enough to reason about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
+
+
+def sample_row(level: str, clip: str, question: str, value: float) -> dict:
+    """One line of a sample file, with the fields the reducer must leave alone."""
+    return {
+        "doc_id": 0,
+        "doc": {"id": clip, "question_id": question, "audio": {"path": "/no/such/clip.ogg"}, "text": "hi"},
+        "target": "hi",
+        "arguments": {"gen_args_0": {"arg_0": "<audio>", "arg_1": {}}},
+        "resps": [["__import__('os').system('false')"]],
+        "filtered_resps": ["hi"],
+        "filter": "none",
+        "metrics": [METRIC[level], "other"],
+        METRIC[level]: value,
+        "other": float("nan"),
+    }
+
+
+def write_run(
+    folder: Path,
+    scores: dict[str, dict],
+    system: str | None = "system",
+    date: float = 1.0,
+    tasks: str = "demo",
+    samples: bool = True,
+    **results,
+) -> Path:
+    """Writes one run and returns its results file.
+
+    Args:
+        folder: Where lm-eval's output goes; made where needed.
+        scores: level -> clip -> value, at `apply` clip -> question -> value, of the level's metric.
+        system: `model_name`.
+        date: Unix time; also makes the file's stamp.
+        tasks: Tasks are named `<tasks>_0`, ..., so that no name tells a level.
+        samples: Whether `--log_samples` was given.
+        results: Further keys of the results file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = f"2025-01-01T00-00-{date:09.6f}"
+    configs = {
+        f"{tasks}_{number}": {
+            "task": f"{tasks}_{number}",
+            "metadata": {"version": 1, "level": level, "dataset": "demo", "prompt_version": 1},
+        }
+        for number, level in enumerate(scores)
+    }
+    configs["arc_easy"] = {"task": "arc_easy", "metadata": {"version": 1.0}}
+    path = folder / f"results_{stamp}.json"
+    written = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": date} | results
+    path.write_text(json.dumps(written), encoding="utf-8")
+    for task, level in zip(configs, scores, strict=False):
+        rows = [
+            sample_row(level, clip, question, value)
+            for clip, values in scores[level].items()
+            for question, value in (values if isinstance(values, dict) else {"": values}).items()
+        ]
+        if samples:
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
+    return path
+
+
+def levels(skill: float, clips: int = 4, questions: int = 3) -> dict[str, dict]:
+    """Scores of a system of a given skill (0 to 1); clips and questions differ in difficulty."""
+    names = [f"demo/{number}" for number in range(clips)]
+    return {
+        "remember": {clip: (1 - skill) * (i + 1) / clips for i, clip in enumerate(names)},
+        "understand": {clip: 1 - (1 - skill) * (i + 1) / clips / 2 for i, clip in enumerate(names)},
+        "apply": {
+            clip: {f"{clip}#{q}": float(skill * questions > (i + q) % questions) for q in range(questions)}
+            for i, clip in enumerate(names)
+        },
+    }
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> Path:
+    """A folder with a good and a bad system, three levels each."""
+    write_run(tmp_path / "good", levels(0.9), system="good")
+    write_run(tmp_path / "bad", levels(0.1), system="bad")
+    return tmp_path

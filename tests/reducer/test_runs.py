@@ -1,0 +1,216 @@
+"""Reading run trees: what is taken from them, which run counts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.runs import find_results, read_samples, read_systems
+from tests.reducer.conftest import levels, sample_row, write_run
+
+
+def refusal(*runs: Path) -> str:
+    with pytest.raises(SpeechIQError) as caught:
+        read_systems(runs)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def samples_of(results: Path, task: str) -> Path:
+    return results.with_name(f"samples_{task}_{results.stem.removeprefix('results_')}.jsonl")
+
+
+def test_scores_by_level(tmp_path):
+    scores = {"remember": {"a": 0.25}, "understand": {"a": 0.75}, "apply": {"a": {"q1": 1.0, "q2": 0.0}}}
+    write_run(tmp_path / "deep" / "er", scores, system="org/model")
+    (system,), warnings = read_systems([tmp_path])
+    assert system.name == "org/model" and warnings == []
+    assert system.scores == {
+        "remember": {("a",): -0.25},
+        "understand": {("a",): 0.75},
+        "apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0},
+    }
+
+
+def test_perfect_wer_is_a_plain_zero(tmp_path):
+    write_run(tmp_path, {"remember": {"a": 0.0}})
+    assert math.copysign(1, read_systems([tmp_path]).systems[0].scores["remember"]["a",]) == 1
+
+
+def test_nan_is_read_for_the_pool_to_refuse(tmp_path):
+    write_run(tmp_path, {"apply": {"a": {"q": math.nan}}})
+    assert math.isnan(read_systems([tmp_path]).systems[0].scores["apply"]["a", "q"])
+
+
+def test_levels_of_several_runs_and_datasets_are_one_system(tmp_path):
+    write_run(tmp_path / "1", {"remember": {"a": 0.1}}, tasks="one")
+    write_run(tmp_path / "2", {"apply": {"a": {"q": 1.0}}}, tasks="two")
+    write_run(tmp_path / "3", {"remember": {"b": 0.3}}, tasks="three")
+    (system,), warnings = read_systems([tmp_path])
+    assert system.scores == {"remember": {("a",): -0.1, ("b",): -0.3}, "apply": {("a", "q"): 1.0}}
+    assert warnings == []
+
+
+def test_newest_run_of_a_task_wins_and_says_so(tmp_path):
+    new = write_run(tmp_path / "z", levels(0.5) | {"remember": {"a": 0.2}}, date=9.0)
+    old = write_run(tmp_path / "a", {"remember": {"a": 0.9}}, date=3.0)
+    (system,), (warning,) = read_systems([tmp_path])
+    assert system.scores["remember"] == {("a",): -0.2}
+    assert warning == (f"system 'system' has several runs of demo_0: taking the newest, {str(new)!r}, not {str(old)!r}")
+
+
+def test_age_is_the_date_inside_not_the_name(tmp_path):
+    write_run(tmp_path / "a", {"remember": {"a": 0.2}}, date=1e9, **{"model_name": "s"})
+    write_run(tmp_path / "b", {"remember": {"a": 0.9}}, date=2e8, **{"model_name": "s"})
+    assert read_systems([tmp_path]).systems[0].scores["remember"] == {("a",): -0.2}
+
+
+@pytest.mark.parametrize(
+    ("model_args", "name"),
+    [
+        ({"pretrained": "a+b", "device": "cpu"}, "a+b"),
+        ("device=cpu,pretrained=a+b,dtype=auto", "a+b"),
+        ({}, "folder"),
+        (None, "folder"),
+    ],
+)
+def test_system_without_a_model_name(tmp_path, model_args, name):
+    write_run(tmp_path / "folder", levels(0.5), system=None, config={"model_args": model_args})
+    assert read_systems([tmp_path]).systems[0].name == name
+
+
+def test_name_is_made_printable(tmp_path):
+    write_run(tmp_path, levels(0.5), system="a\x1b[2Jb\n\ud800")
+    assert read_systems([tmp_path]).systems[0].name == "a\ufffd[2Jb\ufffd\ufffd"
+
+
+def test_results_file_itself_whatever_its_name(tmp_path):
+    results = write_run(tmp_path, levels(0.5))
+    mine = results.rename(results.with_name(results.name.replace("results", "mine")))
+    assert find_results([tmp_path]) == find_results([mine]) == [mine]
+    assert read_systems([mine]) == read_systems([tmp_path])
+
+
+def test_other_files_and_other_tasks_are_ignored(tmp_path):
+    write_run(tmp_path, levels(0.5))
+    (tmp_path / "results_siq.json").write_text("not lm-eval's")
+    (tmp_path / "notes.json").write_text("{")
+    configs = {"gsm8k": {"metadata": {"version": 3.0, "level": 5}}, "old": {"metadata": [{"version": 1}]}}
+    write_run(tmp_path / "other", {}, system="other", configs=configs)
+    assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+
+
+def test_each_results_file_once_through_links_and_overlaps(tmp_path):
+    results = write_run(tmp_path / "runs" / "a", levels(0.5))
+    for name in "xyz":  # the ways through three loops are too many to walk
+        (tmp_path / "runs" / "a" / name).symlink_to(tmp_path / "runs", target_is_directory=True)
+    (tmp_path / "runs" / "self").symlink_to(tmp_path / "runs" / "self")
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "linked").symlink_to(tmp_path / "runs" / "a", target_is_directory=True)
+    assert len(find_results([tmp_path, tmp_path / "runs", results])) == 1
+    assert len(find_results([tmp_path / "pool"])) == 1
+
+
+def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
+    metadata = {"level": "remember"}
+    results = write_run(tmp_path / "in", {}, configs={"/../../secret": {"metadata": metadata}})
+    outside = tmp_path / f"secret_{results.stem.removeprefix('results_')}.jsonl"
+    outside.write_text(json.dumps(sample_row("remember", "a", "", 0.0)))
+    assert f"in {str(results.parent)!r}" in refusal(tmp_path / "in")
+
+
+def test_path_that_does_not_exist(tmp_path):
+    message = refusal(tmp_path / "nowhere")
+    assert message.startswith(f"{str(tmp_path / 'nowhere')!r} cannot be read (No such file or directory)")
+
+
+def test_no_results(tmp_path):
+    (tmp_path / "empty").mkdir()
+    write_run(tmp_path / "only_arc", {})
+    message = refusal(tmp_path / "empty", tmp_path / "only_arc")
+    assert message.startswith(f"no SpeechIQ results in {str(tmp_path / 'empty')!r}") and "--output_path" in message
+
+
+def test_no_samples(tmp_path):
+    write_run(tmp_path, levels(0.5), samples=False)
+    message = refusal(tmp_path)
+    assert "'samples_demo_0_" in message and message.endswith("rerun lm_eval with --log_samples")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "\x00", '{"date": 1}', '{"date": "x", "configs": {}}'])
+def test_results_file_of_someone_else(tmp_path, text):
+    path = tmp_path / "results_2025-01-01T00-00-00.json"
+    path.write_text(text)
+    assert refusal(tmp_path).startswith(f"{str(path)!r} is not a results file of lm-eval")
+
+
+def test_deeply_nested_json(tmp_path):
+    path = tmp_path / "results_2025-01-01T00-00-00.json"
+    path.write_text("[" * 200_000)
+    assert "is not a results file of lm-eval" in refusal(tmp_path)
+
+
+def test_dangling_link_to_results(tmp_path):
+    (tmp_path / "results_2025-01-01T00-00-00.json").symlink_to(tmp_path / "gone")
+    assert "cannot be read: No such file or directory" in refusal(tmp_path)
+
+
+def test_truncated_samples(tmp_path):
+    path = samples_of(write_run(tmp_path, levels(0.5)), "demo_1")
+    path.write_bytes(path.read_bytes()[:-40])
+    message = refusal(tmp_path)
+    assert message.startswith(f"{str(path)!r} line 4 is not a whole JSON object") and "cut off" in message
+
+
+def test_empty_samples(tmp_path):
+    path = samples_of(write_run(tmp_path, levels(0.5)), "demo_1")
+    path.write_text("")
+    assert refusal(tmp_path).startswith(f"{str(path)!r} is empty")
+
+
+def test_line_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("speechiq.reducer.runs.LONGEST_LINE", 1000)
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(sample_row("remember", "a" * 5000, "", 0.0)))
+    with pytest.raises(SpeechIQError, match="line 1 is not a whole JSON object"):
+        read_samples(path, LEVELS["remember"])
+
+
+@pytest.mark.parametrize(
+    ("level", "row"),
+    [
+        ("remember", {"doc": {"id": "a"}}),
+        ("remember", {"doc": {"id": "a"}, "wer": "0.5"}),
+        ("remember", {"doc": {"id": "a"}, "wer": None}),
+        ("remember", {"doc": {"id": "a"}, "wer": 10**400}),
+        ("remember", {"doc": {}, "wer": 0.5}),
+        ("remember", {"wer": 0.5}),
+        ("remember", []),
+        ("apply", {"doc": {"id": "a"}, "acc": 1.0}),
+    ],
+)
+def test_row_that_lacks_a_field(tmp_path, level, row):
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(row))
+    with pytest.raises(SpeechIQError, match=rf"line 1 needs doc\.id.* the number '{LEVELS[level].metric}'"):
+        read_samples(path, LEVELS[level])
+
+
+@pytest.mark.parametrize(("task", "named"), [("demo_0", "clip 'demo/0'"), ("demo_2", "question 'demo/0#0'")])
+def test_item_scored_twice_in_a_file(tmp_path, task, named):
+    path = samples_of(write_run(tmp_path, levels(0.5)), task)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines, lines[0]]))
+    message = refusal(tmp_path)
+    assert f"line {len(lines) + 1}: " in message and f"{named} is scored twice in this file" in message
+
+
+def test_clip_scored_by_two_tasks_of_a_level(tmp_path):
+    write_run(tmp_path / "1", {"remember": {"a": 0.1}}, tasks="one")
+    write_run(tmp_path / "2", {"remember": {"a": 0.3}}, tasks="two")
+    assert "clip 'a' of system 'system' was already scored by another remember task" in refusal(tmp_path)

@@ -1,0 +1,35 @@
+"""A changed prompt makes other numbers: its version must change with it."""
+
+import hashlib
+
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
+from speechiq.metrics.similarity import PROMPTS
+from tests.siq_tasks.test_tasks import FILES
+
+FROZEN = {
+    ("remember", 1): "63a210ccc3bf5836",
+    ("understand", 1): "756e37b0b5e7f893",
+    ("apply", 1): "bb764d8c403d3e43",
+    ("likelihood", 1): "9cff446765f2e48c",
+}
+
+
+def digest(*texts):
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def test_the_prompts_of_every_task_are_those_of_their_version():
+    for file in FILES:
+        config = load_yaml(file, resolve_func=False)
+        if "group" in config:
+            continue
+        level = config["metadata"]["level"]
+        more = PROMPTS.values() if level == "understand" else ()
+        version = level, config["metadata"]["prompt_version"]
+        assert digest(config["doc_to_text"], *more) == FROZEN[version], f"{file.name}: raise prompt_version"
+
+
+def test_the_prompt_of_the_likelihood_is_that_of_its_version():
+    assert digest(LIKELIHOOD_PROMPT) == FROZEN["likelihood", LIKELIHOOD_PROMPT_VERSION]

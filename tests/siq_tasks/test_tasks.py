@@ -1,0 +1,80 @@
+"""Every YAML of the suite, loaded as lm-eval loads it."""
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+
+import speechiq.siq_tasks.audio as audio
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+
+SUITE = Path(audio.__file__).parent
+FILES = sorted(file for file in SUITE.rglob("*.yaml") if not file.name.startswith("_"))
+LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
+
+
+@pytest.fixture(scope="module")
+def manager(demo_models):
+    return TaskManager(include_defaults=False)
+
+
+@pytest.fixture(scope="module")
+def demo_tasks(manager):
+    return manager.load("siq_demo")["tasks"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_yaml_loads_with_its_functions(file, manager):
+    config = load_yaml(file, resolve_func=True)
+    name = config.get("task") if isinstance(config.get("task"), str) else config["group"]
+    assert name == file.stem and name in manager.all_tasks
+
+
+def test_no_task_name_is_part_of_another(manager):
+    assert not [(a, b) for a, b in permutations(manager.all_subtasks, 2) if a in b]
+
+
+def test_task_metadata_says_level_dataset_and_versions(demo_tasks):
+    for name, task in demo_tasks.items():
+        metadata = task.config.metadata
+        assert name == f"siq_{metadata['dataset']}_{metadata['level']}"
+        assert metadata["version"] and metadata["prompt_version"]
+        assert LEVELS[metadata["level"]] in task.aggregation()
+
+
+def test_docs_hold_references_to_clips_and_nothing_heavy(demo_tasks):
+    counts = {name: len(task.eval_docs) for name, task in demo_tasks.items()}
+    assert counts == {"siq_demo_remember": 14, "siq_demo_understand": 14, "siq_demo_apply": 42}
+    doc = demo_tasks["siq_demo_apply"].eval_docs[0]
+    assert set(doc["audio"]) == {"path", "sha256", "sampling_rate", "duration"}
+    assert not Path(doc["audio"]["path"]).is_absolute()
+
+
+def test_remember_and_understand_ask_for_the_same_transcript(demo_tasks):
+    prompts = {name: task.doc_to_text(task.eval_docs[0]) for name, task in demo_tasks.items()}
+    assert prompts["siq_demo_remember"] == prompts["siq_demo_understand"]
+    assert all(prompt.count("<audio>") == 1 for prompt in prompts.values())
+
+
+def test_the_question_is_asked_with_five_lettered_options(demo_tasks):
+    task = demo_tasks["siq_demo_apply"]
+    doc = task.eval_docs[0]
+    lines = task.doc_to_text(doc).splitlines()
+    for letter, option in zip("ABCDE", [*doc["options"], NONE_OF_THE_ABOVE], strict=True):
+        assert f"({letter}) {option}" in lines
+
+
+def test_the_embedder_is_told_by_metadata_and_recorded_in_every_doc(demo_models):
+    told = TaskManager(include_defaults=False, metadata={"embedder": str(demo_models[-1])})
+    task = told.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
+    assert set(task.eval_docs["embedder"]) == {str(demo_models[-1])}
+    assert task.config.metadata["embedder"] == str(demo_models[-1])
+
+
+def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
+    told = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
+    with pytest.raises(SpeechIQError, match="no language model"):
+        told.load("siq_demo_understand")
