@@ -77,6 +77,18 @@ def fetch_command() -> None:
         _say(f"{folder.name} is in {folder}")
 
 
+@demo.command("run")
+def run_demo_command(
+    output: Annotated[Path, typer.Option(help="Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
+) -> None:
+    """Run five systems on the demo set and print their SIQ; takes minutes on a laptop."""
+    from speechiq.siq_tasks.demo.run import run
+
+    run(output)
+    score_command([output], json=output / "siq.json", csv=output / "siq.csv")
+    _say(f"the runs are in {output}, a folder a system")
+
+
 def main() -> None:
     """Runs `siq`; an error that the user can mend is one line on stderr and exit code 1."""
     try:
