@@ -1,7 +1,8 @@
 """Puts the start-up files into every kind of install; all metadata is in setup.cfg.
 
 `speechiq.pth` (and `speechiq.start`, its successor by PEP 829) lets `lm_eval` find the suite and the
-model type: see docs/architecture.md, "Plugin discovery".
+model type: see docs/architecture.md, "Plugin discovery". `py.typed` lies in the namespace folder itself, without
+which pip would leave that folder behind on uninstall.
 """
 
 import shutil
@@ -24,6 +25,7 @@ class BuildWithStartUp(build_py):
         super().run()
         if not self.editable_mode:
             copy_start_up_files(self.build_lib)
+            shutil.copy("py.typed", Path(self.build_lib, "speechiq"))
 
 
 class EditableWithStartUp(editable_wheel):

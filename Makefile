@@ -1,0 +1,35 @@
+# One word for each habit. Everything runs in .venv, made on first use from the pinned versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+
+.PHONY: demo test lint format build clean
+.DEFAULT_GOAL := demo
+
+$(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,test,lint]'
+	touch $@
+
+demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
+	$(BIN)/siq demo fetch
+	$(BIN)/siq demo run --output runs/demo
+
+test: $(INSTALLED)  ## all tests
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+build: $(INSTALLED)  ## wheel and sdist, into dist/
+	$(BIN)/python -m build --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,126 @@
+"""`hf-audio` as lm-eval calls it, and what it refuses before any model is loaded."""
+
+import json
+import re
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.api.instance import Instance
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.siq_tasks.audio import AudioClip
+from tests.conftest import run
+
+GOLD = "gold+demo:SmolLM2-135M-Instruct"
+OPTIONS = ["the quota", "the cake", "the rope", "a tree", "None of the above"]
+QUESTION = {"question": "What was cut?", "options": OPTIONS}
+
+
+def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="generate_until", **asked):
+    arguments = (prompt, settings or {"until": []}, {"audio": [AudioClip(clip, **asked)]})
+    return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
+
+
+@pytest.fixture(scope="module")
+def model(demo_models):
+    return HFAudio(pretrained=GOLD, device="cpu", llm_answer="likelihood")
+
+
+def test_answers_are_aligned_with_requests_whatever_their_order(model, demo_clips):
+    first, second = demo_clips[:2]
+    write = request(first, "one", purpose="transcribe")
+    ask = request(second, "The quota was cut.", purpose="answer", repeats=5, **QUESTION)
+    also = request(second, "The quota was cut.", purpose="transcribe")
+    answers = model.generate_until([ask] * 3 + [write] + [ask] * 2 + [also])
+    assert answers[3] == "one" and answers[6] == "The quota was cut."
+    assert set(answers[:3] + answers[4:6]) <= set("ABCDE")
+
+
+def test_five_answers_stay_the_same_five_when_a_request_is_padded_or_run_again(model, demo_clips):
+    ask = request(demo_clips[2], "", purpose="answer", repeats=5, **QUESTION)
+    five = model.generate_until([ask] * 5)
+    assert model.generate_until([ask] * 10) == five * 2
+    assert len(set(five)) > 1
+
+
+def test_stop_strings_end_an_answer(model, demo_clips):
+    write = request(demo_clips[3], "one two three", purpose="transcribe", settings={"until": [" two", "x"]})
+    assert model.generate_until([write]) == ["one"]
+
+
+def test_options_are_weighed_with_what_was_heard(model, demo_clips):
+    prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
+    heard = {"audio": [AudioClip(demo_clips[4])]}
+    doc = {"text": "The old donkey walked slowly along the road."}
+    asked = [Instance("loglikelihood", doc, (prompt, f" {word}", heard), 0) for word in ("donkey", "zebra")]
+    (donkey, _), (zebra, _) = model.loglikelihood(asked)
+    assert donkey > zebra
+
+
+def test_a_prompt_is_answered_in_free_text_with_the_transcript_in_place_of_the_audio(demo_models, demo_clips):
+    model = HFAudio(pretrained=GOLD, device="cpu")
+    settings = {"until": [], "do_sample": False, "max_gen_toks": 12}
+    ask = request(demo_clips[5], "banana banana banana", "Repeat these words: <audio>", settings=settings)
+    assert "banana" in model.generate_until([ask])[0].lower()
+
+
+def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
+    with pytest.raises(SpeechIQError, match="without options to choose from; use llm_answer=generate"):
+        model.generate_until([request(demo_clips[6], "")])
+
+
+def test_gold_needs_a_reference(model, demo_clips):
+    with pytest.raises(SpeechIQError, match=r"gold.*without a reference text"):
+        model.generate_until([request(demo_clips[7], None, purpose="transcribe")])
+
+
+def test_rolling_likelihood_is_refused(model):
+    with pytest.raises(SpeechIQError, match="not defined for a speech system"):
+        model.loglikelihood_rolling([])
+
+
+def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp_path, demo_models):
+    tmp_path.joinpath("file").write_text("in the way")
+    EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
+    try:
+        with pytest.raises(SpeechIQError, match=rf"--output_path {tmp_path}/file/runs: cannot be written"):
+            HFAudio(pretrained=GOLD, device="cpu")
+    finally:
+        EvaluationTracker(output_path=None)
+
+
+def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": GOLD, "llm_answer": "likelihood"},
+        tasks=["siq_demo"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        limit=2,
+        bootstrap_iters=0,
+    )
+    system = results["config"]["siq"]["system"]
+    assert system["asr"] == {"control": "gold"} and system["llm"]["answer"] == "likelihood"
+    for samples in results["samples"].values():
+        for row in samples:
+            assert all(isinstance(row[metric], float) for metric in row["metrics"])
+            assert "array" not in json.dumps(row["arguments"])
+    assert results["results"]["siq_demo_remember"]["wer,transcript"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("model_args", "message"),
+    [
+        (["--model_args", "pretrained=bogus:x+demo:SmolLM2-135M-Instruct"], "no engine 'bogus'"),
+        ([], r"openai/whisper-large-v2: .*pretrained=demo"),
+    ],
+)
+def test_the_command_line_ends_with_one_line_and_a_code(model_args, message, monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = run("lm_eval", "--model", "hf-audio", *model_args, "--tasks", "siq_demo", cwd=tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    *_, last = done.stderr.splitlines()
+    assert last.startswith("speechiq: ") and re.search(message, last)

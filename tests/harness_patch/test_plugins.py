@@ -1,0 +1,75 @@
+"""How lm-eval comes to know the suite, each time in a fresh interpreter."""
+
+import json
+
+from tests.conftest import run
+
+STATE = """
+import json, sys
+{first}
+from lm_eval.api.registry import model_registry
+from lm_eval.models import MODEL_MAPPING
+from lm_eval.tasks import TaskManager
+manager = TaskManager(include_defaults=False{more})
+print(json.dumps({{
+    "models": sorted({{"hf", "hf-audio"}} & set(model_registry)),
+    "tasks": manager.all_tasks,
+    "include_path": manager.include_path,
+    "finders": sum(type(finder).__name__ == "AfterImport" for finder in sys.meta_path),
+}}))
+"""
+
+
+def look(first="", more=""):
+    done = run("python", "-c", STATE.format(first=first, more=more))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_lm_eval_knows_the_model_type_and_the_tasks_without_being_told():
+    state = look()
+    assert state["models"] == ["hf", "hf-audio"] and state["finders"] == 1
+    assert {"siq_demo", "siq_demo_remember", "siq_demo_understand", "siq_demo_apply"} <= set(state["tasks"])
+
+
+def test_installing_again_or_late_changes_nothing():
+    install = "import speechiq.harness_patch.plugins as plugins; plugins.install()"
+    assert look(first=install) == look(first=f"import lm_eval.models; {install}; {install}") == look()
+
+
+def test_a_users_own_tasks_go_before_ours(tmp_path):
+    tmp_path.joinpath("mine.yaml").write_text("task: siq_demo_remember\ndataset_path: json\n")
+    state = look(more=f", include_path={str(tmp_path)!r}")
+    assert state["include_path"] == str(tmp_path) and "siq_demo_apply" in state["tasks"]
+
+
+def test_nothing_of_ours_but_the_finder_is_imported_at_start():
+    program = "import sys; print([name for name in sys.modules if name.startswith('speechiq')])"
+    imported = run("python", "-c", program).stdout
+    assert imported.strip() == "['speechiq', 'speechiq.harness_patch', 'speechiq.harness_patch.plugins']"
+
+
+def test_a_newer_lm_eval_that_reads_entry_points_is_left_alone():
+    first = """
+import lm_eval.api.registry as registry, lm_eval.tasks.manager as manager
+registry.load_plugins = manager.discover_plugin_task_paths = lambda: None
+from speechiq.harness_patch import plugins
+before = manager.TaskManager.__init__.__wrapped__
+manager.TaskManager.__init__ = before
+plugins.add_task_folder(manager)
+assert manager.TaskManager.__init__ is before
+"""
+    assert "hf" in look(first=first)["models"]
+
+
+def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_path):
+    for name in ("metrics", "speechiq"):
+        tmp_path.joinpath(name).mkdir()
+    tmp_path.joinpath("metrics.py").write_text("raise SystemExit('shadowed')")
+    done = run("python", "-c", "import speechiq.metrics.wer as wer; print(wer.__file__)", cwd=tmp_path)
+    assert done.returncode == 0 and str(tmp_path) not in done.stdout
+
+
+def test_the_command_line_lists_the_suite():
+    done = run("lm_eval", "ls", "tasks")
+    assert done.returncode == 0 and "siq_demo_remember" in done.stdout

@@ -1,0 +1,83 @@
+"""The main job, as `make demo` does it: real models on real audio through lm-eval, then SIQ."""
+
+import json
+import shlex
+
+import pytest
+
+from speechiq.reducer.runs import find_results
+from speechiq.siq_tasks.demo.run import SYSTEMS, lm_eval_command
+from tests.conftest import run
+
+BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS
+
+
+@pytest.fixture(scope="module")
+def demo_run(demo_models, tmp_path_factory):
+    output = tmp_path_factory.mktemp("demo")
+    done = run("siq", "demo", "run", "--output", str(output))
+    assert done.returncode == 0, done.stderr
+    return output, done.stdout
+
+
+@pytest.fixture(scope="module")
+def metrics(demo_run):
+    """Metrics of each system, all levels together, as lm-eval aggregated them."""
+    found = {}
+    for file in find_results([demo_run[0]]):
+        results = json.loads(file.read_text())
+        values = found.setdefault(results["model_name"], {})
+        for task in results["results"].values():
+            values |= {name.partition(",")[0]: value for name, value in task.items()}
+    assert set(found) == set(SYSTEMS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def scores(demo_run):
+    return {row["system"]: row for row in json.loads((demo_run[0] / "siq.json").read_text())["systems"]}
+
+
+def test_gold_is_perfect_where_perfection_is_defined(metrics):
+    gold = metrics[GOLD]
+    assert gold["wer"] == gold["wer_basic"] == gold["cer"] == gold["wer_corpus"] == 0
+    assert gold["similarity"] == pytest.approx(1, abs=1e-6)
+
+
+def test_silence_hears_nothing_and_its_answers_are_chance(metrics):
+    silence = metrics[SILENCE]
+    assert silence["wer"] == silence["deletions"] == 1
+    assert silence["acc"] == pytest.approx(1 / 5, abs=0.15)
+
+
+def test_recognisers_rank_as_they_should(metrics):
+    assert metrics[BASE]["wer"] <= metrics[TINY]["wer"] < metrics[SPHINX]["wer"] < metrics[SILENCE]["wer"]
+    similarity = {system: metrics[system]["similarity"] for system in SYSTEMS}
+    assert similarity[GOLD] > max(similarity[BASE], similarity[TINY]) > similarity[SPHINX] > similarity[SILENCE]
+
+
+def test_answers_with_the_reference_are_far_above_the_floor(metrics):
+    assert metrics[GOLD]["acc"] > metrics[SILENCE]["acc"] + 0.4
+    assert all(metrics[system]["unparsed"] == 0 for system in SYSTEMS)
+
+
+def test_siq_puts_gold_first_and_silence_last(scores):
+    assert set(scores) == set(SYSTEMS)
+    assert scores[GOLD]["rank"] == 1 and scores[SILENCE]["rank"] == len(SYSTEMS)
+    assert scores[SPHINX]["rank"] == 4
+
+
+def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
+    output, printed = demo_run
+    for system in SYSTEMS:
+        assert f"$ {shlex.join(lm_eval_command(system, output))}\n" in printed
+    table = printed[printed.index("Speech IQ") :]
+    assert all(system in table for system in SYSTEMS)
+
+
+def test_results_say_what_ran(demo_run):
+    file = find_results([demo_run[0]])[0]
+    results = json.loads(file.read_text())
+    assert results["config"]["siq"]["system"]["llm"]["prompt_version"]
+    levels = {config["metadata"]["level"] for config in results["configs"].values()}
+    assert levels == {"remember", "understand", "apply"}

@@ -1,0 +1,96 @@
+"""The wheel, built from the sdist, in a fresh environment: found by lm-eval, and gone without a trace."""
+
+import json
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOOK = """
+import json
+from lm_eval.api.registry import model_registry
+import lm_eval.models
+from lm_eval.tasks import TaskManager
+tasks = TaskManager(include_defaults=False).load(["siq_demo_remember", "siq_demo_apply"])["tasks"]
+import speechiq.harness_patch.plugins as plugins
+print(json.dumps([plugins.__file__, "hf-audio" in model_registry, {n: len(t.eval_docs) for n, t in tasks.items()}]))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    dist = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "build", "--outdir", dist, ROOT], check=True, capture_output=True)
+    assert len(list(dist.glob("*.tar.gz"))) == 1
+    (wheel,) = dist.glob("*.whl")
+    return wheel
+
+
+class Fresh:
+    """A virtual environment that sees this one's dependencies, but not how speechiq is installed here."""
+
+    def __init__(self, folder: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        self.python = folder / "bin" / "python"
+        self.site = next(folder.glob("lib/python*/site-packages"))
+        self.site.joinpath("dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    def run(self, *arguments):
+        return subprocess.run([self.python, *arguments], capture_output=True, text=True, cwd=self.site.parent)
+
+
+@pytest.fixture(scope="module")
+def fresh(wheel, tmp_path_factory):
+    environment = Fresh(tmp_path_factory.mktemp("fresh"))
+    environment.before = sorted(environment.site.iterdir())
+    done = environment.run("-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel))
+    assert done.returncode == 0, done.stderr
+    return environment
+
+
+def test_the_wheel_holds_the_suite_and_nothing_of_the_workshop(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert tops == {"speechiq", "speechiq.pth", "speechiq.start", f"{wheel.name.rsplit('-', 3)[0]}.dist-info"}
+    rooms = {name.split("/")[1] for name in names if name.startswith("speechiq/")}
+    assert rooms == {"py.typed", "core", "siq_tasks", "metrics", "harness_patch", "reducer"}
+    shipped = {Path(name).relative_to("speechiq") for name in names if name.startswith("speechiq/siq_tasks")}
+    kept = {".py", ".yaml", ".json", ".jsonl", ".ogg", ".md"}
+    on_disk = {path.relative_to(ROOT) for path in ROOT.joinpath("siq_tasks").rglob("*") if path.suffix in kept}
+    assert shipped == on_disk
+
+
+def test_the_installed_wheel_is_found_by_lm_eval_with_all_its_data(fresh):
+    done = fresh.run("-c", LOOK)
+    assert done.returncode == 0, done.stderr
+    place, has_model, docs = json.loads(done.stdout.splitlines()[-1])
+    assert place.startswith(str(fresh.site)) and has_model
+    assert docs == {"siq_demo_remember": 14, "siq_demo_apply": 42}
+
+
+@pytest.mark.parametrize("start", [["-m", "lm_eval"], ["-m", "accelerate.commands.launch", "--cpu", "-m", "lm_eval"]])
+def test_every_way_to_start_lm_eval_finds_the_suite(fresh, start):
+    done = fresh.run(*start, "validate", "--tasks", "siq_demo")
+    assert done.returncode == 0 and "All tasks found and valid" in done.stdout
+
+
+def test_without_the_start_up_file_siq_run_does_the_same(fresh):
+    start_up = fresh.site / "speechiq.pth"
+    away = start_up.rename(start_up.with_suffix(".away"))
+    try:
+        plain = fresh.run("-m", "lm_eval", "validate", "--tasks", "siq_demo")
+        ours = fresh.run("-m", "speechiq.reducer.cli", "run", "validate", "--tasks", "siq_demo")
+    finally:
+        away.rename(start_up)
+    assert "Tasks not found: siq_demo" in plain.stdout
+    assert ours.returncode == 0 and "All tasks found and valid" in ours.stdout
+
+
+def test_uninstalling_leaves_nothing(fresh):
+    done = fresh.run("-m", "pip", "uninstall", "--quiet", "--yes", "speechiq")
+    assert done.returncode == 0, done.stderr
+    assert sorted(fresh.site.iterdir()) == fresh.before
