@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+WORKERS ?= 2
 
 .PHONY: demo test lint format build clean
 .DEFAULT_GOAL := demo
@@ -17,8 +18,9 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	$(BIN)/siq demo fetch
 	$(BIN)/siq demo run --output runs/demo
 
-test: $(INSTALLED)  ## all tests
-	$(BIN)/python -m pytest
+test: $(INSTALLED)  ## all tests, a thread a worker
+	$(BIN)/siq demo fetch
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

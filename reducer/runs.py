@@ -114,8 +114,9 @@ def find_results(runs: Iterable[Path]) -> list[Path]:
 def read_tasks(path: Path) -> list[TaskRun]:
     """Reads the tasks with a level from one results file.
 
-    The system's name is `model_name`, else `pretrained` of the model arguments, else the folder's name;
-    characters that do not print are replaced by U+FFFD.
+    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval invents a `model_name` where no
+    model arguments were given), else `model_name`, else `pretrained` of the model arguments, else the folder's
+    name; characters that do not print are replaced by U+FFFD.
 
     Raises:
         SpeechIQError: The file cannot be read or is not lm-eval's.
@@ -123,10 +124,12 @@ def read_tasks(path: Path) -> list[TaskRun]:
     try:
         results = json.loads(path.read_bytes())
         date, configs = float(results["date"]), results["configs"].items()
-        arguments = results.get("config", {}).get("model_args") or {}
+        config = results.get("config", {})
+        arguments = config.get("model_args") or {}
         if isinstance(arguments, str):
             arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
-        name = str(results.get("model_name") or arguments.get("pretrained") or path.absolute().parent.name)
+        told = config.get("siq", {}).get("pretrained"), results.get("model_name"), arguments.get("pretrained")
+        name = next((str(name) for name in told if name), path.absolute().parent.name)
         levels = {task: _level(config) for task, config in configs}
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error

@@ -39,3 +39,8 @@ def run(*command: str, **options) -> subprocess.CompletedProcess:
     program, *arguments = command
     place = sys.executable if program == "python" else str(Path(sys.executable).with_name(program))
     return subprocess.run([place, *arguments], capture_output=True, text=True, **options)
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """The longest file first, so that workers end together."""
+    items.sort(key=lambda item: item.path.name != "test_demo.py")

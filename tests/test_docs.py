@@ -1,0 +1,72 @@
+"""The code blocks of the docs: Python is executed, each command is checked against what would run it."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from lm_eval._cli.harness import HarnessCLI
+from typer.main import get_command
+
+from speechiq.harness_patch.systems.build import ALIASES
+from speechiq.harness_patch.systems.spelling import ENGINES, parse
+from speechiq.reducer.cli import app
+from speechiq.siq_tasks.demo.run import SYSTEMS
+from tests.reducer.conftest import write_run
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+BLOCKS = [found for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()})
+PYTHON = [block for kind, block in BLOCKS if kind == "python"]
+
+
+def check_make(arguments):
+    subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, check=True, capture_output=True)
+
+
+def check_lm_eval(arguments):
+    told = HarnessCLI()._parser.parse_args(["run", *arguments])
+    spelling = told.model_args.pop("pretrained")
+    parse(ALIASES.get(spelling, (spelling,))[0])
+    assert told.model == "hf-audio" and told.log_samples and told.output_path
+    assert all(name.partition("_")[0] in ENGINES for name in told.model_args)
+
+
+def check_siq(arguments):
+    command, context = get_command(app), None
+    while hasattr(command, "commands"):
+        name, *arguments = arguments
+        command = command.commands[name]
+    command.make_context(command.name, arguments, parent=context)
+
+
+def check_pip(arguments):
+    assert arguments == ["install", "."]
+
+
+CHECKS = {"make": check_make, "lm_eval": check_lm_eval, "siq": check_siq, "pip": check_pip}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_docs_is_one_that_exists(command):
+    program, *arguments = shlex.split(command)
+    CHECKS[program](arguments)
+
+
+@pytest.mark.parametrize("block", PYTHON)
+def test_python_of_the_docs_runs(block, tmp_path, monkeypatch, capsys):
+    for system, acc in (("worse", 0.0), ("better", 1.0)):
+        levels = {"remember": 0.5 - acc / 4, "understand": 0.5 + acc / 4}
+        scores = {level: {"a": value, "b": value} for level, value in levels.items()}
+        write_run(tmp_path / "runs" / system, scores | {"apply": {"a": {"q": acc}, "b": {"q": acc}}}, system)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "README.md", "exec"), {})
+    assert "better" in capsys.readouterr().out
+
+
+def test_the_table_of_the_readme_names_the_demos_systems():
+    readme = ROOT.joinpath("README.md").read_text()
+    assert all(f" {system} " in readme for system in SYSTEMS)
