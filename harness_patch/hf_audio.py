@@ -32,7 +32,7 @@ class HFAudio(LM):
     Nothing is loaded before the first request; what can be checked without weights is checked at once.
 
     Args:
-        pretrained: the system's spelling: `ASR+LLM`, or `demo`; by default the paper's reference cascade.
+        pretrained: the system's spelling: `ASR+LLM`, or `demo`; without it the paper's reference cascade.
         device: as lm-eval passes it; a device that this machine lacks means the CPU.
         batch_size: items a batch, or `auto`.
         max_batch_size: not used; lm-eval passes it.
@@ -46,23 +46,26 @@ class HFAudio(LM):
 
     def __init__(
         self,
-        pretrained: str = REFERENCE,
-        device=None,
+        pretrained: str | None = None,
+        device: str | None = None,
         batch_size: int | str = "auto",
-        max_batch_size=None,
-        **options,
+        max_batch_size: int | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         check_output_path(getattr(EvaluationTracker, "last_output_path", None))
-        if pretrained == REFERENCE:
-            log.warning("hf-audio runs the paper's reference cascade, %s", REFERENCE)
-        self.pretrained = pretrained
+        if pretrained is None:
+            log.warning("no pretrained=... given: hf-audio runs the paper's reference cascade, %s", REFERENCE)
+        self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu")
         self._rank, self._world_size = self.state.process_index, self.state.num_processes
-        self._device = self.state.device
-        size = batch_size if batch_size == "auto" else int(batch_size)
+        self._device = _choose_device(device, self.state)
         self.system = build_system(
-            str(pretrained), options, device=self._device, batch_size=size, seed=torch.initial_seed()
+            self.pretrained,
+            options,
+            device=self._device,
+            batch_size=_read_batch_size(batch_size),
+            seed=torch.initial_seed(),
         )
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
@@ -96,6 +99,14 @@ class HFAudio(LM):
             "run such tasks with --model hf"
         )
 
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+        """The messages as plain text: each stage puts its prompts into its own model's template."""
+        return "\n\n".join(message["content"] for message in chat_history)
+
+    @property
+    def tokenizer_name(self) -> str:
+        return self.pretrained
+
     def get_model_info(self) -> dict[str, Any]:
         """What ran, for the `config` of the results file."""
         return {"siq": {"pretrained": self.pretrained, "system": self.system.describe()}}
@@ -109,6 +120,21 @@ class HFAudio(LM):
 
     def barrier(self) -> None:
         self.state.wait_for_everyone()
+
+
+def _choose_device(device: str | None, state: PartialState) -> torch.device:
+    """The device asked for, unless this machine lacks it or every process has its own."""
+    alone = state.num_processes == 1 and torch.accelerator.is_available()
+    return torch.device(device) if alone and device else state.device
+
+
+def _read_batch_size(batch_size: int | str) -> int | str:
+    """A positive whole number, or `auto` (lm-eval's `auto:N` means the same here)."""
+    if str(batch_size).partition(":")[0] == "auto":
+        return "auto"
+    if not str(batch_size).isdecimal() or int(batch_size) < 1:
+        raise SpeechIQError(f"--batch_size {batch_size}: neither a whole number above 0 nor auto; give one of them")
+    return int(batch_size)
 
 
 def _clip(request: Instance) -> AudioClip:

@@ -21,6 +21,7 @@ PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
     "summary": "The summary of this speech [{text}] in one word is",
 }
+DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 TOKENS_PER_BATCH = 4096
 
 
@@ -34,7 +35,7 @@ def check_embedder(name: str) -> None:
     if not is_language_model(config):
         raise SpeechIQError(
             f"embedder={name}: a {config.model_type} model is no language model; name a causal language "
-            f"model, such as --metadata embedder=meta-llama/Llama-3.1-8B-Instruct"
+            f"model, such as --metadata embedder={DEFAULT_EMBEDDER}"
         )
 
 

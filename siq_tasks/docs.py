@@ -14,7 +14,7 @@ CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
 def build_docs(
-    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], embedder: str | None
+    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], embedder: str
 ) -> dict[str, Dataset]:
     """The docs of one task, checked before any model is loaded.
 

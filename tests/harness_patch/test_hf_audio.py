@@ -77,6 +77,17 @@ def test_gold_needs_a_reference(model, demo_clips):
         model.generate_until([request(demo_clips[7], None, purpose="transcribe")])
 
 
+def test_lm_evals_chat_template_flag_leaves_prompts_as_they_are(model):
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<audio>\nWhat?"}]
+    assert model.apply_chat_template(chat) == "Be brief.\n\n<audio>\nWhat?" and model.tokenizer_name == GOLD
+
+
+@pytest.mark.parametrize("size", ["0", "-3", "many", 2.5])
+def test_a_batch_size_that_is_none_is_refused(size):
+    with pytest.raises(SpeechIQError, match=f"--batch_size {size}: neither"):
+        HFAudio(pretrained=GOLD, device="cpu", batch_size=size)
+
+
 def test_rolling_likelihood_is_refused(model):
     with pytest.raises(SpeechIQError, match="not defined for a speech system"):
         model.loglikelihood_rolling([])
@@ -106,6 +117,7 @@ def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
     assert system["asr"] == {"control": "gold"} and system["llm"]["answer"] == "likelihood"
     for samples in results["samples"].values():
         for row in samples:
+            assert "array" not in row["doc"]["audio"]
             assert all(isinstance(row[metric], float) for metric in row["metrics"])
             assert "array" not in json.dumps(row["arguments"])
     assert results["results"]["siq_demo_remember"]["wer,transcript"] == 0.0

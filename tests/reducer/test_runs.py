@@ -84,6 +84,11 @@ def test_system_without_a_model_name(tmp_path, model_args, name):
     assert read_systems([tmp_path]).systems[0].name == name
 
 
+def test_a_name_that_lm_eval_invented_gives_way_to_what_hf_audio_ran(tmp_path):
+    write_run(tmp_path, levels(0.5), system="brave_hopper_42", config={"siq": {"pretrained": "a+b"}})
+    assert read_systems([tmp_path]).systems[0].name == "a+b"
+
+
 def test_name_is_made_printable(tmp_path):
     write_run(tmp_path, levels(0.5), system="a\x1b[2Jb\n\ud800")
     assert read_systems([tmp_path]).systems[0].name == "a\ufffd[2Jb\ufffd\ufffd"

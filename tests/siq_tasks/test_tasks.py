@@ -1,5 +1,6 @@
 """Every YAML of the suite, loaded as lm-eval loads it."""
 
+import shutil
 from itertools import permutations
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
 import speechiq.siq_tasks.audio as audio
+import speechiq.siq_tasks.demo.demo as demo
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
@@ -72,6 +74,16 @@ def test_the_embedder_is_told_by_metadata_and_recorded_in_every_doc(demo_models)
     task = told.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
     assert set(task.eval_docs["embedder"]) == {str(demo_models[-1])}
     assert task.config.metadata["embedder"] == str(demo_models[-1])
+
+
+def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
+    copy = shutil.copytree(SUITE / "demo", tmp_path / "demo")
+    monkeypatch.setattr(demo, "HERE", copy)
+    monkeypatch.setattr(audio, "PACKAGE", tmp_path)
+    assert manager.load("siq_demo_apply")["tasks"]
+    copy.joinpath("clips", "kennedy.ogg").write_bytes(b"")
+    with pytest.raises(SpeechIQError, match=r"clips/kennedy\.ogg: not readable as audio"):
+        manager.load("siq_demo_apply")
 
 
 def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
