@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 WORKERS ?= 2
 
-.PHONY: demo test lint format build clean
+.PHONY: demo test lint format bench build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,test,lint]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,questions,test,lint]'
 	touch $@
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
@@ -29,6 +29,9 @@ lint: $(INSTALLED)
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## ratios, two ways of one work in one run
+	$(BIN)/python benchmarks/prepare_subset.py
 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

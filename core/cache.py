@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from platformdirs import user_cache_dir
@@ -17,3 +20,11 @@ def cache_dir(*parts: str) -> Path:
     >>> del os.environ["SIQ_CACHE"]
     """
     return Path(os.environ.get("SIQ_CACHE") or user_cache_dir("speechiq")).joinpath(*parts)
+
+
+@contextmanager
+def working_folder() -> Iterator[str]:
+    """A folder beside what is kept, for what is not; gone when the block ends."""
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".work-") as folder:
+        yield folder

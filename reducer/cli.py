@@ -13,10 +13,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import siq, table
 from speechiq.reducer.pool import align
 from speechiq.reducer.runs import read_systems
+from speechiq.siq_tasks.cli import tasks
+from speechiq.siq_tasks.questions.cli import app as questions
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 demo = typer.Typer(no_args_is_help=True, help="The bundled demo set and its models.")
 app.add_typer(demo, name="demo")
+app.add_typer(tasks, name="tasks")
+app.add_typer(questions, name="questions")
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 WIDTH_OF_A_PIPE = 240

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
@@ -24,7 +25,8 @@ class AudioClip(dict):
     """A dict with the items `path`, `sha256`, `sampling_rate` (Hz, of the decoded array), `duration` (s).
 
     Optional items: `offset` (s, where the clip begins in the file), and what is asked: `purpose`
-    (`transcribe` or `answer`), `question`, `options`. A relative `path` is one inside this package.
+    (`transcribe` or `answer`), `question`, `options`. A relative `path` is one inside this package, or,
+    where it begins with `clips/`, below the cache folder, so that docs are the same on every machine.
     `clip["array"]` decodes: float32, shape (samples,), mono, 16 kHz. It is not kept.
 
     >>> clip = AudioClip(path="demo/clips/kennedy.ogg", sampling_rate=16_000, duration=11.0)
@@ -39,7 +41,8 @@ class AudioClip(dict):
 
     @property
     def file(self) -> Path:
-        return PACKAGE / self["path"]
+        root = cache_dir() if self["path"].startswith("clips/") else PACKAGE
+        return root / self["path"]
 
     @property
     def key(self) -> str:

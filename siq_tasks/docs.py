@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.similarity import check_embedder
 from speechiq.siq_tasks.audio import AudioClip
 
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
+class Loaded(NamedTuple):
+    """What a loader gives: the docs, and what it found out that belongs into the task's metadata."""
+
+    docs: Dataset
+    record: dict[str, Any]
+
+
 def build_docs(
     level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], embedder: str
-) -> dict[str, Dataset]:
+) -> Dataset:
     """The docs of one task, checked before any model is loaded.
 
     Args:
@@ -25,11 +32,8 @@ def build_docs(
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
         embedder: the language model that the level Understand reads, by name.
 
-    Returns:
-        The only split, `test`.
-
     Raises:
-        SpeechIQError: a clip that cannot be heard, a question for no clip, or no language model to embed.
+        SpeechIQError: a clip that cannot be heard, or no language model to embed.
     """
     docs = {
         clip["id"]: {
@@ -44,17 +48,8 @@ def build_docs(
         AudioClip(doc["audio"]).check()
     if level == "understand":
         check_embedder(embedder)
-        return {"test": Dataset.from_list([doc | {"embedder": embedder} for doc in docs.values()])}
+        return Dataset.from_list([doc | {"embedder": embedder} for doc in docs.values()])
     if level == "apply":
-        if strangers := sorted({question["id"] for question in questions} - docs.keys()):
-            raise SpeechIQError(
-                f"{dataset}: {len(strangers)} clips have questions but are not in the set, "
-                f"{strangers[0]} among them; write the questions for this set anew"
-            )
         asked = ("question_id", "question", "options", "answer")
-        return {
-            "test": Dataset.from_list(
-                [docs[question["id"]] | {item: question[item] for item in asked} for question in questions]
-            )
-        }
-    return {"test": Dataset.from_list(list(docs.values()))}
+        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in asked} for row in questions])
+    return Dataset.from_list(list(docs.values()))

@@ -59,8 +59,8 @@ def test_the_wheel_holds_the_suite_and_nothing_of_the_workshop(wheel):
     rooms = {name.split("/")[1] for name in names if name.startswith("speechiq/")}
     assert rooms == {"py.typed", "core", "siq_tasks", "metrics", "harness_patch", "reducer"}
     shipped = {Path(name).relative_to("speechiq") for name in names if name.startswith("speechiq/siq_tasks")}
-    kept = {".py", ".yaml", ".json", ".jsonl", ".ogg", ".md"}
-    on_disk = {path.relative_to(ROOT) for path in ROOT.joinpath("siq_tasks").rglob("*") if path.suffix in kept}
+    on_disk = {path.relative_to(ROOT) for path in ROOT.joinpath("siq_tasks").rglob("*") if path.is_file()}
+    on_disk = {path for path in on_disk if "__pycache__" not in path.parts}
     assert shipped == on_disk
 
 

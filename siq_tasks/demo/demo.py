@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from datasets import Dataset
-
 from speechiq.metrics.similarity import DEFAULT_EMBEDDER
-from speechiq.siq_tasks.docs import build_docs
+from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.questions.file import join, read_questions
 
 HERE = Path(__file__).parent
 
 
-def load(level: str, embedder: str = DEFAULT_EMBEDDER, **_told_to_others) -> dict[str, Dataset]:
-    """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
+def list_clips(**_told_to_others) -> list[dict]:
+    """The demo's clips, their files named by their place inside `siq_tasks`."""
     clips = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
-    lines = HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()
-    inside = [clip | {"path": f"demo/{clip['file']}"} for clip in clips]
-    return build_docs(level, "demo", inside, [json.loads(line) for line in lines], embedder)
+    return [clip | {"path": f"demo/{clip['file']}"} for clip in clips]
+
+
+def load(level: str, embedder: str = DEFAULT_EMBEDDER, **_told_to_others) -> Loaded:
+    """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
+    clips = list_clips()
+    questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
+    return Loaded(build_docs(level, "demo", clips, questions, embedder), {})

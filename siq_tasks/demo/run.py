@@ -28,7 +28,7 @@ def run(output: Path) -> None:
     for system in SYSTEMS:
         command = lm_eval_command(system, output)
         print(f"\n$ {shlex.join(command)}", flush=True)
-        here = [str(Path(sys.executable).with_name(command[0])), *command[1:]]
+        here = [sys.executable, "-m", *command]
         if code := subprocess.run(here, env={**QUIET, **os.environ}).returncode:
             raise SpeechIQError(
                 f"{system}: lm_eval ended with exit code {code}; its last lines above say why, "

@@ -1,0 +1,84 @@
+"""How preparing a subset grows: seconds, clips a second and peak memory from 100 to 1,000 clips.
+
+    python benchmarks/prepare_subset.py [--clips 100 300 1000]
+
+Each size runs in a process of its own over one parquet file of noise, 5 s a clip, stored as the Hub stores it. The last
+column is the time a clip relative to the first size: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import soundfile
+from tqdm import tqdm
+
+RATE, SECONDS = 16_000, 5
+FEATURES = {"audio": {"sampling_rate": RATE, "_type": "Audio"}, "text": {"dtype": "string", "_type": "Value"}}
+SCHEMA = pa.schema(
+    {"audio": pa.struct({"bytes": pa.binary(), "path": pa.string()}), "text": pa.string()},
+    {"huggingface": json.dumps({"info": {"features": FEATURES}})},
+)
+PROGRAM = """
+import json, resource, sys, time
+from speechiq.siq_tasks.loading import prepare
+start = time.perf_counter()
+prepare(dataset="noise", dataset_path=sys.argv[1], subset=int(sys.argv[2]))
+first = time.perf_counter() - start
+start = time.perf_counter()
+prepare(dataset="noise", dataset_path=sys.argv[1], subset=int(sys.argv[2]))
+print(json.dumps([first, time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))
+"""
+
+
+def write_set(folder: Path, clips: int) -> None:
+    """Parquet with `clips` rows of noise, each of its own length, ten rows in memory at a time."""
+    random = np.random.default_rng(0)
+    with pq.ParquetWriter(folder / "test.parquet", SCHEMA) as writer:
+        for start in tqdm(range(0, clips, 10), desc="noise"):
+            rows = []
+            for i in range(start, min(start + 10, clips)):
+                file = io.BytesIO()
+                soundfile.write(file, 0.1 * random.standard_normal(RATE * SECONDS + i), RATE, format="FLAC")
+                rows.append({"audio": {"bytes": file.getvalue(), "path": f"{i}.flac"}, "text": f"clip {i}"})
+            writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+
+
+def measure(folder: Path, clips: int) -> list[float]:
+    """Seconds of the first and of a second run, and peak MB, in a fresh process with a fresh cache."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(folder), str(clips)],
+            env={**os.environ, "SIQ_CACHE": cache, "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clips", type=int, nargs="+", default=[100, 300, 1000])
+    sizes = parser.parse_args().clips
+    with tempfile.TemporaryDirectory() as folder:
+        write_set(Path(folder), max(sizes))
+        measured = {size: measure(Path(folder), size) for size in sizes}
+    print(" clips       s   clips/s   again s   peak MB   time a clip, relative")
+    for size, (first, again, memory) in measured.items():
+        relative = first / size / (measured[sizes[0]][0] / sizes[0])
+        print(f"{size:6} {first:7.2f} {size / first:9.1f} {again:9.4f} {memory:9.0f} {relative:12.2f}")
+
+
+if __name__ == "__main__":
+    main()

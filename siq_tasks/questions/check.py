@@ -1,0 +1,121 @@
+"""What a question file is worth: its balance, its leaks, and the scores that need no hearing (the floors)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from speechiq.metrics.choice import NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.siq_tasks.questions import prompts
+from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
+from speechiq.siq_tasks.questions.endpoints import Author
+from speechiq.siq_tasks.questions.file import join, normalise, read_questions
+from speechiq.siq_tasks.questions.write import count_letters
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One greedy answer to each question: the share that is right, and the share without a letter."""
+
+    acc: float
+    unparsed: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is known of a file.
+
+    Attributes:
+        questions, left_out: how many lines of either kind.
+        letters: how often each letter is right; divided by `questions`, the score of always saying that letter.
+        faults: a line for each question that gives its answer away or is asked twice of a clip.
+        text_free: the reader without the speech, None where there was no reader.
+        informed: the reader with the reference, None where there was no reader or no reference.
+    """
+
+    questions: int
+    left_out: int
+    letters: dict[str, int]
+    faults: list[str]
+    text_free: Reading | None = None
+    informed: Reading | None = None
+
+
+def check_file(
+    path: Path, references: Mapping[str, str] | None = None, author: Author | None = None, dataset: str = "the set"
+) -> Report:
+    """Check a question file as far as what is given allows.
+
+    Args:
+        path: of the file; schema and duplicate options are checked as it is read.
+        references: text by clip id; given, every clip must have its questions and no question be a stranger's.
+        author: the reader that answers without the speech, and with it where `references` are given.
+        dataset: name of the set, for messages.
+
+    Raises:
+        SpeechIQError: a line is no sound question, the file does not fit the clips, or the author fails for good.
+    """
+    rows = read_questions(path)
+    asked = [row for row in rows if "left_out" not in row]
+    if references is not None:
+        join(rows, list(references), dataset)
+    readings = {}
+    if author is not None and asked:
+        readings["text_free"] = _read(asked, author)
+        if references is not None:
+            readings["informed"] = _read(asked, author, references)
+    return Report(len(asked), len(rows) - len(asked), count_letters(asked), list_faults(asked), **readings)
+
+
+def list_faults(asked: Sequence[Mapping]) -> list[str]:
+    """Questions that give their answer away, and questions asked twice of one clip."""
+    times = Counter((row["id"], normalise(row["question"])) for row in asked)
+    leaks = [
+        f"{row['question_id']}: the question holds its answer"
+        for row in asked
+        if gives_itself_away(row["question"], row["options"], row["answer"])
+    ]
+    return leaks + [f"{clip}: asked {n} times: {question}" for (clip, question), n in times.items() if n > 1]
+
+
+def _read(asked: Sequence[Mapping], author: Author, references: Mapping[str, str] | None = None) -> Reading:
+    def answer(row: Mapping) -> str:
+        options = [*row["options"], NONE_OF_THE_ABOVE]
+        told = (row["question"], options)
+        prompt = prompts.to_guess(*told) if references is None else prompts.to_check(references[row["id"]], *told)
+        return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
+
+    manner = "without the speech" if references is None else "with the reference"
+    with ThreadPoolExecutor() as pool:
+        letters = list(tqdm(pool.map(answer, asked), f"{author.name} {manner}", len(asked), unit="question"))
+    right = sum(letter == row["answer"] for letter, row in zip(letters, asked, strict=True))
+    return Reading(right / len(asked), letters.count(UNPARSED) / len(asked))
+
+
+def describe(report: Report) -> list[str]:
+    """The report in lines.
+
+    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], Reading(0.5, 0.25))), sep="\\n")
+    4 questions, 0 left out; right letters: A 1, B 3, C 0, D 0
+    always saying one letter scores A 25.0 %, B 75.0 %, C 0.0 %, D 0.0 %
+    the reader scores 50.0 % without the speech (25.0 % of its answers have no letter)
+    """
+    lines = [
+        f"{report.questions} questions, {report.left_out} left out; right letters: "
+        + ", ".join(f"{letter} {count}" for letter, count in report.letters.items())
+    ]
+    if report.questions:
+        constant = (f"{letter} {count / report.questions:.1%}" for letter, count in report.letters.items())
+        lines.append(f"always saying one letter scores {', '.join(constant)}".replace("%", " %"))
+    for reading, manner in ((report.text_free, "without the speech"), (report.informed, "with the reference")):
+        if reading is not None:
+            lines.append(
+                f"the reader scores {100 * reading.acc:.1f} % {manner} "
+                f"({100 * reading.unparsed:.1f} % of its answers have no letter)"
+            )
+    return lines + report.faults

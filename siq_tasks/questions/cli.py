@@ -1,0 +1,103 @@
+"""`siq questions`: write and check the questions of a data set. Heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.core.errors import SpeechIQError
+
+app = typer.Typer(no_args_is_help=True, help="The questions of the level Apply: write them, check them.")
+
+BaseURL = Annotated[str | None, typer.Option(help="Of the OpenAI-compatible endpoint; OPENAI_API_KEY has its key.")]
+Metadata = Annotated[
+    list[str] | None, typer.Option(help="key=value that lm_eval is told with --metadata, such as subset=all.")
+]
+
+
+@app.command("write")
+def write_command(
+    dataset: Annotated[str, typer.Option(help="Name of the data set.")],
+    writer: Annotated[str, typer.Option(help="ENGINE:MODEL, such as openai:gpt-4o or hf:Qwen/Qwen2-7B-Instruct.")],
+    checker: Annotated[list[str], typer.Option(help="ENGINE:MODEL that must answer every question right; repeatable.")],
+    base_url: BaseURL = None,
+    output: Annotated[Path | None, typer.Option(help="File; by default the one that the tasks read.")] = None,
+    tries: Annotated[int, typer.Option(min=1, help="Answers of a checker; more than half must be right.")] = 3,
+    rewrites: Annotated[int, typer.Option(min=0, help="How often a question that failed is written anew.")] = 3,
+    seed: Annotated[int, typer.Option(help="Of the order of options and of the authors' sampling.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Clips worked on at once.")] = 8,
+    metadata: Metadata = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what it would cost.")] = False,
+) -> None:
+    """Write three questions a clip from its reference; completes a partial file and resumes a broken run."""
+    from speechiq.siq_tasks.questions import file, journal
+    from speechiq.siq_tasks.questions import write as writing
+    from speechiq.siq_tasks.questions.endpoints import open_author
+    from speechiq.siq_tasks.suite import data_sets
+
+    clips = _list_clips(dataset, metadata)
+    authors = {name: open_author(name, base_url) for name in (writer, *checker)}
+    plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
+    if output is None:
+        own = dataset not in data_sets()
+        output = Path(dataset, "questions.jsonl") if own else file.questions_folder() / f"{dataset}.jsonl"
+    todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
+    _say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
+    _say(str(writing.Estimate(todo, plan)))
+    if paid := len(journal.Journal(writing.journal_of(output))):
+        _say(f"{paid} answers of an earlier run are in {writing.journal_of(output)} and cost nothing again")
+    if dry_run:
+        return
+    if not yes:
+        typer.confirm("start?", abort=True, err=True)
+    outcome = writing.write(clips, plan, output, dataset, workers)
+    letters = writing.count_letters(outcome.rows)
+    left_out = sum("left_out" in row for row in outcome.rows)
+    _say(
+        f"wrote {output}: {sum(letters.values())} questions, {left_out} left out; {outcome.asked} requests; "
+        f"right letters: {', '.join(f'{letter} {count}' for letter, count in letters.items())}"
+    )
+    for reason, times in outcome.failures.most_common():
+        _say(f"failed attempts: {times} x {reason}")
+
+
+@app.command("check")
+def check_command(
+    file: Annotated[Path, typer.Argument(help="A question file.")],
+    dataset: Annotated[str | None, typer.Option(help="Data set whose clips the questions must fit.")] = None,
+    reader: Annotated[str | None, typer.Option(help="ENGINE:MODEL that guesses without the speech.")] = None,
+    base_url: BaseURL = None,
+    metadata: Metadata = None,
+) -> None:
+    """Check schema, balance, duplicates and leaks, and score what does not hear; exit code 1 where one leaks."""
+    from speechiq.siq_tasks.questions.check import check_file, describe
+    from speechiq.siq_tasks.questions.endpoints import open_author
+
+    references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
+    author = open_author(reader, base_url) if reader else None
+    report = check_file(file, references, author, dataset or "")
+    print(*describe(report), sep="\n")
+    if report.faults:
+        raise typer.Exit(1)
+
+
+def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
+    from lm_eval.utils import handle_arg_string
+
+    from speechiq.siq_tasks.suite import list_clips
+
+    told = {}
+    for item in metadata or ():
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
+        told[key] = handle_arg_string(value)
+    return list_clips(dataset, **told)
+
+
+def _say(line: str) -> None:
+    print(f"siq: {line}", file=sys.stderr)

@@ -1,0 +1,100 @@
+"""From what a writer said to questions with shuffled options, their right letters balanced over the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+from typing import Any, NamedTuple
+
+from speechiq.metrics.choice import LETTERS
+from speechiq.siq_tasks.questions.file import OPTIONS, normalise
+
+_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
+
+
+class Unusable(Exception):
+    """An answer of a writer that holds no questions; the message says why, in words that can be counted."""
+
+
+class Draft(NamedTuple):
+    """A question as written: the right answer first."""
+
+    question: str
+    options: list[str]
+
+
+def parse_drafts(answer: str, count: int) -> list[Draft]:
+    """The `count` questions of a writer's JSON, which may stand in a code fence or between sentences.
+
+    Raises:
+        Unusable: a refusal, malformed JSON, another schema, or another number of questions.
+
+    >>> said = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
+    >>> parse_drafts(said, 1)
+    [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
+    """
+    found = re.search(r"\{.*\}", _THINKING.sub("", answer), re.DOTALL)
+    if not found:
+        raise Unusable("no JSON, perhaps a refusal")
+    try:
+        written = json.loads(found[0])
+    except ValueError:
+        raise Unusable("malformed JSON") from None
+    questions = written.get("questions")
+    if not isinstance(questions, list):
+        raise Unusable("JSON of another schema")
+    if len(questions) != count:
+        raise Unusable("another number of questions")
+    return [_parse_draft(question) for question in questions]
+
+
+def _parse_draft(written: Any) -> Draft:
+    try:
+        draft = Draft(written["question"], [written["answer"], *written["distractors"]])
+    except (TypeError, KeyError):
+        raise Unusable("JSON of another schema") from None
+    if not all(isinstance(text, str) for text in (draft.question, *draft.options)):
+        raise Unusable("JSON of another schema")
+    return Draft(draft.question.strip(), [option.strip() for option in draft.options])
+
+
+def choose_letter(seed: int, place: int) -> str:
+    """The right letter of the question at `place` in the file: each run of four holds every letter once.
+
+    >>> sorted(choose_letter(0, place) for place in range(8))
+    ['A', 'A', 'B', 'B', 'C', 'C', 'D', 'D']
+    """
+    block, within = divmod(place, OPTIONS)
+    return random.Random(f"{seed}/letters/{block}").sample(LETTERS[:OPTIONS], OPTIONS)[within]
+
+
+def shuffle(draft: Draft, letter: str, seed: int, question_id: str) -> list[str]:
+    """The draft's options, the right one at `letter`, the others in an order that seed and question decide.
+
+    >>> shuffle(Draft("Who?", ["Ann", "Dan", "Jan", "Stan"]), "C", 0, "a-q1")[2]
+    'Ann'
+    """
+    right, *others = draft.options
+    random.Random(f"{seed}/{question_id}/{draft.question}").shuffle(others)
+    others.insert(LETTERS.index(letter), right)
+    return others
+
+
+def gives_itself_away(question: str, options: list[str], answer: str) -> bool:
+    """Whether the question holds the text of its right option, but not that of every option.
+
+    >>> gives_itself_away("Who is Ann?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    True
+    >>> gives_itself_away("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    False
+    """
+    said = f" {normalise(question)} "
+    told = [f" {normalise(option)} " in said for option in options]
+    return told[LETTERS.index(answer)] and not all(told)
+
+
+def derive_seed(*parts: Any) -> int:
+    """A seed of 31 bits from whatever tells one request from another."""
+    return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:4]) >> 1

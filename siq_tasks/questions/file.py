@@ -1,0 +1,191 @@
+"""The question file: one JSON object a line, joined to clips by their id, never by position.
+
+A line is a question (`QUESTION`) or says that one could not be had: `{"id", "question_id", "left_out": reason}`.
+So a file that lacks questions on purpose differs from a file that is not yet complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_dir
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
+
+PER_CLIP = 3
+OPTIONS = 4
+LEFT_OUT = {"id": str, "question_id": str, "left_out": str}
+QUESTION = {
+    "id": str, "question_id": str, "question": str, "options": list, "answer": str,
+    "writer": str, "checkers": list, "prompt_version": int,
+}  # fmt: skip
+
+_TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
+
+
+def read_questions(path: Path) -> list[dict]:
+    """The lines of a question file, those of left-out questions among them.
+
+    Raises:
+        SpeechIQError: the file cannot be read, or one of its lines is no sound question; named by its number.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpeechIQError(f"{path}: cannot be read ({error}); give a question file in UTF-8") from error
+    rows, seen = [], {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise SpeechIQError(f"{path}:{number}: not JSON ({error}); correct or delete the line") from error
+        if fault := find_fault(row):
+            raise SpeechIQError(f"{path}:{number}: {fault}; correct or delete the line")
+        if (first := seen.setdefault(row["question_id"], number)) != number:
+            raise SpeechIQError(
+                f"{path}:{number}: question_id {row['question_id']!r} is that of line {first} already; rename one"
+            )
+        rows.append(row)
+    return rows
+
+
+def find_fault(row: Any) -> str | None:
+    """What is wrong with a line, or None.
+
+    >>> find_fault({"id": "a", "question_id": "a-q1", "left_out": "no checker agreed"})
+    >>> find_fault({"id": "a", "question_id": 1, "left_out": ""})
+    "'question_id' is 1, not a str"
+    """
+    if not isinstance(row, dict):
+        return f"holds {row!r}, not an object"
+    wanted = LEFT_OUT if "left_out" in row else QUESTION
+    if missing := [key for key in wanted if key not in row]:
+        return f"lacks {', '.join(map(repr, missing))}"
+    for key, kind in wanted.items():
+        if not isinstance(row[key], kind) or isinstance(row[key], bool):
+            return f"{key!r} is {row[key]!r}, not a {kind.__name__}"
+        if kind is str and not row[key].strip():
+            return f"{key!r} is empty"
+    return None if "left_out" in row else _find_fault_of_options(row["question"], row["options"], row["answer"])
+
+
+def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -> str | None:
+    if len(options) != OPTIONS:
+        return f"'options' has {len(options)} texts, not {OPTIONS}"
+    if strange := [option for option in options if not isinstance(option, str) or not option.strip()]:
+        return f"option {strange[0]!r} is no text"
+    if tagged := [text for text in (question, *options) if _TAG.search(text)]:
+        return f"{tagged[0]!r} holds a transcriber's tag"
+    plain = [normalise(option) for option in options]
+    if len(set(plain)) != OPTIONS:
+        return f"options {options} are not all different"
+    if normalise(NONE_OF_THE_ABOVE) in plain:
+        return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
+    if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
+        return f"'answer' is {answer!r}, which is none of its options A to D"
+    return None
+
+
+def normalise(text: str) -> str:
+    """Text for comparing: case, spacing and punctuation around words count nothing.
+
+    >>> normalise(" The  Memphis hub!"), normalise("-1.5 %"), normalise("C++")
+    ('the memphis hub', '-1.5 %', 'c++')
+    """
+    return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
+
+
+def write_questions(path: Path, rows: Sequence[Mapping]) -> None:
+    """Write a question file whole or not at all.
+
+    Raises:
+        SpeechIQError: the folder cannot be written to, or the disk is full.
+    """
+    path, temporary = Path(path), None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            temporary = Path(file.name)
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise SpeechIQError(f"{path}: cannot be written ({error}); make room or name another file") from error
+
+
+def questions_folder() -> Path:
+    """Where a user's question files lie: `SIQ_QUESTIONS`, or the platform's folder for data."""
+    return Path(os.environ.get("SIQ_QUESTIONS") or Path(user_data_dir("speechiq"), "questions"))
+
+
+def locate(dataset: str, questions: str | Path | None = None) -> Path:
+    """The question file of `dataset`: the one named, else the package's own, else the user's.
+
+    Raises:
+        SpeechIQError: there is none.
+    """
+    places = [Path(__file__).parent / f"{dataset}.jsonl", questions_folder() / f"{dataset}.jsonl"]
+    if questions is not None:
+        places = [Path(questions).expanduser()]
+    for place in places:
+        if place.is_file():
+            return place
+    if questions is not None and any(places[0].parent.glob("siq_*_remember.yaml")):
+        dataset = str(places[0].parent)
+    raise SpeechIQError(f"{dataset}: no question file {places[-1]}; write it with `{writing_command(dataset)}`")
+
+
+def writing_command(dataset: str) -> str:
+    """The command that writes or completes the questions of `dataset`, with the paper's writer and checkers."""
+    return (
+        f"siq questions write --dataset {dataset} --writer openai:gpt-4o "
+        f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash"
+    )
+
+
+def join(questions: Sequence[Mapping], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP) -> list[dict]:
+    """The questions of the given clips, in the order of the clips; those left out are gone.
+
+    Args:
+        questions: as `read_questions` returns them.
+        clip_ids: of all clips of the set.
+        per_clip: how many lines, left-out ones included, a clip has at least.
+
+    Raises:
+        SpeechIQError: questions for clips that are not in the set, or clips that lack questions.
+    """
+    refuse_strangers(questions, clip_ids, dataset)
+    counts = Counter(row["id"] for row in questions)
+    if bare := [clip for clip in clip_ids if counts[clip] < per_clip]:
+        raise SpeechIQError(
+            f"{dataset}: {len(bare)} of {len(clip_ids)} clips lack questions, {bare[0]} among them with "
+            f"{counts[bare[0]]} of {per_clip}; complete the file with `{writing_command(dataset)}`"
+        )
+    places = {clip: place for place, clip in enumerate(clip_ids)}
+    asked = [dict(row) for row in questions if "left_out" not in row]
+    return sorted(asked, key=lambda row: places[row["id"]])
+
+
+def refuse_strangers(questions: Sequence[Mapping], clip_ids: Collection[str], dataset: str) -> None:
+    """Raise a `SpeechIQError` where questions are about clips that are not in the set."""
+    if strangers := sorted({row["id"] for row in questions} - set(clip_ids)):
+        raise SpeechIQError(
+            f"{dataset}: {len(strangers)} clips have questions but are not in the set, {strangers[0]} among them; "
+            f"delete their lines, or choose the subset the questions were written for"
+        )

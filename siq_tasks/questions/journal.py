@@ -1,0 +1,89 @@
+"""The journal of a run: every answer an author gave, on disk before it is used, so that none is paid for twice.
+
+The writing of questions is a function of the authors' answers. A run that was killed therefore starts anew and is
+given, up to the point where it was killed, the answers in its journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.questions.endpoints import Author
+
+
+class Stopped(Exception):
+    """Raised in the other threads of a run when one of them failed for good."""
+
+
+class Journal:
+    """Answers by author, prompt, temperature and seed; a last line that a kill tore apart is dropped.
+
+    Args:
+        path: of the file, made with the first answer; a line is `{"key", "author", "answer"}`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.asked = path, 0
+        self._lock, self._stopped, self._file = threading.Lock(), threading.Event(), None
+        self._answers: dict[str, str] = {}
+        self._end = 0
+        if path.is_file():
+            whole = path.read_bytes().rpartition(b"\n")[0]
+            for line in whole.splitlines():
+                with suppress(ValueError, KeyError, TypeError):
+                    entry = json.loads(line)
+                    self._answers[entry["key"]] = entry["answer"]
+            self._end = len(whole) + 1 if whole else 0
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def ask(self, author: Author, prompt: str, temperature: float, seed: int) -> str:
+        """The author's answer, from the journal where it is there.
+
+        Raises:
+            SpeechIQError: the author fails for good, or the answer cannot be kept.
+            Stopped: `stop` was called.
+        """
+        wanted = json.dumps([author.name, prompt, temperature, seed])
+        key = hashlib.sha256(wanted.encode()).hexdigest()
+        if key not in self._answers:
+            if self._stopped.is_set():
+                raise Stopped
+            self._keep(key, author.name, author.ask(prompt, temperature, seed))
+        return self._answers[key]
+
+    def stop(self) -> None:
+        """Let no thread ask anything more; answers that are under way are still kept."""
+        self._stopped.set()
+
+    def _keep(self, key: str, author: str, answer: str) -> None:
+        line = json.dumps({"key": key, "author": author, "answer": answer}) + "\n"
+        with self._lock:
+            try:
+                if self._file is None:
+                    self._file = self._open()
+                self._file.write(line.encode())
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise SpeechIQError(f"{self.path}: cannot be written ({error}); make room or move it") from error
+            self._answers[key] = answer
+            self.asked += 1
+
+    def _open(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = self.path.open("ab")
+        if file.tell():
+            file.truncate(self._end)
+        return file
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,226 @@
+"""Three questions a clip, kept where every checker answers them right from the reference (paper, appendix A).
+
+What is written is a function of the clips, the seed and the authors' answers: clips are worked on side by side, but
+no clip's questions depend on another's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tqdm import tqdm
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.siq_tasks.questions import prompts
+from speechiq.siq_tasks.questions.drafts import (
+    Draft,
+    Unusable,
+    choose_letter,
+    derive_seed,
+    gives_itself_away,
+    parse_drafts,
+    shuffle,
+)
+from speechiq.siq_tasks.questions.endpoints import Author
+from speechiq.siq_tasks.questions.file import (
+    PER_CLIP,
+    find_fault,
+    normalise,
+    read_questions,
+    refuse_strangers,
+    write_questions,
+)
+from speechiq.siq_tasks.questions.journal import Journal
+
+TEMPERATURE = 0.7
+TOKENS_OF_A_QUESTION = 70
+CHARACTERS_OF_A_QUESTION = 150
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How questions are written: see `siq questions write --help`."""
+
+    writer: Author
+    checkers: Sequence[Author]
+    tries: int = 3
+    rewrites: int = 3
+    seed: int = 0
+
+
+@dataclass
+class Outcome:
+    """What became of a run: the lines of the file, and how often an attempt failed, by reason."""
+
+    rows: list[dict] = field(default_factory=list)
+    failures: Counter[str] = field(default_factory=Counter)
+    asked: int = 0
+
+
+class Estimate:
+    """About what a run costs, if every question passes at once; a token is taken for four characters."""
+
+    def __init__(self, clips: Sequence[Mapping], plan: Plan) -> None:
+        checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
+        self.requests = len(clips) * (1 + checks)
+        self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
+        writing = sum(len(prompts.to_write(clip["text"], PER_CLIP)) for clip in clips)
+        checking = sum(len(prompts.to_check(clip["text"], "", ())) + CHARACTERS_OF_A_QUESTION for clip in clips)
+        self.tokens_in = (writing + checks * checking) // 4
+        self.tokens_out = len(clips) * (PER_CLIP * TOKENS_OF_A_QUESTION + checks)
+
+    def __str__(self) -> str:
+        return (
+            f"about {self.requests} requests, {self.tokens_in} tokens in and {self.tokens_out} out if every question "
+            f"passes at once; {self.at_most} requests at most"
+        )
+
+
+def list_unfinished(clips: Sequence[Mapping], rows: Sequence[Mapping]) -> list[Mapping]:
+    """The clips that have fewer than three lines among `rows`."""
+    counts = Counter(row["id"] for row in rows)
+    return [clip for clip in clips if counts[clip["id"]] < PER_CLIP]
+
+
+def journal_of(output: Path) -> Path:
+    """The journal lies beside the file that it becomes."""
+    return output.with_name(f"{output.name}.journal")
+
+
+def write(clips: Sequence[Mapping], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
+    """Write the questions that `output` lacks; what it holds is kept as it is.
+
+    Args:
+        clips: `id` and `text` (reference) of every clip of the set, in order.
+        output: written whole at the end; its journal is kept beside it.
+        dataset: name of the set, for messages.
+        workers: clips worked on at once.
+
+    Raises:
+        SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; the journal then
+            holds what was answered.
+    """
+    kept = read_questions(output) if output.is_file() else []
+    refuse_strangers(kept, [clip["id"] for clip in clips], dataset)
+    rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
+    places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
+    outcome, journal = Outcome(), Journal(journal_of(output))
+    todo = list_unfinished(clips, kept)
+
+    def finish(clip: Mapping) -> tuple[list[dict], Counter[str]]:
+        return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, journal)
+
+    with ThreadPoolExecutor(workers) as pool, tqdm(total=len(todo), desc=f"{dataset} questions", unit="clip") as bar:
+        futures = {pool.submit(finish, clip): clip["id"] for clip in todo}
+        try:
+            for future in as_completed(futures):
+                rows[futures[future]], failures = future.result()
+                outcome.failures += failures
+                bar.update()
+        except BaseException as error:
+            journal.stop()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, SpeechIQError):
+                raise
+            raise SpeechIQError(
+                f"{error}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
+                f"{len(journal)} answers are kept in {journal.path}: run the same command again to go on"
+            ) from error
+        finally:
+            journal.close()
+    outcome.rows = [row for clip in clips for row in rows[clip["id"]]]
+    outcome.asked = journal.asked
+    write_questions(output, outcome.rows)
+    return outcome
+
+
+def _write_clip(
+    clip: Mapping, place: int, kept: Sequence[dict], plan: Plan, journal: Journal
+) -> tuple[list[dict], Counter[str]]:
+    there = {row["question_id"] for row in kept}
+    ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
+    wanted = [question_id for question_id in ids if question_id not in there][: PER_CLIP - len(kept)]
+    asked = [row["question"] for row in kept if "question" in row]
+    written: dict[str, dict] = {}
+    reasons: dict[str, str] = {}
+    failures: Counter[str] = Counter()
+    for attempt in range(plan.rewrites + 1):
+        missing = [question_id for question_id in wanted if question_id not in written]
+        if not missing:
+            break
+        prompt = prompts.to_write(clip["text"], len(missing), asked)
+        answer = journal.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
+        try:
+            drafts = parse_drafts(answer, len(missing))
+        except Unusable as error:
+            failures[str(error)] += 1
+            reasons |= dict.fromkeys(missing, str(error))
+            continue
+        for question_id, draft in zip(missing, drafts, strict=True):
+            row = _lay_out(draft, clip["id"], question_id, ids[question_id], plan)
+            reason = _refuse(row, asked) or _fail(row, clip["text"], plan, journal)
+            asked.append(draft.question)
+            if reason:
+                failures[reason] += 1
+                reasons[question_id] = reason
+            else:
+                written[question_id] = row
+    for question_id in wanted:
+        reason = f"no question passed in {plan.rewrites + 1} attempts, the last: {reasons.get(question_id)}"
+        written.setdefault(question_id, {"id": clip["id"], "question_id": question_id, "left_out": reason})
+    return [*kept, *(written[question_id] for question_id in wanted)], failures
+
+
+def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict:
+    letter = choose_letter(plan.seed, place)
+    return {
+        "id": clip_id,
+        "question_id": question_id,
+        "question": draft.question,
+        "options": shuffle(draft, letter, plan.seed, question_id),
+        "answer": letter,
+        "writer": plan.writer.name,
+        "checkers": [checker.name for checker in plan.checkers],
+        "prompt_version": prompts.PROMPT_VERSION,
+    }
+
+
+def _refuse(row: Mapping, asked: Sequence[str]) -> str | None:
+    if find_fault(row):
+        return "options that break a rule"
+    if normalise(row["question"]) in map(normalise, asked):
+        return "a question asked before"
+    if gives_itself_away(row["question"], row["options"], row["answer"]):
+        return "a question that gives its answer away"
+    return None
+
+
+def _fail(row: Mapping, reference: str, plan: Plan, journal: Journal) -> str | None:
+    """Which checker fails: it must be right in more than half of its tries, and is asked until that is settled."""
+    options = [*row["options"], NONE_OF_THE_ABOVE]
+    prompt = prompts.to_check(reference, row["question"], options)
+    for checker in plan.checkers:
+        right = 0
+        for number in range(plan.tries):
+            seed = derive_seed(plan.seed, row["question_id"], "check", number)
+            right += parse_letter(journal.ask(checker, prompt, TEMPERATURE, seed), options) == row["answer"]
+            if 2 * right > plan.tries or 2 * (right + plan.tries - number - 1) <= plan.tries:
+                break
+        if 2 * right <= plan.tries:
+            return f"not answered right by {checker.name}"
+    return None
+
+
+def count_letters(rows: Sequence[Mapping]) -> dict[str, int]:
+    """How often each letter is the right one.
+
+    >>> count_letters([{"answer": "B"}, {"answer": "B"}, {"left_out": "no question passed"}])
+    {'A': 0, 'B': 2, 'C': 0, 'D': 0}
+    """
+    counts = Counter(row.get("answer", UNPARSED) for row in rows)
+    return {letter: counts[letter] for letter in LETTERS[:4]}

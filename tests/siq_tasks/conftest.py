@@ -1,0 +1,90 @@
+"""Local copies of the Hub's data sets: parquet of exactly their schema, with real speech, a folder for all."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from speechiq.siq_tasks.demo import demo
+
+README = """---
+configs:
+- config_name: earnings22
+  data_files: [{split: test, path: earnings22/test-*.parquet}]
+- config_name: voxpopuli
+  data_files: [{split: test, path: voxpopuli/test-*.parquet}]
+- config_name: default
+  data_files: [{split: train, path: data/train-*.parquet}]
+---
+"""
+VALUES = {"text": "string", "transcription": "string", "id": "string", "dataset": "string", "audio_length_s": "float64"}
+
+
+def encode(seconds: float, rate: int = 16_000, channels: int = 1, kind: str = "WAV") -> bytes:
+    """A tone of its own for each length, as an audio file."""
+    tone = 0.3 * np.sin(2 * np.pi * 40 * seconds * np.arange(round(rate * seconds)) / rate)
+    file = io.BytesIO()
+    soundfile.write(file, np.stack([tone] * channels, axis=1), rate, format=kind)
+    return file.getvalue()
+
+
+def write_parquet(file: Path, rows: list[dict]) -> None:
+    """Rows as the Hub stores them: `audio` is a struct of bytes and path, its feature in the schema's metadata."""
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns["audio"] = [{"bytes": audio, "path": f"{i}.wav"} for i, audio in enumerate(columns["audio"])]
+    features = {name: {"dtype": VALUES[name], "_type": "Value"} for name in columns if name != "audio"}
+    features["audio"] = {"sampling_rate": 16_000, "_type": "Audio"}
+    table = pa.table(columns).replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, file)
+
+
+def esb_row(key: str, audio: bytes, text: str, seconds: float) -> dict:
+    return {"audio": audio, "dataset": "esb", "text": text, "id": key, "audio_length_s": seconds}
+
+
+class Hub(NamedTuple):
+    """A folder that `--metadata dataset_path=...` names in the Hub's place, and the questions for it."""
+
+    path: Path
+    questions: Path
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory) -> Hub:
+    """Four clips of the demo and one segment to ignore in each of the three sets."""
+    folder, questions = tmp_path_factory.mktemp("hub"), tmp_path_factory.mktemp("questions")
+    folder.joinpath("README.md").write_text(README)
+    clips = [clip for clip in demo.list_clips() if clip["domain"] != "human"]
+    asked = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    for dataset, domain in (("earnings22", "earnings"), ("voxpopuli", "parliament"), ("medasr", "medical")):
+        mine = [clip for clip in clips if clip["domain"] == domain]
+        names = {clip["id"]: f"{i:05}" if dataset == "medasr" else Path(clip["id"]).name for i, clip in enumerate(mine)}
+        rows = [
+            esb_row(names[clip["id"]], demo.HERE.joinpath(clip["file"]).read_bytes(), clip["text"], clip["duration"])
+            for clip in mine
+        ]
+        rows.append(esb_row("ignored", encode(40.0), "ignore_time_segment_in_scoring", 40.0))
+        if dataset == "medasr":
+            rows = [{"audio": row["audio"], "transcription": row["text"]} for row in rows]
+        place = "data/train" if dataset == "medasr" else f"{dataset}/test"
+        write_parquet(folder / f"{place}-00000-of-00001.parquet", rows)
+        lines = [row | {"id": f"{dataset}/{names[row['id']]}"} for row in asked if row["id"] in names]
+        questions.joinpath(f"{dataset}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Hub(folder, questions)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A clip folder of the test's own."""
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "datasets"))
+    return tmp_path / "cache"

@@ -1,0 +1,61 @@
+"""What `siq questions check` says of files whose worth is known."""
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.questions.check import check_file, describe
+from speechiq.siq_tasks.questions.file import read_questions, write_questions
+from tests.conftest import run
+from tests.siq_tasks.questions.test_write import COMMAND
+
+QUESTIONS = demo.HERE / "questions.jsonl"
+REFERENCES = {clip["id"]: clip["text"] for clip in demo.list_clips()}
+
+
+class Cheat:
+    """Knows the answers where it sees the reference, says A elsewhere."""
+
+    name = "test:cheat"
+
+    def __init__(self):
+        self.answers = {row["question"]: row["answer"] for row in read_questions(QUESTIONS)}
+
+    def ask(self, prompt, temperature, seed):
+        known = [answer for question, answer in self.answers.items() if f": {question}\n" in prompt]
+        return known[0] if prompt.startswith("Here is the transcript") else "A"
+
+
+def test_the_demos_questions_have_no_fault_and_even_letters():
+    report = check_file(QUESTIONS, REFERENCES, Cheat())
+    assert (report.questions, report.left_out, report.faults) == (42, 0, [])
+    assert report.letters == {"A": 11, "B": 11, "C": 10, "D": 10}
+    assert report.informed.acc == 1 and report.text_free.acc == 11 / 42
+    assert "A 26.2 %" in describe(report)[1]
+
+
+def test_a_leak_a_repetition_and_left_out_questions_are_told(tmp_path):
+    rows = read_questions(QUESTIONS)[:3]
+    right = rows[0]["options"]["ABCD".index(rows[0]["answer"])]
+    rows[0]["question"] = f"Was it {right}, as they say?"
+    rows[2]["question"] = rows[1]["question"]
+    rows.append({"id": rows[0]["id"], "question_id": "x", "left_out": "why"})
+    write_questions(tmp_path / "q", rows)
+    report = check_file(tmp_path / "q")
+    assert report.left_out == 1 and len(report.faults) == 2
+    done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
+    assert done.returncode == 1 and "earnings-1-q1: the question holds its answer" in done.stdout
+
+
+def test_a_file_that_does_not_fit_the_clips_is_refused():
+    with pytest.raises(SpeechIQError, match="1 of 15 clips lack questions, new among them with 0 of 3"):
+        check_file(QUESTIONS, REFERENCES | {"new": "text"})
+
+
+def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
+    done = run("python", "-c", COMMAND, "check", str(QUESTIONS), "--dataset", "demo")
+    assert done.returncode == 0 and done.stdout.startswith("42 questions, 0 left out"), done.stderr
+    (tmp_path / "q").write_text("[]\n")
+    done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
+    assert done.returncode == 1 and f"{tmp_path}/q:1: holds [], not an object" in done.stderr
+    assert "Traceback" not in done.stderr

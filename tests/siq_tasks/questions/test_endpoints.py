@@ -1,0 +1,111 @@
+"""Faults of an endpoint over real HTTP: tried again where that helps, else one line, and never the key."""
+
+import builtins
+import time
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, open_author
+from tests.siq_tasks.questions.server import serving
+
+KEY = "sk-never-shown-4711"
+SOON = {"Retry-After-Ms": "5"}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def ask(script, **options):
+    with serving(script) as server:
+        author = OpenAIAuthor("m", server.url, **options)
+        try:
+            return author.ask("prompt", 0.7, 3), server.requests
+        except SpeechIQError as error:
+            return str(error), server.requests
+
+
+def faulty(*faults):
+    return lambda _prompt, number: faults[number - 1] if number <= len(faults) else "B"
+
+
+@pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, SOON, "busy")]])
+def test_too_many_requests_and_server_errors_are_tried_again(faults):
+    said, requests = ask(faulty(*faults))
+    assert said == "B" and len(requests) == len(faults) + 1
+    assert (requests[0]["seed"], requests[0]["temperature"]) == (3, 0.7)
+
+
+def test_a_server_that_stays_broken_is_one_line():
+    said, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), retries=2)
+    assert said.startswith("openai:m at 127.0.0.1: answered 500, ") and "out of memory" in said
+    assert len(requests) == 3
+
+
+def test_an_answer_that_does_not_come_is_one_line():
+    said, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, retries=0)
+    assert said == "openai:m at 127.0.0.1: no answer in time; try fewer --workers"
+
+
+def test_an_endpoint_that_is_down_is_one_line():
+    with serving(faulty()) as server:
+        url = server.url
+    with pytest.raises(SpeechIQError, match=r"^openai:m at 127\.0\.0\.1: cannot be reached; check --base-url"):
+        OpenAIAuthor("m", url, retries=1).ask("prompt", 0, 0)
+
+
+@pytest.mark.parametrize("body", ["<html>", "{", "[]", '{"choices": []}', '{"choices": [{}]}'])
+@pytest.mark.parametrize("kind", ["application/json", "text/html"])
+def test_a_reply_that_is_no_completion_is_one_line(body, kind):
+    said, _ = ask(lambda *_: (200, {"Content-Type": kind}, body))
+    assert "sent no chat completion" in said and "\n" not in said
+
+
+def test_a_refusal_is_an_answer_not_a_failure():
+    message = '{"choices": [{"message": {"role": "assistant", "content": null, "refusal": "I must not"}}]}'
+    assert ask(lambda *_: (200, {}, message))[0] == "I must not"
+    assert ask(lambda *_: (400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'))[0] == ""
+
+
+def test_a_rejected_key_is_named_but_not_shown():
+    said, _ = ask(lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'))
+    assert "answered 401" in said and "check OPENAI_API_KEY" in said
+    assert KEY not in said and "***" in said
+
+
+@pytest.mark.parametrize(
+    ("spelling", "message"),
+    [
+        ("gpt-4o", "'gpt-4o': an author is spelled ENGINE:MODEL"),
+        ("openai:", "'openai:': an author is spelled ENGINE:MODEL"),
+        ("nobody:m", "'nobody' is neither openai nor a model type"),
+        ("hf:demo:nothing", "demo:nothing: no such model"),
+        ("hf:./nowhere", "no folder with a config.json"),
+    ],
+)
+def test_an_author_that_cannot_be_had_is_one_line(spelling, message):
+    with pytest.raises(SpeechIQError, match=message):
+        open_author(spelling)
+
+
+def test_openai_itself_needs_a_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(SpeechIQError, match="openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
+        open_author("openai:gpt-4o")
+    assert open_author("openai:m", "http://127.0.0.1:1/v1").name == "openai:m"
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "openai":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SpeechIQError, match=r"run `pip install speechiq\[questions\]`"):
+        open_author("openai:m")

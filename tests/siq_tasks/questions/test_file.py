@@ -1,0 +1,123 @@
+"""The question file: bad lines are named by file and line, clips are joined by id."""
+
+import errno
+import json
+import os
+from collections import Counter
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.demo.demo import HERE
+from speechiq.siq_tasks.questions.file import join, locate, read_questions, write_questions
+
+GOOD = {
+    "id": "set/a", "question_id": "a-q1", "question": "Who won?", "options": ["Ann", "Dan", "Jan", "Stan"],
+    "answer": "B", "writer": "hand", "checkers": [], "prompt_version": 0,
+}  # fmt: skip
+LEFT_OUT = {"id": "set/b", "question_id": "b-q1", "left_out": "no question passed"}
+
+
+def line(**changes):
+    return json.dumps(GOOD | changes)
+
+
+BAD = {
+    "not JSON": ('{"id": "a"', "not JSON"),
+    "a list": ("[1]", "not an object"),
+    "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "lacks 'writer'"),
+    "a wrong type": (line(question=3), "'question' is 3, not a str"),
+    "true for a number": (line(prompt_version=True), "'prompt_version' is True, not a int"),
+    "an empty question": (line(question=" "), "'question' is empty"),
+    "an answer not among the options": (line(answer="F"), "'answer' is 'F', which is none of its options"),
+    "an answer by text": (line(answer="Ann"), "'answer' is 'Ann', which is none of its options"),
+    "two letters": (line(answer="AB"), "'answer' is 'AB', which is none of its options"),
+    "three options": (line(options=["a", "b", "c"]), "'options' has 3 texts, not 4"),
+    "an option that is a number": (line(options=["a", "b", "c", 4]), "option 4 is no text"),
+    "options alike": (line(options=["Ann", "ann.", "Jan", "Stan"]), "are not all different"),
+    "a tag": (line(options=["Ann", "<inaudible>", "Jan", "Stan"]), "'<inaudible>' holds a transcriber's tag"),
+    "the fifth option": (line(options=["None of the above.", "Dan", "Jan", "Stan"]), "is added as (E)"),
+    "an id twice": (line(), "question_id 'a-q1' is that of line 1 already"),
+    "left out without reason": (json.dumps(LEFT_OUT | {"left_out": ""}), "'left_out' is empty"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_line_is_named_with_what_is_wrong(case, tmp_path):
+    text, message = BAD[case]
+    file = tmp_path / "set.jsonl"
+    file.write_text(f"{line()}\n\n{text}\n")
+    with pytest.raises(SpeechIQError) as error:
+        read_questions(file)
+    assert str(error.value).startswith(f"{file}:3: ") and message in str(error.value)
+
+
+def test_options_that_differ_by_a_sign_or_a_point_are_different():
+    from speechiq.siq_tasks.questions.file import find_fault
+
+    assert find_fault(GOOD | {"options": ["-1.5 %", "1.5 %", "15 %", "x < 5 and y > 3"]}) is None
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    file = tmp_path / "deep" / "set.jsonl"
+    write_questions(file, [GOOD | {"question": "Où?\u2028Ja"}, LEFT_OUT])
+    assert read_questions(file) == [GOOD | {"question": "Où?\u2028Ja"}, LEFT_OUT]
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    file = tmp_path / "set.jsonl"
+    write_questions(file, [GOOD])
+
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(SpeechIQError, match=r"set\.jsonl: cannot be written .*No space left"):
+        write_questions(file, [LEFT_OUT])
+    assert read_questions(file) == [GOOD] and list(tmp_path.iterdir()) == [file]
+
+
+def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
+    with pytest.raises(
+        SpeechIQError, match=r"nowhere\.jsonl; write it with `siq questions write --dataset nowhere --wr"
+    ):
+        locate("nowhere")
+    mine, other = tmp_path / "nowhere.jsonl", tmp_path / "other.jsonl"
+    mine.touch()
+    assert locate("nowhere") == mine
+    with pytest.raises(SpeechIQError, match=r"no question file .*other\.jsonl"):
+        locate("nowhere", other)
+    other.touch()
+    assert locate("nowhere", str(other)) == other
+
+
+def test_a_set_of_ones_own_is_named_by_its_folder_in_the_mend(tmp_path):
+    (tmp_path / "siq_calls_remember.yaml").touch()
+    with pytest.raises(SpeechIQError, match=f"siq questions write --dataset {tmp_path} --writer"):
+        locate("calls", tmp_path / "questions.jsonl")
+
+
+def test_join_is_by_id_in_the_order_of_the_clips():
+    rows = [GOOD | {"id": clip, "question_id": f"{clip}-{n}"} for n in range(2) for clip in "ab"]
+    rows += [{"id": clip, "question_id": f"{clip}-2", "left_out": "why"} for clip in "ba"]
+    joined = join(rows, ["b", "a"], "set")
+    assert [row["question_id"] for row in joined] == ["b-0", "b-1", "a-0", "a-1"]
+
+
+def test_questions_for_unknown_clips_are_counted():
+    with pytest.raises(SpeechIQError, match="set: 2 clips have questions but are not in the set, x among them"):
+        join([GOOD | {"id": clip} for clip in "xyx"], ["a"], "set")
+
+
+def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
+    with pytest.raises(SpeechIQError, match=r"2 of 2 clips lack questions, a among them with 1 of 3; .*--dataset set"):
+        join([GOOD | {"id": "a"}], ["a", "b"], "set")
+
+
+def test_the_demos_file_is_sound_and_complete(demo_clips):
+    rows = read_questions(HERE / "questions.jsonl")
+    clips = list(dict.fromkeys(row["id"] for row in rows))
+    assert len(clips) == len(demo_clips)
+    assert set(Counter(row["id"] for row in join(rows, clips, "demo")).values()) == {3}

@@ -1,0 +1,83 @@
+"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write, but it reads."""
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from speechiq.core.checkpoints import resolve
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.questions.check import check_file
+from speechiq.siq_tasks.questions.endpoints import HarnessAuthor, OpenAIAuthor
+from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
+from speechiq.siq_tasks.questions.write import Plan, write
+
+MODEL = "demo:SmolLM2-135M-Instruct"
+QUESTIONS = demo.HERE / "questions.jsonl"
+
+
+@pytest.fixture(scope="module")
+def served(demo_models, tmp_path_factory):
+    """The address of a real server with the real model, and the model's name there."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = resolve(MODEL)
+    program = Path(sys.executable).with_name("transformers")
+    log = tmp_path_factory.mktemp("serve") / "log"
+    with log.open("w") as lines:
+        process = subprocess.Popen(
+            [program, "serve", folder, "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)],
+            stdout=lines, stderr=lines,
+        )  # fmt: skip
+    try:
+        for _ in range(600):
+            assert process.poll() is None, log.read_text()
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/v1", folder
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_path):
+    url, model = served
+    author = OpenAIAuthor(model, url, max_tokens=24)
+    clips = demo.list_clips()[:1]
+    outcome = write(clips, Plan(author, [author], rewrites=1), tmp_path / "q", "demo", workers=2)
+    assert outcome.asked == outcome.failures.total() == 2
+    rows = read_questions(tmp_path / "q")
+    assert len(rows) == 3 and all("in 2 attempts" in row["left_out"] for row in rows)
+    assert join(rows, [clip["id"] for clip in clips], "demo") == []
+
+
+def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):
+    url, model = served
+    write_questions(tmp_path / "q", read_questions(QUESTIONS)[:8])
+    report = check_file(tmp_path / "q", author=OpenAIAuthor(model, url, max_tokens=4))
+    assert report.letters == dict.fromkeys("ABCD", 2) and report.informed is None
+    assert 0 <= report.text_free.acc <= 0.6 and report.text_free.acc + report.text_free.unparsed <= 1
+
+
+def test_lm_evals_model_checks_with_and_without_the_reference(demo_models, tmp_path):
+    references = {clip["id"]: clip["text"] for clip in demo.list_clips()[:1]}
+    rows = [row for row in read_questions(QUESTIONS) if row["id"] in references]
+    write_questions(tmp_path / "q", rows)
+    author = HarnessAuthor("hf", MODEL, max_tokens=4)
+    assert author.name == f"hf:{MODEL}"
+    report = check_file(tmp_path / "q", references, author)
+    assert {round(3 * report.text_free.acc), round(3 * report.informed.acc)} <= set(range(4))
+
+
+def test_a_sampled_answer_depends_on_its_seed_alone(demo_models):
+    author = HarnessAuthor("hf", MODEL, max_tokens=12)
+    first, other, again = (author.ask("Name an animal.", 0.9, seed) for seed in (1, 2, 1))
+    assert first == again != other

@@ -1,0 +1,203 @@
+"""Writing over real HTTP: what passes, what is left out, and a run that breaks and goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
+from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
+from speechiq.siq_tasks.questions.write import Estimate, Plan, journal_of, write
+from tests.siq_tasks.questions.server import draft, good_author, serving
+
+KEY = "sk-never-shown-4711"
+CLIPS = demo.list_clips()
+IDS = [clip["id"] for clip in CLIPS]
+COMMAND = (
+    "from speechiq.reducer import cli; from speechiq.siq_tasks.questions.cli import app; cli.app = app; cli.main()"
+)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def run(script, output, clips=CLIPS, workers=4, **settings):
+    with serving(script) as server:
+        author = OpenAIAuthor("good", server.url, retries=0)
+        plan = Plan(author, [author], **settings)
+        return write(clips, plan, output, "demo", workers), server.requests
+
+
+def is_writing(prompt):
+    return prompt.startswith("You write")
+
+
+def test_a_good_author_writes_three_questions_a_clip_with_balanced_letters(tmp_path):
+    outcome, requests = run(good_author, tmp_path / "demo.jsonl")
+    rows = read_questions(tmp_path / "demo.jsonl")
+    assert rows == outcome.rows and not outcome.failures
+    assert [row["id"] for row in join(rows, IDS, "demo")] == [clip for clip in IDS for _ in range(3)]
+    counts = Counter(row["answer"] for row in rows)
+    assert set(counts) == set("ABCD") and max(counts.values()) - min(counts.values()) <= 1
+    assert all(row["options"]["ABCD".index(row["answer"])] == "rightly" for row in rows)
+    assert len({tuple(row["options"]) for row in rows}) > 4
+    assert rows[0]["checkers"] == ["openai:good"] and rows[0]["prompt_version"] == 1
+    assert len(requests) == outcome.asked == Estimate(CLIPS, Plan(None, [None])).requests == 14 * (1 + 3 * 2)
+
+
+def test_the_file_does_not_depend_on_threads_but_on_the_seed(tmp_path):
+    def hasty(prompt, number):
+        time.sleep(number % 3 / 100)
+        return good_author(prompt)
+
+    files = [tmp_path / f"{name}.jsonl" for name in ("alone", "together", "other")]
+    run(hasty, files[0], workers=1)
+    run(hasty, files[1], workers=8)
+    run(hasty, files[2], workers=8, seed=1)
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+BAD_WRITERS = {
+    "a refusal": ("I'm sorry, I can't help with that.", "no JSON, perhaps a refusal"),
+    "malformed JSON": ('{"questions": [', "no JSON, perhaps a refusal"),
+    "broken JSON": ('{"questions": [}', "malformed JSON"),
+    "another schema": ('{"questions": [{"q": 1}, {}, {}]}', "JSON of another schema"),
+    "a list of texts": ('{"questions": ["Who?", "What?", "When?"]}', "JSON of another schema"),
+    "too few": (draft("What is fact 1?"), "another number of questions"),
+    "a tag": (draft("1?", "2?", "3?", distractors=["<inaudible>", "b", "c"]), "options that break a rule"),
+    "options alike": (draft("1?", "2?", "3?", distractors=["b", "B", "c"]), "options that break a rule"),
+    "one question thrice": (draft("1?", "1?", "1?"), "a question asked before"),
+    "a leak": (draft("Is it rightly?", "Rightly, no?", "So rightly?"), "a question that gives its answer away"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WRITERS)
+def test_what_a_bad_writer_says_is_counted_and_left_out(case, tmp_path):
+    said, reason = BAD_WRITERS[case]
+    outcome, _ = run(
+        lambda prompt, _: said if is_writing(prompt) else good_author(prompt), tmp_path / "q", CLIPS[:1], rewrites=0
+    )
+    left_out = [row for row in outcome.rows if "left_out" in row]
+    assert outcome.failures[reason] and left_out and len(outcome.rows) == 3
+    assert all(reason in row["left_out"] for row in left_out)
+    assert len(join(read_questions(tmp_path / "q"), IDS[:1], "demo")) == 3 - len(left_out)
+
+
+def test_a_question_that_fails_its_check_is_written_anew_with_the_old_one_named(tmp_path):
+    outcome, requests = run(
+        lambda prompt, _: "E" if "fact 1?" in prompt and not is_writing(prompt) else good_author(prompt),
+        tmp_path / "q", CLIPS[:1],
+    )  # fmt: skip
+    assert [row["question"] for row in outcome.rows] == ["What is fact 0?", "What is fact 3?", "What is fact 2?"]
+    assert outcome.failures == {"not answered right by openai:good": 1}
+    written = [request["messages"][0]["content"] for request in requests]
+    again = [prompt for prompt in written if is_writing(prompt)][1]
+    assert "Write one question about it" in again and "- What is fact 1?\n" in again
+
+
+@pytest.mark.parametrize(("right_of_three", "kept"), [(1, 0), (2, 3)])
+def test_a_checker_must_be_right_in_most_of_its_tries(right_of_three, kept, tmp_path):
+    tries = Counter()
+
+    def unsure(prompt, _number):
+        tries[prompt] += 1
+        return good_author(prompt) if is_writing(prompt) or tries[prompt] <= right_of_three else "?"
+
+    outcome, _ = run(unsure, tmp_path / "q", CLIPS[:1], workers=1, rewrites=0)
+    assert sum("question" in row for row in outcome.rows) == kept
+
+
+def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
+    output = tmp_path / "demo.jsonl"
+    answered = 40
+
+    def dying(prompt, number):
+        return good_author(prompt) if number <= answered else (500, {}, "{}")
+
+    with pytest.raises(
+        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are kept in .*journal: run"
+    ):
+        run(dying, output)
+    assert not output.exists()
+    with journal_of(output).open("ab") as journal:
+        journal.write(b'{"key": "torn apart by a ki')
+    outcome, requests = run(good_author, output)
+    assert len(requests) == outcome.asked == 98 - answered
+    run(good_author, tmp_path / "clean.jsonl")
+    assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
+    assert len(journal_of(output).read_text().splitlines()) == 98
+
+
+def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
+    output, workers = tmp_path / "demo.jsonl", 2
+
+    def slow(prompt, _number):
+        time.sleep(0.01)
+        return good_author(prompt)
+
+    with serving(slow) as server:
+        arguments = f"write --dataset demo --writer openai:good --checker openai:good --base-url {server.url} --yes"
+        command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", output, "--workers", str(workers)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.requests) < 30 and process.poll() is None:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL and not output.exists()
+        paid = len(server.requests)
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "answers of an earlier run are in" in done.stderr and "42 questions, 0 left out" in done.stderr
+        assert 30 <= paid < 90 and 98 <= len(server.requests) <= 98 + workers
+        again = subprocess.run(command, capture_output=True, text=True)
+        assert "0 of 14 clips lack questions" in again.stderr and "; 0 requests; " in again.stderr
+    run(good_author, tmp_path / "clean.jsonl")
+    assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
+
+
+def test_a_partial_file_is_completed_and_what_it_holds_is_kept(tmp_path):
+    output = tmp_path / "demo.jsonl"
+    hand = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    write_questions(output, hand[:4])
+    outcome, requests = run(good_author, output)
+    assert outcome.rows[:4] == hand[:4] and len(outcome.rows) == 42
+    assert len(requests) == 13 + (42 - 4) * 2
+    assert len(join(read_questions(output), IDS, "demo")) == 42
+    with pytest.raises(SpeechIQError, match="demo: 1 clips have questions but are not in the set, demo/earnings-1"):
+        run(good_author, output, [clip for clip in CLIPS if clip["id"] != "demo/earnings-1"])
+
+
+def test_the_key_is_nowhere_but_in_the_request(tmp_path):
+    output = tmp_path / "demo.jsonl"
+
+    def echo(prompt, number):
+        return good_author(prompt) if number < 20 else (401, {}, '{"error": {"message": "wrong: {key}"}}')
+
+    with pytest.raises(SpeechIQError) as error:
+        run(echo, output)
+    run(good_author, output)
+    written = [file.read_text() for file in tmp_path.iterdir()]
+    assert len(written) == 2 and not any(KEY in text for text in (*written, str(error.value), repr(error.value)))
+
+
+def test_the_estimate_comes_first_and_alone_with_a_dry_run(tmp_path):
+    arguments = "write --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
+    command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "siq: about 182 requests, " in done.stderr and "at most" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_can_be_listed_without_heavy_imports():
+    heavy = "{'torch', 'lm_eval', 'datasets', 'openai', 'transformers'}"
+    code = f"import sys, speechiq.siq_tasks.questions.cli; print({heavy} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

@@ -1,0 +1,174 @@
+"""Preparing a test's clips from rows, and every row that cannot make one."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks import loading
+from speechiq.siq_tasks.audio import AudioClip
+from speechiq.siq_tasks.loading import prepare
+from tests.siq_tasks.conftest import README, encode, esb_row, write_parquet
+
+COLUMNS = {"id_column": "id", "length_column": "audio_length_s"}
+
+
+def make(folder, rows, **told):
+    """The test made of `rows`, stored as earnings22 is."""
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("README.md").write_text(README)
+    write_parquet(folder / "earnings22" / "test-00000-of-00001.parquet", rows)
+    asked = {"dataset_path": str(folder), "dataset_name": "earnings22", "subset": 2} | COLUMNS | told
+    return prepare(dataset="set", **asked)
+
+
+def rows(*seconds, text="so it goes"):
+    return [esb_row(f"r{i}", encode(s), text, s) for i, s in enumerate(seconds)]
+
+
+def test_the_longest_are_kept_as_they_are_and_recorded(own_cache, tmp_path):
+    given = [*rows(1.0, 3.0, 2.0), esb_row("blank", encode(9.0), "ignore time segment in scoring", 9.0)]
+    test = make(tmp_path / "hub", given)
+    assert [clip["id"] for clip in test.clips] == test.record["subset_ids"] == ["set/r1", "set/r2"]
+    assert (test.record["rows"], test.record["left_out"]) == (4, 1)
+    for clip, row in zip(test.clips, (given[1], given[2]), strict=True):
+        AudioClip(clip).check()
+        assert AudioClip(clip).file.read_bytes() == row["audio"]
+        assert clip["duration"] == row["audio_length_s"]
+    assert len(list(own_cache.glob("clips/??/*"))) == 2
+
+
+def test_lengths_come_from_headers_where_no_column_tells_them(own_cache, tmp_path):
+    test = make(tmp_path / "hub", rows(1.0, 3.0, 2.0), length_column=None, id_column=None)
+    assert test.record["subset_ids"] == ["set/00001", "set/00002"]
+
+
+def test_the_longest_text_is_the_other_selection(own_cache, tmp_path):
+    given = [esb_row("a", encode(1.0), "one two three", 1.0), *rows(2.0, 3.0, text="one")]
+    assert make(tmp_path / "hub", given, selection="longest-text", subset=1).record["subset_ids"] == ["set/a"]
+
+
+def test_all_is_a_subset(own_cache, tmp_path):
+    assert len(make(tmp_path / "hub", rows(1.0, 2.0, 3.0), subset="all").clips) == 3
+
+
+def test_a_second_run_reads_no_audio(own_cache, tmp_path, monkeypatch):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    monkeypatch.setattr(loading, "open_rows", lambda source: pytest.fail("rows were read again"))
+    told = {"dataset_path": str(tmp_path / "hub"), "dataset_name": "earnings22", "subset": 2} | COLUMNS
+    assert prepare(dataset="set", **told) == first
+
+
+def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(1.0, 2.0))
+    assert make(tmp_path / "hub", rows(1.0, 2.0, 3.0)).record["rows"] == 3
+
+
+def prepare_here(hub):
+    told = {"dataset_path": hub, "dataset_name": "earnings22", "subset": 3} | COLUMNS
+    return prepare(dataset="set", **told)
+
+
+def test_two_processes_at_once_prepare_the_same(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(*np.linspace(1, 2, 20)), subset=1)
+    with ProcessPoolExecutor(2) as pool:
+        one, other = pool.map(prepare_here, [str(tmp_path / "hub")] * 2)
+    assert one == other
+    assert not list(own_cache.rglob(".*"))
+
+
+def cut(audio):
+    return audio[: len(audio) // 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "message"),
+    [
+        (rows(1.0), {}, "subset=2: only 1 clips can be scored"),
+        (rows(1.0, 2.0), {"subset": 0}, "subset=0: neither"),
+        (rows(1.0, 2.0), {"selection": "shortest"}, "selection=shortest: unknown; known are longest-audio"),
+        (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has audio, dataset, text"),
+        (rows(1.0, 2.0), {"split": "dev"}, "no split 'dev'; it has test"),
+        (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
+        (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),
+        ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
+        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have one id, 'r0'"),
+        ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: 5 bytes that do not decode as audio"),
+        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: its audio holds no samples"),
+        ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
+    ],
+)
+def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, told, message):
+    with pytest.raises(SpeechIQError, match=message):
+        make(tmp_path / "hub", given, **told)
+    assert not list(own_cache.glob("clips/*.json"))
+
+
+def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch, tmp_path):
+    program = "from speechiq.siq_tasks.suite import list_clips; list_clips('earnings22')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
+    assert "cannot be had and is not in the cache" in done.stderr.splitlines()[-1]
+    assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]
+
+
+LIMITED = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from speechiq.siq_tasks.store import keep
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+keep(open({file!r}, "rb").read(), "set/x")
+"""
+
+
+def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_path):
+    file = tmp_path / "a.wav"
+    file.write_bytes(encode(1.0))
+    done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
+    assert "cannot be written (File too large); make room or set SIQ_CACHE" in done.stderr
+    assert not [file for file in own_cache.rglob("*") if file.is_file()]
+
+
+def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0, rate=8000, channels=2))
+    tmp_path.joinpath("b.flac").write_bytes(encode(2.0, rate=44_100, kind="FLAC"))
+    for name, content in (
+        ("m.csv", "file,said\na.wav,one two\nb.flac,three four\n"),
+        ("m.tsv", "file\tsaid\na.wav\tone two\nb.flac\tthree four\n"),
+        ("m.jsonl", '{"file": "a.wav", "said": "one two"}\n{"file": "b.flac", "said": "three four"}\n'),
+    ):
+        tmp_path.joinpath(name).write_text(content)
+        told = {"audio_column": "file", "text_column": "said", "subset": "all"}
+        test = prepare(dataset="own", dataset_path=str(tmp_path / name), **told)
+        assert [(clip["id"], clip["text"]) for clip in test.clips] == [
+            ("own/00001", "three four"),
+            ("own/00000", "one two"),
+        ]
+        assert [len(AudioClip(clip)["array"]) for clip in test.clips] == [32_000, 16_000]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.csv", "", "holds no rows"),
+        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl line 1: no JSON object"),
+        ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
+        ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
+    ],
+)
+def test_a_metadata_file_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
+    tmp_path.joinpath(name).write_text(content)
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all")
+
+
+def test_a_manifest_is_json_that_a_person_can_read(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(1.0, 2.0))
+    (manifest,) = own_cache.glob("clips/*.json")
+    assert set(json.loads(manifest.read_text())) == {"clips", "record", "known"}
