@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import json
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +13,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
 from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.siq import Scores
+
+MEND = "name a file in a folder that exists and is yours"
 
 
 def as_table(scores: Scores) -> Table:
@@ -89,12 +88,13 @@ def without_formula(name: str) -> str:
 
 def write_json(scores: Scores, path: Path) -> None:
     """Writes `as_json` to a file, whole or not at all."""
-    _write(path, json.dumps(as_json(scores), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(as_json(scores), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode(), MEND)
 
 
 def write_csv(scores: Scores, path: Path) -> None:
     """Writes `as_csv` to a file, whole or not at all."""
-    _write(path, as_csv(scores))
+    write_whole(path, as_csv(scores).encode(), MEND)
 
 
 def _rows(scores: Scores) -> list[dict[str, Any]]:
@@ -112,24 +112,3 @@ def _rows(scores: Scores) -> list[dict[str, Any]]:
         }
         for j in order
     ]
-
-
-def _write(path: Path, text: str) -> None:
-    """Writes beside the target and moves it there, so that no reader meets half a file.
-
-    Raises:
-        SpeechIQError: The folder takes no file, or the target is a folder or a device.
-    """
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        if target.exists() and not target.is_file():
-            raise OSError(errno.EINVAL, "it is a folder or a device")
-        draft.write_text(text, encoding="utf-8", newline="")
-        draft.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            draft.unlink()
-        raise SpeechIQError(
-            f"cannot write {str(path)!r}: {error.strerror}; name a file in a folder that exists and is yours"
-        ) from error

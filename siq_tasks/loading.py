@@ -11,17 +11,19 @@ from tqdm import tqdm
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
 from speechiq.metrics.similarity import DEFAULT_EMBEDDER
+from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.rows import Rows, Source, open_rows
-from speechiq.siq_tasks.store import CLIPS, keep, read_length, write_whole
+from speechiq.siq_tasks.store import CLIPS, MEND, keep, read_length
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest
 
 LAYOUT = 1
 
 
-class Test(NamedTuple):
+class Prepared(NamedTuple):
     """The clips of one test, and how they were chosen.
 
     Attributes:
@@ -59,14 +61,14 @@ def load(
     return Loaded(build_docs(level, dataset, test.clips, asked, embedder), test.record)
 
 
-def _questions_for(test: Test, dataset: str, file: str | None) -> list[dict]:
+def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:
     written = read_questions(locate(dataset, file))
     refuse_strangers(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
     return join([row for row in written if row["id"] in set(chosen)], chosen, dataset)
 
 
-def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **told: Any) -> Test:
+def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **told: Any) -> Prepared:
     """The clips of a test, from the clip folder where they were prepared before.
 
     Args:
@@ -85,13 +87,16 @@ def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **t
     asked = [LAYOUT, dataset, source, source.state(), subset, selection]
     name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
-    if not manifest.is_file():
-        test = _prepare(dataset, source, subset, selection)
-        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode())
-    return Test(**json.loads(manifest.read_bytes()))
+    if manifest.is_file():
+        test = Prepared(**json.loads(manifest.read_bytes()))
+        if all(AudioClip(clip).file.is_file() for clip in test.clips):
+            return test
+    test = _prepare(dataset, source, subset, selection)
+    write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), MEND, make_folders=True)
+    return test
 
 
-def _prepare(dataset: str, source: Source, subset: int | str, selection: str) -> Test:
+def _prepare(dataset: str, source: Source, subset: int | str, selection: str) -> Prepared:
     with open_rows(source) as rows:
         places = _name_rows(dataset, source, rows)
         texts = rows.columns[source.text_column]
@@ -111,7 +116,7 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str) ->
         "left_out": len(places) - len(scored),
         "rows": len(places),
     }
-    return Test(clips, record, list(scored))
+    return Prepared(clips, record, list(scored))
 
 
 def _name_rows(dataset: str, source: Source, rows: Rows) -> dict[str, int]:

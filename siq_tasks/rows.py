@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,9 +45,12 @@ class Source(NamedTuple):
 
     def state(self) -> list:
         """What tells that local files are those of the last time: name, size and time of change of each."""
-        if self.local is None:
-            return []
-        files = [self.local] if self.local.is_file() else sorted(self.local.rglob("*"))
+        local, files = self.local, []
+        if local is not None and local.is_file():
+            audio = [row.get(self.audio_column) or "" for row in read_file(local)]
+            files = [local, *(local.parent / name for name in audio)]
+        elif local is not None:
+            files = sorted(local.rglob("*"))
         return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
 
 
@@ -143,21 +147,24 @@ def read_file(file: Path) -> Iterator[dict]:
         raise SpeechIQError(f"{file}: not one of {', '.join(METADATA_FILES)}; convert it to one of them")
     if not file.is_file():
         raise SpeechIQError(f"{file}: no such metadata file; correct the path")
-    with file.open(encoding="utf-8", newline="") as stream:
-        if separator := METADATA_FILES[file.suffix]:
-            yield from csv.DictReader(stream, delimiter=separator)
-            return
-        for number, line in enumerate(stream, 1):
-            try:
-                yield dict(json.loads(line))
-            except (ValueError, TypeError) as error:
-                raise SpeechIQError(f"{file} line {number}: no JSON object ({error}); mend the line") from error
+    try:
+        lines = io.StringIO(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
+    if separator := METADATA_FILES[file.suffix]:
+        yield from csv.DictReader(lines, delimiter=separator)
+        return
+    for number, line in enumerate(lines, 1):
+        try:
+            yield dict(json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise SpeechIQError(f"{file} line {number}: no JSON object ({error}); mend the line") from error
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
     """`folder` is where `datasets` keeps its copy; its own cache takes two local folders of one name for one."""
     from datasets import get_dataset_split_names, load_dataset
-    from datasets.exceptions import DatasetNotFoundError
+    from datasets.exceptions import DatasetsError
 
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
     try:
@@ -167,7 +174,7 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
             raise SpeechIQError(f"{place}: {' '.join(str(error).split())}") from error
         names = ", ".join(get_dataset_split_names(place, source.dataset_name))
         raise SpeechIQError(f"{place}: no split {source.split!r}; it has {names}; give --metadata split=...") from error
-    except (DatasetNotFoundError, OSError) as error:
+    except (DatasetsError, OSError) as error:
         raise SpeechIQError(
             f"{place}: cannot be had and is not in the cache ({str(error).splitlines()[0]}); check the "
             f"connection to the hub, or give a local copy with --metadata dataset_path=FOLDER"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
 
 CLIPS = "clips"
+MEND = "make room or set SIQ_CACHE to a folder that has it"
 
 
 def keep(audio: bytes, name: str) -> dict:
@@ -36,18 +35,21 @@ def keep(audio: bytes, name: str) -> dict:
     sha256 = hashlib.sha256(audio).hexdigest()
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{kind}"
     if not cache_dir(path).is_file():
-        write_whole(cache_dir(path), audio)
+        write_whole(cache_dir(path), audio, MEND, make_folders=True)
     return {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": duration}
 
 
 def inspect(audio: bytes, name: str) -> tuple[str, float]:
-    """Kind of file (`wav`, `flac`, `ogg`, `mp3`) and seconds of audio, decoded to the end."""
+    """Kind of file (`wav`, `flac`, `ogg`, `mp3`) and seconds of audio, decoded to the end.
+
+    Whether an MP3 was cut off cannot be told: its header may only estimate its length.
+    """
     with _opened(audio, name) as sound:
         kind, rate, promised = sound.format.lower(), sound.samplerate, sound.frames
         heard = sum(len(block) for block in sound.blocks(rate * 10))
     if not heard:
         raise SpeechIQError(f"{name}: its audio holds no samples; mend or leave out the row")
-    if heard < promised - rate // 10:
+    if kind != "mpeg" and heard < promised - rate // 10:
         raise SpeechIQError(
             f"{name}: its audio is cut off, {heard / rate:.2f} s of {promised / rate:.2f} s; mend or leave out the row"
         )
@@ -70,26 +72,4 @@ def _opened(audio: bytes, name: str):
     except soundfile.SoundFileError as error:
         raise SpeechIQError(
             f"{name}: {len(audio)} bytes that do not decode as audio ({error}); mend or leave out the row"
-        ) from error
-
-
-def write_whole(file: Path, content: bytes) -> None:
-    """Write beside the target, then move it there: other processes see all of it or nothing.
-
-    Raises:
-        SpeechIQError: the folder takes no more.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=file.suffix)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-            Path(draft).replace(file)
-        except BaseException:
-            Path(draft).unlink()
-            raise
-    except OSError as error:
-        raise SpeechIQError(
-            f"{file}: cannot be written ({error.strerror}); make room or set SIQ_CACHE to a folder that has it"
         ) from error

@@ -44,7 +44,7 @@ def check_siq(arguments):
 
 
 def check_pip(arguments):
-    assert arguments == ["install", "."]
+    assert arguments == ["install", ".[demo]"]
 
 
 CHECKS = {"make": check_make, "lm_eval": check_lm_eval, "siq": check_siq, "pip": check_pip}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,17 +47,16 @@ class Checkpoint:
 
     @contextmanager
     def loaded(self) -> Iterator[torch.nn.Module]:
-        """The model on its device, in inference mode; freed when the block ends."""
+        """The model on its device, in inference mode; its weights are gone when the block ends, whoever holds it."""
         model = self.model_class.from_pretrained(resolve(self.name), dtype=self.dtype, **self.source)
         model = model.to(self.device).eval()
         try:
             with torch.inference_mode():
                 yield model
         finally:
-            del model
-            gc.collect()
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+            model.to("meta")
+            if torch.accelerator.is_available():
+                torch.accelerator.empty_cache()
 
     def load_processor(self, processor_class):
         """The tokenizer or processor that belongs to the checkpoint."""

@@ -22,13 +22,14 @@ class Cascade:
 
     def __init__(self, asr, llm, answering: Answering, seed: int) -> None:
         self.asr, self.llm, self.answering, self.seed = asr, llm, answering, seed
-        self._heard: dict[str, Transcript] = {}
+        self._heard: dict[tuple, Transcript] = {}
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
-        new = {clip.key: clip for clip in clips if clip.key not in self._heard}
+        keys = [(clip.key, clip.get("reference")) for clip in clips]
+        new = {key: clip for key, clip in zip(keys, clips, strict=True) if key not in self._heard}
         if new:
             self._heard.update(zip(new, self.asr.transcribe(list(new.values())), strict=True))
-        return [self._heard[clip.key] for clip in clips]
+        return [self._heard[key] for key in keys]
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[str]]:
         heard = [transcript.text for transcript in self.transcribe([question.clip for question in questions])]

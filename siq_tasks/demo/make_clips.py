@@ -29,6 +29,7 @@ import soxr
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.core.files import write_whole
 
 HERE = Path(__file__).resolve().parent
 RATE = 16_000
@@ -196,19 +197,6 @@ def make(clip: dict, sources: Sources) -> bytes:
     return encode(level(samples), serial=seed)
 
 
-def write(path: Path, data: bytes) -> None:
-    """All of the file or nothing of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        raise SpeechIQError(f"{path} cannot be written ({error.strerror}): check the folder") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def make_all(out: Path, only: list[str], sources: Sources) -> None:
     """Make the clips that were asked for (none named: all), and say which differ from the recorded ones."""
     clips = json.loads((HERE / "clips.json").read_text(encoding="utf-8"))
@@ -226,10 +214,11 @@ def make_all(out: Path, only: list[str], sources: Sources) -> None:
         data = make(clip, sources)
         digest = hashlib.sha256(data).hexdigest()
         changed += [clip["id"]] * (digest != clip["sha256"])
-        write(out / clip["file"], data)
+        write_whole(out / clip["file"], data, "check the folder", make_folders=True)
         if out.resolve() == HERE:
             clip.update(sha256=digest, duration=soundfile.info(io.BytesIO(data)).duration)
-            write(HERE / "clips.json", (json.dumps(clips, indent=1, ensure_ascii=False) + "\n").encode())
+            listed = json.dumps(clips, indent=1, ensure_ascii=False) + "\n"
+            write_whole(HERE / "clips.json", listed.encode(), "check the folder")
     print(f"{len(wanted)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
 
 

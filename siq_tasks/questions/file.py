@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 
 PER_CLIP = 3
@@ -111,22 +111,8 @@ def write_questions(path: Path, rows: Sequence[Mapping]) -> None:
     Raises:
         SpeechIQError: the folder cannot be written to, or the disk is full.
     """
-    path, temporary = Path(path), None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise SpeechIQError(f"{path}: cannot be written ({error}); make room or name another file") from error
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_whole(Path(path), lines.encode(), "make room or name another file", make_folders=True)
 
 
 def questions_folder() -> Path:

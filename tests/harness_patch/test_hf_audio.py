@@ -46,6 +46,11 @@ def test_five_answers_stay_the_same_five_when_a_request_is_padded_or_run_again(m
     assert len(set(five)) > 1
 
 
+def test_one_recording_with_two_references_is_two_clips_to_gold(model, demo_clips):
+    both = [request(demo_clips[8], text, purpose="transcribe") for text in ("one", "two")]
+    assert model.generate_until(both) == ["one", "two"]
+
+
 def test_stop_strings_end_an_answer(model, demo_clips):
     write = request(demo_clips[3], "one two three", purpose="transcribe", settings={"until": [" two", "x"]})
     assert model.generate_until([write]) == ["one"]

@@ -69,6 +69,24 @@ def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
     assert make(tmp_path / "hub", rows(1.0, 2.0, 3.0)).record["rows"] == 3
 
 
+def test_a_clip_that_was_deleted_is_kept_again(own_cache, tmp_path):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    AudioClip(first.clips[0]).file.unlink()
+    told = {"dataset_path": str(tmp_path / "hub"), "dataset_name": "earnings22", "subset": 2} | COLUMNS
+    assert prepare(dataset="set", **told) == first
+    AudioClip(first.clips[0]).check()
+
+
+def test_audio_that_changed_beside_its_metadata_file_is_prepared_anew(own_cache, tmp_path):
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    durations = []
+    for seconds in (1.0, 2.0):
+        tmp_path.joinpath("a.wav").write_bytes(encode(seconds))
+        test = prepare(dataset="own", dataset_path=str(tmp_path / "m.csv"), subset="all")
+        durations.append(test.clips[0]["duration"])
+    assert durations == [1.0, 2.0]
+
+
 def prepare_here(hub):
     told = {"dataset_path": hub, "dataset_name": "earnings22", "subset": 3} | COLUMNS
     return prepare(dataset="set", **told)
@@ -131,7 +149,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_pa
     file = tmp_path / "a.wav"
     file.write_bytes(encode(1.0))
     done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
-    assert "cannot be written (File too large); make room or set SIQ_CACHE" in done.stderr
+    assert "File too large; make room or set SIQ_CACHE" in done.stderr
     assert not [file for file in own_cache.rglob("*") if file.is_file()]
 
 
@@ -157,13 +175,14 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
     ("name", "content", "message"),
     [
         ("m.csv", "", "holds no rows"),
+        ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
         ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl line 1: no JSON object"),
         ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
         ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
     ],
 )
 def test_a_metadata_file_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
-    tmp_path.joinpath(name).write_text(content)
+    tmp_path.joinpath(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(SpeechIQError, match=message):
         prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all")
 

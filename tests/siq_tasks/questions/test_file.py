@@ -73,7 +73,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(SpeechIQError, match=r"set\.jsonl: cannot be written .*No space left"):
+    with pytest.raises(SpeechIQError, match=r"cannot write .*set\.jsonl.*: No space left"):
         write_questions(file, [LEFT_OUT])
     assert read_questions(file) == [GOOD] and list(tmp_path.iterdir()) == [file]
 

@@ -1,0 +1,42 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from speechiq.core.errors import SpeechIQError
+
+
+def write_whole(path: Path, content: bytes, mend: str, *, make_folders: bool = False) -> None:
+    """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
+
+    Args:
+        path: of the file; a link is followed.
+        content: all of it.
+        mend: what a user can do where it cannot be written.
+        make_folders: whether folders that are missing are made.
+
+    Raises:
+        SpeechIQError: the folder takes no file, the disk no more, or the target is a folder or a device.
+    """
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        if target.exists() and not target.is_file():
+            raise OSError(errno.EINVAL, "it is a folder or a device")
+        if make_folders:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except OSError as error:
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {mend}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
