@@ -139,7 +139,7 @@ def _read_batch_size(batch_size: int | str) -> int | str:
 
 def _clip(request: Instance) -> AudioClip:
     (audio,) = request.args[2]["audio"]
-    return AudioClip(audio, reference=request.doc.get("text"))
+    return AudioClip(audio, id=request.doc.get("id"), reference=request.doc.get("text"))
 
 
 def _cut(text: str, until: Sequence[str] | None) -> str:

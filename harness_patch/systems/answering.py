@@ -10,9 +10,8 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.sampling import draw, uniforms
-from speechiq.harness_patch.systems.system import AUDIO, Question
+from speechiq.harness_patch.systems.system import AUDIO, LETTERS, Question
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
 

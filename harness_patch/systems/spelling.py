@@ -19,14 +19,16 @@ ENGINES = {
         "pocketsphinx": "pocketsphinx_asr:PocketSphinxASR",
         "gold": "controls:Gold",
         "silence": "controls:Silence",
+        "transcripts": "transcript_file:TranscriptFile",
     },
     "llm": {"hf": "transformers_llm:TransformersLLM"},
 }
 WITHOUT_MODEL = ("gold", "silence")
+WHOLE = "letter"
 
 
 class Stage(NamedTuple):
-    """One stage of a system: `role` is `asr` or `llm`, `model` is empty for an engine that needs none."""
+    """One stage of a system: `role` is `asr` or `llm`, or `whole`; `model` is empty for an engine without one."""
 
     role: str
     engine: str
@@ -45,6 +47,8 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Raises:
         SpeechIQError: a number of stages that no system has, or an engine that its stage does not know.
     """
+    if spelling.startswith(f"{WHOLE}:"):
+        return [Stage("whole", *spelling.split(":", 1))]
     parts = spelling.split("+")
     if len(parts) != len(ENGINES) or not all(parts):
         raise SpeechIQError(

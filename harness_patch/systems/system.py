@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from speechiq.siq_tasks.audio import AudioClip
 
 AUDIO = "<audio>"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Transcript(NamedTuple):
@@ -46,6 +47,11 @@ class SpeechSystem(Protocol):
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[str]]:
         """`n` independent answers to each question."""
+
+    def loglikelihood(
+        self, clips: Sequence[AudioClip], contexts: Sequence[str], continuations: Sequence[str]
+    ) -> list[tuple[float, bool]]:
+        """Log-probability of each continuation after its context and clip, and whether it is the greedy one."""
 
     def describe(self) -> dict[str, Any]:
         """What ran and how, for the results file: JSON types only."""

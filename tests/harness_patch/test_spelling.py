@@ -17,6 +17,8 @@ def build(spelling, **options):
         ("hf:./asr+hf:~/llm", ["hf", "hf"]),
         ("gold+demo:SmolLM2-135M-Instruct", ["gold", "hf"]),
         ("silence+Qwen/Qwen2-7B-Instruct", ["silence", "hf"]),
+        ("letter:B", ["letter"]),
+        ("transcripts:runs/google.jsonl+Qwen/Qwen2-7B-Instruct", ["transcripts", "hf"]),
         ("pocketsphinx:en-us+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
         ("pocketsphinx:+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
     ],
@@ -69,6 +71,9 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
             "a whisper checkpoint cannot stand where a language model must",
         ),
         ("./nowhere+demo:SmolLM2-135M-Instruct", "no folder with a config.json"),
+        ("letter:F", "letter:F: not one of the letters A to E"),
+        ("letter:", "letter:: not one of the letters A to E"),
+        ("transcripts:nowhere.jsonl+demo:SmolLM2-135M-Instruct", "transcripts:nowhere.jsonl: no such file"),
         ("pocketsphinx:de-de+demo:SmolLM2-135M-Instruct", "only the bundled model is known"),
     ],
 )
