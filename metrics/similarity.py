@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from lm_eval.api.filter import Filter
 
 from speechiq.core.checkpoints import is_language_model, read_config, resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.wer import normalise
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
@@ -23,6 +25,27 @@ PROMPTS = {
 }
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 TOKENS_PER_BATCH = 4096
+TEMPLATES = ("plain", "chat")
+TEXTS = ("raw", "english", "basic")
+
+
+def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
+    """How texts are embedded, as a task's metadata tells it, with what it does not tell.
+
+    Returns:
+        `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
+        template) and `embedder_text` (`raw`, or the name of Whisper's normaliser that both texts go through).
+
+    Raises:
+        SpeechIQError: an embedder that is no language model, or an option that is none.
+    """
+    embedding = {"embedder": DEFAULT_EMBEDDER, "embedder_template": TEMPLATES[0], "embedder_text": TEXTS[0]}
+    embedding |= {option: told[option] for option in embedding if option in told}
+    for option, known in (("embedder_template", TEMPLATES), ("embedder_text", TEXTS)):
+        if embedding[option] not in known:
+            raise SpeechIQError(f"{option}={embedding[option]}: unknown; known are {', '.join(known)}")
+    check_embedder(embedding["embedder"])
+    return embedding
 
 
 def check_embedder(name: str) -> None:
@@ -44,17 +67,23 @@ class Embedder:
 
     Args:
         name: hub id, folder, or `demo:NAME`.
+        template: `plain` or `chat`.
+
+    Raises:
+        SpeechIQError: no language model, or `chat` where the model has no chat template.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, template: str = TEMPLATES[0]) -> None:
         import torch
         from accelerate import PartialState
         from transformers import AutoModel, AutoTokenizer
 
         check_embedder(name)
         place = resolve(name)
-        self.device = PartialState().device
+        self.device, self.template = PartialState().device, template
         self.tokenizer = AutoTokenizer.from_pretrained(place)
+        if template == "chat" and self.tokenizer.chat_template is None:
+            raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
         self.model = AutoModel.from_pretrained(place, dtype=torch.float32).to(self.device).eval()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
@@ -66,7 +95,7 @@ class Embedder:
         import torch
         from tqdm import tqdm
 
-        tokens = self.tokenizer(list(texts)).input_ids
+        tokens = self._tokenise(texts)
         states = np.zeros((len(tokens), self.model.config.get_text_config().hidden_size), np.float32)
         with tqdm(total=len(tokens), desc="embedding", unit="text") as bar, torch.inference_mode():
             for batch in _batches(tokens):
@@ -78,6 +107,12 @@ class Embedder:
                 states[batch] = hidden[torch.arange(len(rows)), lengths - 1].float().cpu().numpy()
                 bar.update(len(batch))
         return states
+
+    def _tokenise(self, texts: Sequence[str]) -> list[list[int]]:
+        if self.template == "plain":
+            return self.tokenizer(list(texts)).input_ids
+        turns = [[{"role": "user", "content": text}] for text in texts]
+        return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)["input_ids"]
 
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterable[list[int]]:
@@ -92,9 +127,9 @@ def _batches(tokens: Sequence[Sequence[int]]) -> Iterable[list[int]]:
 
 
 @lru_cache(maxsize=1)
-def load_embedder(name: str) -> Embedder:
+def load_embedder(name: str, template: str = TEMPLATES[0]) -> Embedder:
     """The embedder `name`; the last one asked for stays in memory."""
-    return Embedder(name)
+    return Embedder(name, template)
 
 
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -107,23 +142,27 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 class Embed(Filter):
     """lm-eval filter: a clip's hypothesis becomes its cosines with the reference, one a prompt.
 
-    Each doc names its embedder. A text that occurs more than once is embedded once.
+    Each doc names its embedder and how to use it. A text that occurs more than once is embedded once.
     """
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping]) -> list[list[float]]:
         hypotheses = list(resps)
-        (name,) = {doc["embedder"] for doc in docs}
+        ((name, template, kind),) = {(doc["embedder"], doc["embedder_template"], doc["embedder_text"]) for doc in docs}
         pairs = [
-            (prompt.format(text=hypothesis.strip()), prompt.format(text=doc["text"].strip()))
+            (prompt.format(text=_prepare(hypothesis, kind)), prompt.format(text=_prepare(doc["text"], kind)))
             for prompt in PROMPTS.values()
             for hypothesis, doc in zip(hypotheses, docs, strict=True)
         ]
         texts = sorted({text for pair in pairs for text in pair})
-        states = load_embedder(name).embed(texts)
+        states = load_embedder(name, template).embed(texts)
         row = {text: i for i, text in enumerate(texts)}
         said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
         values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)
         return values.T.tolist()
+
+
+def _prepare(text: str, kind: str) -> str:
+    return text.strip() if kind == "raw" else normalise(text, kind)
 
 
 def score(doc: Mapping, results: Sequence[Sequence[float]]) -> dict[str, float]:

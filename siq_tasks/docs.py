@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.metrics.similarity import check_embedder
+from speechiq.metrics.similarity import read_embedding
 from speechiq.siq_tasks.audio import AudioClip
 
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
@@ -21,7 +21,7 @@ class Loaded(NamedTuple):
 
 
 def build_docs(
-    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], embedder: str
+    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], told: Mapping[str, Any]
 ) -> Dataset:
     """The docs of one task, checked before any model is loaded.
 
@@ -30,7 +30,7 @@ def build_docs(
         dataset: name of the set.
         clips: `id`, `text` (reference) and the items of an `AudioClip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
-        embedder: the language model that the level Understand reads, by name.
+        told: the task's metadata; the level Understand reads from it how texts are embedded.
 
     Raises:
         SpeechIQError: a clip that cannot be heard, or no language model to embed.
@@ -47,8 +47,8 @@ def build_docs(
     for doc in docs.values():
         AudioClip(doc["audio"]).check()
     if level == "understand":
-        check_embedder(embedder)
-        return Dataset.from_list([doc | {"embedder": embedder} for doc in docs.values()])
+        embedding = read_embedding(told)
+        return Dataset.from_list([doc | embedding for doc in docs.values()])
     if level == "apply":
         asked = ("question_id", "question", "options", "answer")
         return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in asked} for row in questions])

@@ -12,7 +12,6 @@ from tqdm import tqdm
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
-from speechiq.metrics.similarity import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
@@ -43,22 +42,19 @@ def list_clips(**told: Any) -> list[dict]:
     return prepare(**told).clips
 
 
-def load(
-    level: str, dataset: str, embedder: str = DEFAULT_EMBEDDER, questions: str | None = None, **told: Any
-) -> Loaded:
+def load(level: str, dataset: str, questions: str | None = None, **told: Any) -> Loaded:
     """`custom_dataset` of every set that is prepared from rows.
 
     Args:
         level, dataset: from the task's metadata.
-        embedder: what the level Understand reads hidden states of.
         questions: a file of questions; by default the one that `siq questions write` makes.
-        **told: see `prepare`.
+        **told: see `prepare`, and `metrics.similarity.read_embedding`.
     """
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()
     if level == "apply":
         asked = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, asked, embedder), test.record)
+    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-from speechiq.metrics.similarity import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.questions.file import join, read_questions
 
@@ -18,8 +18,8 @@ def list_clips(**_told_to_others) -> list[dict]:
     return [clip | {"path": f"demo/{clip['file']}"} for clip in clips]
 
 
-def load(level: str, embedder: str = DEFAULT_EMBEDDER, **_told_to_others) -> Loaded:
+def load(level: str, **told: Any) -> Loaded:
     """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
     clips = list_clips()
     questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
-    return Loaded(build_docs(level, "demo", clips, questions, embedder), {})
+    return Loaded(build_docs(level, "demo", clips, questions, told), {})

@@ -4,7 +4,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.similarity import PROMPTS, Embed, check_embedder, load_embedder, score
+from speechiq.metrics.similarity import PROMPTS, Embed, check_embedder, load_embedder, read_embedding, score
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -17,8 +17,12 @@ HYPOTHESES = ["I feel painting in the world back.", "The quota was cut.", ""]
 
 @pytest.fixture(scope="module")
 def cosines(demo_models):
-    docs = [{"text": text, "embedder": EMBEDDER} for text in REFERENCES * 2]
-    return np.array(Embed().apply(HYPOTHESES + REFERENCES, docs))
+    return embed(HYPOTHESES + REFERENCES, REFERENCES * 2)
+
+
+def embed(hypotheses, references, **told):
+    embedding = read_embedding({"embedder": EMBEDDER} | told)
+    return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))
 
 
 def test_identical_texts_have_similarity_1(cosines):
@@ -36,13 +40,13 @@ def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
     @torch.inference_mode()
-    def embed(text):
+    def plain(text):
         inputs = tokenizer(text, return_tensors="pt")
         return model(**inputs, output_hidden_states=True).hidden_states[-1][0, -1].double()
 
     for row, (hypothesis, reference) in enumerate(zip(HYPOTHESES, REFERENCES, strict=True)):
         for column, prompt in enumerate(PROMPTS.values()):
-            states = embed(prompt.format(text=hypothesis)), embed(prompt.format(text=reference))
+            states = plain(prompt.format(text=hypothesis)), plain(prompt.format(text=reference))
             assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
 
 
@@ -60,3 +64,22 @@ def test_the_score_is_the_lower_cosine():
 def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
     with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is no language model"):
         check_embedder("demo:whisper-base")
+
+
+def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
+    chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
+    assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
+    tokens = load_embedder(EMBEDDER, "chat")._tokenise(["Hello"])
+    assert load_embedder(EMBEDDER, "chat").tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
+
+
+def test_normalised_texts_differ_in_what_the_normaliser_leaves(demo_models):
+    said, meant = ["it is two thousand dollars"], ["It's $2000."]
+    assert embed(said, meant).max() < 1
+    assert embed(said, meant, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("option", ["embedder_template", "embedder_text"])
+def test_an_unknown_way_to_embed_is_named(demo_models, option):
+    with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; known are (plain|raw)"):
+        read_embedding({"embedder": EMBEDDER, option: "odd"})
