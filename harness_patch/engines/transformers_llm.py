@@ -74,22 +74,24 @@ class TransformersLLM:
         """How likely each continuation is after its context, both taken as plain text.
 
         Context and continuation are tokenised as one text and parted where the continuations part, so that
-        a token never ends where only the context does.
+        a token never ends where only the context does. What is asked twice is weighed once.
         """
         tokenizer = self.checkpoint.load_processor(AutoTokenizer)
-        rows, starts = [], []
-        for context, group in zip(contexts, continuations, strict=True):
+        asked = list(zip(contexts, map(tuple, continuations), strict=True))
+        rows = {}
+        for context, group in dict.fromkeys(asked):
             head, *whole = _tokenise(tokenizer, [context, *(context + text for text in group)])
-            rows.append(whole)
-            starts.append(_count_shared([head, *whole]))
+            rows[context, group] = whole, _count_shared([head, *whole])
         with self.checkpoint.loaded() as model, self._progress("weighing", len(rows)) as progress:
-            return run_in_batches(
-                list(zip(rows, starts, strict=True)),
+            found = run_in_batches(
+                list(rows.values()),
                 lambda batch: _weigh(model, batch),
                 length=lambda row: max(map(len, row[0])),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
             )
+        scored = dict(zip(rows, found, strict=True))
+        return [scored[key] for key in asked]
 
     def _progress(self, verb: str, total: int) -> tqdm:
         return tqdm(total=total, desc=f"{self.checkpoint.name} {verb}", unit="prompt")
