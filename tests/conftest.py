@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from speechiq.siq_tasks.audio import AudioClip
@@ -15,6 +16,8 @@ from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+hypothesis.settings.register_profile("busy-machine", deadline=None)
+hypothesis.settings.load_profile("busy-machine")
 
 
 @pytest.fixture(scope="session")
