@@ -29,6 +29,15 @@ _AT_HEAD = re.compile(r"^\W{0,4}([A-E])(?:\W{0,2}[.,):\]*]|\s*$|\s+[-\u2013\u201
 _ENCLOSED = re.compile(r"(?:[(\[{]|\*\*)([A-E])(?:[)\]}]|\*\*)")
 
 
+def drop_reasoning(answer: str) -> str:
+    """What a reasoning model says after it has thought.
+
+    >>> drop_reasoning("<think>A? No.</think>B")
+    'B'
+    """
+    return _THINKING.sub("", answer)
+
+
 def parse_letter(answer: str, options: Sequence[str]) -> str:
     """The letter that `answer` gives, or `?` where it gives none or more than one.
 
@@ -46,7 +55,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
     >>> parse_letter("A or B, hard to say", options)
     '?'
     """
-    text = _THINKING.sub("", answer).strip()
+    text = drop_reasoning(answer).strip()
     if alone := _ALONE.fullmatch(text):
         return _only(alone[1].upper(), options)
     if stated := _STATED.findall(text):

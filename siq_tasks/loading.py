@@ -61,7 +61,8 @@ def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]
     written = read_questions(locate(dataset, file))
     refuse_strangers(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
-    return join([row for row in written if row["id"] in set(chosen)], chosen, dataset)
+    wanted = set(chosen)
+    return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
 def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **told: Any) -> Prepared:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,8 @@ class Source(NamedTuple):
         return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Random access to rows without their audio in memory.
 
     Attributes:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
+from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 CLIPS = "clips"
 MEND = "make room or set SIQ_CACHE to a folder that has it"
@@ -29,8 +30,6 @@ def keep(audio: bytes, name: str) -> dict:
     Raises:
         SpeechIQError: no audio, cut off, without samples, or the disk takes no more.
     """
-    from speechiq.siq_tasks.audio import SAMPLING_RATE
-
     kind, duration = inspect(audio, name)
     sha256 = hashlib.sha256(audio).hexdigest()
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{kind}"

@@ -37,14 +37,13 @@ def write_command(
     from speechiq.siq_tasks.questions import file, journal
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.endpoints import open_author
-    from speechiq.siq_tasks.suite import data_sets
+    from speechiq.siq_tasks.suite import metadata as about
 
     clips = _list_clips(dataset, metadata)
     authors = {name: open_author(name, base_url) for name in (writer, *checker)}
     plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
     if output is None:
-        own = dataset not in data_sets()
-        output = Path(dataset, "questions.jsonl") if own else file.questions_folder() / f"{dataset}.jsonl"
+        output = Path(about(dataset).get("questions") or file.questions_folder() / f"{dataset}.jsonl")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     _say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
     _say(str(writing.Estimate(todo, plan)))

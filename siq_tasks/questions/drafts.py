@@ -8,10 +8,8 @@ import random
 import re
 from typing import Any, NamedTuple
 
-from speechiq.metrics.choice import LETTERS
+from speechiq.metrics.choice import LETTERS, drop_reasoning
 from speechiq.siq_tasks.questions.file import OPTIONS, normalise
-
-_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 
 
 class Unusable(Exception):
@@ -35,7 +33,7 @@ def parse_drafts(answer: str, count: int) -> list[Draft]:
     >>> parse_drafts(said, 1)
     [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
     """
-    found = re.search(r"\{.*\}", _THINKING.sub("", answer), re.DOTALL)
+    found = re.search(r"\{.*\}", drop_reasoning(answer), re.DOTALL)
     if not found:
         raise Unusable("no JSON, perhaps a refusal")
     try:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,11 @@ def make(folder, rows, **told):
     folder.mkdir(exist_ok=True)
     folder.joinpath("README.md").write_text(README)
     write_parquet(folder / "earnings22" / "test-00000-of-00001.parquet", rows)
+    return prepare_from(folder, **told)
+
+
+def prepare_from(folder, **told):
+    """The test made of what is stored in `folder`."""
     asked = {"dataset_path": str(folder), "dataset_name": "earnings22", "subset": 2} | COLUMNS | told
     return prepare(dataset="set", **asked)
 
@@ -60,8 +66,7 @@ def test_all_is_a_subset(own_cache, tmp_path):
 def test_a_second_run_reads_no_audio(own_cache, tmp_path, monkeypatch):
     first = make(tmp_path / "hub", rows(1.0, 2.0))
     monkeypatch.setattr(loading, "open_rows", lambda source: pytest.fail("rows were read again"))
-    told = {"dataset_path": str(tmp_path / "hub"), "dataset_name": "earnings22", "subset": 2} | COLUMNS
-    assert prepare(dataset="set", **told) == first
+    assert prepare_from(tmp_path / "hub") == first
 
 
 def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
@@ -72,8 +77,7 @@ def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
 def test_a_clip_that_was_deleted_is_kept_again(own_cache, tmp_path):
     first = make(tmp_path / "hub", rows(1.0, 2.0))
     AudioClip(first.clips[0]).file.unlink()
-    told = {"dataset_path": str(tmp_path / "hub"), "dataset_name": "earnings22", "subset": 2} | COLUMNS
-    assert prepare(dataset="set", **told) == first
+    assert prepare_from(tmp_path / "hub") == first
     AudioClip(first.clips[0]).check()
 
 
@@ -87,15 +91,10 @@ def test_audio_that_changed_beside_its_metadata_file_is_prepared_anew(own_cache,
     assert durations == [1.0, 2.0]
 
 
-def prepare_here(hub):
-    told = {"dataset_path": hub, "dataset_name": "earnings22", "subset": 3} | COLUMNS
-    return prepare(dataset="set", **told)
-
-
 def test_two_processes_at_once_prepare_the_same(own_cache, tmp_path):
     make(tmp_path / "hub", rows(*np.linspace(1, 2, 20)), subset=1)
     with ProcessPoolExecutor(2) as pool:
-        one, other = pool.map(prepare_here, [str(tmp_path / "hub")] * 2)
+        one, other = pool.map(partial(prepare_from, subset=3), [tmp_path / "hub"] * 2)
     assert one == other
     assert not list(own_cache.rglob(".*"))
 
