@@ -9,7 +9,8 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.runs import Item, System, show_item
+from speechiq.reducer.runs import System
+from speechiq.reducer.samples import Item, show_item
 
 EXAMPLES = 3
 

@@ -10,19 +10,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.samples import Item, read_samples, show_item
 
 RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
-LONGEST_LINE = 64 * 2**20
-
-Item = tuple[str, ...]
 
 
 class System(NamedTuple):
@@ -73,6 +69,29 @@ def read_systems(runs: Iterable[Path]) -> Runs:
     Raises:
         SpeechIQError: A path does not exist, holds no run, or a file of a run cannot be used.
     """
+    newest, warnings = find_tasks(runs)
+    systems: dict[str, System] = {}
+    for task in newest:
+        scores = systems.setdefault(task.system, System(task.system, {})).scores.setdefault(task.level, {})
+        for item, score in read_samples(task.samples, LEVELS[task.level]).items():
+            if item in scores:
+                raise SpeechIQError(
+                    f"{str(task.samples)!r}: {show_item(item)} of system {task.system!r} was already scored "
+                    f"by another {task.level} task; score only one of the two tasks"
+                )
+            scores[item] = score
+    return Runs([systems[name] for name in sorted(systems)], warnings)
+
+
+def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
+    """Every system's tasks, the newest run of each, and one line for every older run left out.
+
+    Args:
+        runs: Folders (any depth) or results files.
+
+    Raises:
+        SpeechIQError: A path does not exist, holds no run, or a results file cannot be used.
+    """
     runs = list(runs)
     found = sorted(task for path in find_results(runs) for task in read_tasks(path))
     if not found:
@@ -82,17 +101,7 @@ def read_systems(runs: Iterable[Path]) -> Runs:
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}
-    systems: dict[str, System] = {}
-    for task in newest.values():
-        scores = systems.setdefault(task.system, System(task.system, {})).scores.setdefault(task.level, {})
-        for item, score in read_samples(task.samples, LEVELS[task.level]).items():
-            if item in scores:
-                raise SpeechIQError(
-                    f"{str(task.samples)!r}: {show_item(item)} of system {task.system!r} was already scored "
-                    f"by another {task.level} task; score only one of the two tasks"
-                )
-            scores[item] = score
-    return Runs([systems[name] for name in sorted(systems)], _superseded(found, newest))
+    return list(newest.values()), _superseded(found, newest)
 
 
 def find_results(runs: Iterable[Path]) -> list[Path]:
@@ -142,49 +151,6 @@ def read_tasks(path: Path) -> list[TaskRun]:
     return [TaskRun(date, str(path), name, task, level) for task, level in levels.items() if level in LEVELS]
 
 
-def read_samples(path: Path, level: Level) -> dict[Item, float]:
-    """Reads one task's scores line by line; of a row only the item's fields and the level's metric.
-
-    Returns:
-        item -> raw score, in file order. NaN is kept, for whoever pools the systems to refuse.
-
-    Raises:
-        SpeechIQError: The file is missing, empty or cut off, a row lacks a field, or an item stands twice.
-    """
-    scores: dict[Item, float] = {}
-    for number, line in enumerate(_lines(path), 1):
-        where = f"{str(path)!r} line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SpeechIQError(
-                f"{where} is not a whole JSON object (the file may be cut off): {error}; rerun this task"
-            ) from error
-        try:
-            item = tuple(sys.intern(str(row["doc"][field])) for field in level.item)
-            score = level.sign * _number(row[level.metric]) + 0.0  # no negative zero
-        except (KeyError, TypeError, OverflowError) as error:
-            fields = ", ".join(f"doc.{field}" for field in level.item)
-            raise SpeechIQError(
-                f"{where} needs {fields} and the number {level.metric!r} ({type(error).__name__}: {error})"
-            ) from error
-        if item in scores:
-            raise SpeechIQError(f"{where}: {show_item(item)} is scored twice in this file; rerun this task")
-        scores[item] = score
-    if not scores:
-        raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
-    return scores
-
-
-def show_item(item: Item) -> str:
-    """Names an item in a message, with what does not print escaped.
-
-    >>> show_item(("demo/01", "q2"))
-    "clip 'demo/01' question 'q2'"
-    """
-    return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
-
-
 def _results_below(root: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise SpeechIQError(
@@ -209,25 +175,6 @@ def _place(path: Path) -> str:
 def _level(config: dict[str, Any]) -> str:
     metadata = config.get("metadata")
     return str(metadata.get("level")) if isinstance(metadata, dict) else ""
-
-
-def _number(value: Any) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
-    return float(value)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """The file's lines; one beyond `LONGEST_LINE` comes in pieces, which are no JSON."""
-    try:
-        with path.open("rb") as file:
-            yield from iter(partial(file.readline, LONGEST_LINE), b"")
-    except FileNotFoundError as error:
-        raise SpeechIQError(
-            f"no samples {path.name!r} in {str(path.parent)!r}: rerun lm_eval with --log_samples"
-        ) from error
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
 
 
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> list[str]:

@@ -10,7 +10,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.runs import find_results, read_samples, read_systems
+from speechiq.reducer.runs import find_results, read_systems
+from speechiq.reducer.samples import read_samples
 from tests.reducer.conftest import levels, sample_row, write_run
 
 
@@ -179,7 +180,7 @@ def test_empty_samples(tmp_path):
 
 
 def test_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("speechiq.reducer.runs.LONGEST_LINE", 1000)
+    monkeypatch.setattr("speechiq.reducer.samples.LONGEST_LINE", 1000)
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(sample_row("remember", "a" * 5000, "", 0.0)))
     with pytest.raises(SpeechIQError, match="line 1 is not a whole JSON object"):
