@@ -42,13 +42,25 @@ class Runs(NamedTuple):
 
 
 class TaskRun(NamedTuple):
-    """One task of one results file. Sorts by age."""
+    """One task of one results file.
+
+    Attributes:
+        date: When the run began, seconds since 1970.
+        results: The results file.
+        system: The system's name.
+        task: The task's name.
+        level: A key of `LEVELS`.
+        metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
+        described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
+    """
 
     date: float
     results: str
     system: str
     task: str
     level: str
+    metadata: dict[str, Any]
+    described: dict[str, Any]
 
     @property
     def samples(self) -> Path:
@@ -93,7 +105,8 @@ def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
         SpeechIQError: A path does not exist, holds no run, or a results file cannot be used.
     """
     runs = list(runs)
-    found = sorted(task for path in find_results(runs) for task in read_tasks(path))
+    found = [task for path in find_results(runs) for task in read_tasks(path)]
+    found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
             f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: looked for "
@@ -137,9 +150,11 @@ def read_tasks(path: Path) -> list[TaskRun]:
         arguments = config.get("model_args") or {}
         if isinstance(arguments, str):
             arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
-        told = config.get("siq", {}).get("pretrained"), results.get("model_name"), arguments.get("pretrained")
+        siq = config.get("siq", {})
+        described = dict(siq.get("system", {}))
+        told = siq.get("pretrained"), results.get("model_name"), arguments.get("pretrained")
         name = next((str(name) for name in told if name), path.absolute().parent.name)
-        levels = {task: _level(config) for task, config in configs}
+        metadata = {task: config.get("metadata") for task, config in configs}
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -148,7 +163,11 @@ def read_tasks(path: Path) -> list[TaskRun]:
             "move it away or rerun the evaluation"
         ) from error
     name = "".join(char if char.isprintable() else "\ufffd" for char in name)
-    return [TaskRun(date, str(path), name, task, level) for task, level in levels.items() if level in LEVELS]
+    return [
+        TaskRun(date, str(path), name, task, str(told["level"]), told, described)
+        for task, told in metadata.items()
+        if isinstance(told, dict) and str(told.get("level")) in LEVELS
+    ]
 
 
 def _results_below(root: Path) -> Iterator[Path]:
@@ -170,11 +189,6 @@ def _results_below(root: Path) -> Iterator[Path]:
 def _place(path: Path) -> str:
     """Where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
     return os.path.realpath(path)
-
-
-def _level(config: dict[str, Any]) -> str:
-    metadata = config.get("metadata")
-    return str(metadata.get("level")) if isinstance(metadata, dict) else ""
 
 
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> list[str]:
