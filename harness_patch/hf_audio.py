@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,10 @@ from lm_eval.api.model import LM
 from lm_eval.loggers.evaluation_tracker import EvaluationTracker
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import Response
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spelling import REFERENCE
-from speechiq.harness_patch.systems.system import Question
+from speechiq.harness_patch.systems.system import Prompt, Question
 from speechiq.siq_tasks.audio import AudioClip
 
 log = logging.getLogger(__name__)
@@ -71,27 +71,28 @@ class HFAudio(LM):
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Transcripts and answers, aligned with `requests`; a request that occurs n times gets n answers."""
         asked = list({id(request): request for request in requests}.values())
-        turns = {key: cycle(answers) for key, answers in self._answer(asked).items()}
-        return [_cut(next(turns[id(request)]), request.args[1].get("until")) for request in requests]
+        with self.system.at_work():
+            turns = {key: cycle(answers) for key, answers in self._answer(asked).items()}
+        return [next(turns[id(request)]).cut(request.args[1].get("until")) for request in requests]
 
-    def _answer(self, requests: list[Instance]) -> dict[int, list[str]]:
-        clips = {id(request): _clip(request) for request in requests}
+    def _answer(self, requests: list[Instance]) -> dict[int, list[Response]]:
+        clips = {id(request): _clips(request)[0] for request in requests}
         to_transcribe = [key for key, clip in clips.items() if clip.get("purpose") == "transcribe"]
         heard = self.system.transcribe([clips[key] for key in to_transcribe])
-        answers = {key: [transcript.text] for key, transcript in zip(to_transcribe, heard, strict=True)}
+        answers = {key: [transcript] for key, transcript in zip(to_transcribe, heard, strict=True)}
         by_count: dict[int, list[Instance]] = defaultdict(list)
         for request in requests:
             if id(request) not in answers:
                 by_count[request.repeats or 1].append(request)
         for n, group in by_count.items():
-            questions = [Question(clips[id(request)], *request.args[:2]) for request in group]
+            questions = [Question(_prompt(request), request.args[1]) for request in group]
             answers.update(zip(map(id, group), self.system.answer(questions, n), strict=True))
         return answers
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Log-probability of each continuation after its context and clip."""
-        contexts, continuations = zip(*(request.args[:2] for request in requests), strict=True)
-        return self.system.loglikelihood([_clip(request) for request in requests], contexts, continuations)
+        with self.system.at_work():
+            return self.system.loglikelihood(list(map(_prompt, requests)), [request.args[1] for request in requests])
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         raise SpeechIQError(
@@ -137,15 +138,13 @@ def _read_batch_size(batch_size: int | str) -> int | str:
     return int(batch_size)
 
 
-def _clip(request: Instance) -> AudioClip:
-    (audio,) = request.args[2]["audio"]
-    return AudioClip(audio, id=request.doc.get("id"), reference=request.doc.get("text"))
+def _clips(request: Instance) -> list[AudioClip]:
+    told = {"id": request.doc.get("id"), "reference": request.doc.get("text")}
+    return [AudioClip(audio, **told) for audio in request.args[2]["audio"]]
 
 
-def _cut(text: str, until: Sequence[str] | None) -> str:
-    for stop in until or ():
-        text = text.partition(stop)[0]
-    return text
+def _prompt(request: Instance) -> Prompt:
+    return Prompt.about(request.args[0], _clips(request))
 
 
 def check_output_path(path: str | None) -> None:

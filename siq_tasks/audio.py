@@ -49,6 +49,11 @@ class AudioClip(dict):
         """What tells this audio from any other, whatever is asked of it."""
         return f"{self['sha256']}@{self.get('offset') or 0.0:g}+{self['duration']:g}"
 
+    @property
+    def name(self) -> str:
+        """How messages call the clip."""
+        return self.get("id") or self["path"]
+
     def check(self) -> None:
         """Refuse a clip that cannot be heard, without decoding it.
 

@@ -78,6 +78,6 @@ def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
 def test_results_say_what_ran(demo_run):
     file = find_results([demo_run[0]])[0]
     results = json.loads(file.read_text())
-    assert results["config"]["siq"]["system"]["llm"]["prompt_version"]
+    assert results["config"]["siq"]["system"]["answering"]["prompt_version"]
     levels = {config["metadata"]["level"] for config in results["configs"].values()}
     assert levels == {"remember", "understand", "apply"}

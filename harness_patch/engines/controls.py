@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.systems.system import Transcript
+from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
 
@@ -16,13 +16,13 @@ class Gold:
     def __init__(self, model: str, *, device, batch_size) -> None:
         pass
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
-        if silent := [clip["path"] for clip in clips if clip.get("reference") is None]:
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        if silent := [clip.name for clip in clips if clip.get("reference") is None]:
             raise SpeechIQError(
                 f"pretrained=gold+...: {silent[0]} comes without a reference text; run `gold` on "
                 f"tasks whose docs hold `text`"
             )
-        return [Transcript(clip["reference"]) for clip in clips]
+        return [Response(clip["reference"], heard=1.0) for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"control": "gold"}
@@ -34,8 +34,8 @@ class Silence:
     def __init__(self, model: str, *, device, batch_size) -> None:
         pass
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
-        return [Transcript("") for _ in clips]
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        return [Response("", heard=0.0) for _ in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"control": "silence"}

@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.systems.system import Transcript
+from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
 BUNDLED = "en-us"
@@ -33,10 +33,10 @@ class PocketSphinxASR:
         if find_spec("pocketsphinx") is None:
             raise SpeechIQError("pocketsphinx: not installed; `pip install pocketsphinx` or `speechiq[demo]`")
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
             texts = pool.map(decode, clips)
-            return [Transcript(text) for text in tqdm(texts, "pocketsphinx", total=len(clips), unit="clip")]
+            return [Response(text, heard=1.0) for text in tqdm(texts, "pocketsphinx", total=len(clips), unit="clip")]
 
     def describe(self) -> dict[str, Any]:
         return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.systems.system import Transcript
+from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
 
@@ -37,13 +37,13 @@ class TranscriptFile:
                     raise SpeechIQError(f"{self.file}:{number}: id {key!r} stands twice; delete one of the lines")
                 self.texts[key] = text
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         if missing := [clip["id"] for clip in clips if clip["id"] not in self.texts]:
             raise SpeechIQError(
                 f"{self.file}: {len(missing)} of {len(clips)} clips have no transcript, {missing[0]!r} among them; "
                 f"the file has ids such as {next(iter(self.texts), None)!r}: give a line a clip, by the docs' ids"
             )
-        return [Transcript(self.texts[clip["id"]]) for clip in clips]
+        return [Response(self.texts[clip["id"]]) for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"transcripts": self.file.name, "clips": len(self.texts)}

@@ -9,9 +9,10 @@ from tqdm import tqdm
 from transformers import AutoModelForSpeechSeq2Seq, AutoProcessor
 
 from speechiq.core.checkpoints import is_speech_recogniser
+from speechiq.core.passes import passes
+from speechiq.core.response import Response
 from speechiq.harness_patch.batches import run_in_batches
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
-from speechiq.harness_patch.systems.system import Transcript
 from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
 
@@ -36,7 +37,7 @@ class TransformersASR:
         )  # fmt: skip
         self.language, self.num_beams = language, int(num_beams)
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         processor = self.checkpoint.load_processor(AutoProcessor)
         window = getattr(processor.feature_extractor, "chunk_length", None) or float("inf")
         short = [i for i, clip in enumerate(clips) if clip["duration"] <= window]
@@ -55,9 +56,10 @@ class TransformersASR:
                     progress=progress,
                 )
                 texts.update(zip(part, found, strict=True))
-        return [Transcript(texts[i].strip()) for i in range(len(clips))]
+        return [Response(texts[i].strip(), heard=1.0) for i in range(len(clips))]
 
     def _decode(self, model, processor, clips: Sequence[AudioClip], padding: str) -> list[str]:
+        passes["asr_clips"] += len(clips)
         features = processor(
             [clip["array"] for clip in clips],
             sampling_rate=SAMPLING_RATE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from tqdm import tqdm
@@ -18,18 +18,13 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import is_language_model
+from speechiq.core.passes import passes
 from speechiq.harness_patch.batches import run_in_batches
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.sampling import SeededSampling
+from speechiq.harness_patch.systems.system import Scored
 
 WARPERS = {"temperature": TemperatureLogitsWarper, "top_k": TopKLogitsWarper, "top_p": TopPLogitsWarper}
-
-
-class Scored(NamedTuple):
-    """A continuation's log-probability, and whether greedy decoding would have said it."""
-
-    logprob: float
-    is_greedy: bool
 
 
 class TransformersLLM:
@@ -141,6 +136,8 @@ def _sample(model, tokenizer, batch, settings: Mapping[str, Any]) -> list[list[s
         pad_token_id=tokenizer.pad_token_id,
         logits_processor=LogitsProcessorList(sampling if settings.get("do_sample") else []),
     )
+    passes["prefills"] += len(prompts)
+    passes["generated_tokens"] += int((output[:, ids.shape[1] :] != tokenizer.pad_token_id).sum())
     texts = tokenizer.batch_decode(output[:, ids.shape[1] :], skip_special_tokens=True)
     n = len(seeds[0])
     return [texts[i : i + n] for i in range(0, len(texts), n)]
@@ -160,6 +157,7 @@ def _read(model, ids: torch.Tensor, mask: torch.Tensor, copies: torch.Tensor):
 
 def _weigh(model, batch) -> list[list[Scored]]:
     groups, starts = zip(*batch, strict=True)
+    passes["prefills"] += len(groups)
     device = model.device
     heads = [group[0][: start - 1] for group, start in zip(groups, starts, strict=True)]
     tails = [row[start - 1 :] for group, start in zip(groups, starts, strict=True) for row in group]

@@ -9,19 +9,20 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.answering import way_of_answering
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
-from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, ENGINES, build_stage, parse
+from speechiq.harness_patch.systems.hearing import HearingSystem
+from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, parse
 from speechiq.harness_patch.systems.system import SpeechSystem
 
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
-DEFAULTS = {"llm_answer": "generate"}
 
 
 def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_size, seed: int) -> SpeechSystem:
     """The system spelled so, no model loaded yet.
 
     Args:
-        spelling: `pretrained`, as `spelling.parse` reads it, or `demo`; `letter:B` is a system whole.
-        options: stage options, `<role>_<option>`; `llm_answer` is `generate` or `likelihood`.
+        spelling: `pretrained`, as `spelling.parse` reads it, or `demo`.
+        options: stage options, `<role>_<option>`, without a prefix for a model that hears alone; the last
+            stage's `answer` is `generate` (default) or `likelihood`.
         device: where the models run.
         batch_size: items a batch, or `auto`.
         seed: of the sampled answers.
@@ -30,16 +31,23 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         SpeechIQError: anything in the spelling or the options that cannot run.
     """
     spelling, implied = ALIASES.get(spelling, (spelling, {}))
-    options = {**DEFAULTS, **implied, **options}
-    for name in options:
-        if name.partition("_")[0] not in ENGINES:
-            raise SpeechIQError(
-                f"{name}: no such model argument; options begin with their stage, "
-                f"{' or '.join(f'{role}_' for role in ENGINES)}, such as llm_dtype=bfloat16"
-            )
-    answering = way_of_answering(options.pop("llm_answer"))
+    options = {**implied, **options}
     stages = parse(spelling)
     if stages[0].role == "whole":
         return ConstantLetter(stages[0].model)
-    asr, llm = (build_stage(stage, options, device=device, batch_size=batch_size) for stage in stages)
-    return Cascade(asr, llm, answering, seed)
+    answering = way_of_answering(options.pop(f"{stages[-1].prefix}answer", "generate"))
+    prefixes = tuple(stage.prefix for stage in stages)
+    if foreign := [name for name in options if not name.startswith(prefixes)]:
+        raise SpeechIQError(
+            f"{foreign[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
+            f"such as {prefixes[-1]}dtype=bfloat16"
+        )
+    engines = [build_stage(stage, options, device=device, batch_size=batch_size) for stage in stages]
+    return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
+
+
+def _alone(engine):
+    return engine
+
+
+HEARERS = {1: _alone, 2: Cascade}

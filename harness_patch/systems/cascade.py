@@ -2,45 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from speechiq.harness_patch.systems.answering import Answering
-from speechiq.harness_patch.systems.system import AUDIO, Question, Transcript
+from speechiq.core.response import Response
+from speechiq.harness_patch.systems.once import Once
+from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
 
 class Cascade:
     """A recogniser, then a language model; each clip is transcribed once for all levels.
 
+    Its stages load and free their models by themselves, so that one is in memory at a time.
+
     Args:
         asr: an engine with `transcribe(clips)`.
-        llm: an engine with `generate` and `loglikelihood`.
-        answering: how the language model answers.
-        seed: of the sampled answers.
+        llm: an engine with `generate` and `loglikelihood` of texts.
     """
 
-    def __init__(self, asr, llm, answering: Answering, seed: int) -> None:
-        self.asr, self.llm, self.answering, self.seed = asr, llm, answering, seed
-        self._heard: dict[tuple, Transcript] = {}
+    def __init__(self, asr, llm) -> None:
+        self.asr, self.llm = asr, llm
+        self._hear = Once(asr.transcribe)
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
-        keys = [(clip.key, clip.get("reference")) for clip in clips]
-        new = {key: clip for key, clip in zip(keys, clips, strict=True) if key not in self._heard}
-        if new:
-            self._heard.update(zip(new, self.asr.transcribe(list(new.values())), strict=True))
-        return [self._heard[key] for key in keys]
+    def at_work(self) -> AbstractContextManager:
+        return nullcontext()
 
-    def answer(self, questions: Sequence[Question], n: int) -> list[list[str]]:
-        heard = [transcript.text for transcript in self.transcribe([question.clip for question in questions])]
-        return self.answering.answer(self.llm, questions, heard, n, self.seed)
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        return self._hear(clips)
 
-    def loglikelihood(self, clips: Sequence[AudioClip], contexts: Sequence[str], continuations: Sequence[str]):
-        """How likely each continuation is after its context, the transcript in the place of the audio."""
-        heard = self.transcribe(clips)
-        texts = [context.replace(AUDIO, h.text) for context, h in zip(contexts, heard, strict=True)]
-        return [scored for (scored,) in self.llm.loglikelihood(texts, [[text] for text in continuations])]
+    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+        transcripts = self._transcripts(prompts)
+        return [
+            sum(text.heard * clip["duration"] for text, clip in zip(texts, prompt.clips, strict=True))
+            / sum(clip["duration"] for clip in prompt.clips)
+            for texts, prompt in zip(transcripts, prompts, strict=True)
+        ]
+
+    def generate(
+        self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[str]]:
+        return self.llm.generate(self._as_text(prompts), seeds, settings)
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
+        return self.llm.loglikelihood(self._as_text(prompts), continuations)
+
+    def _as_text(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Each prompt with its transcripts in the places of its clips."""
+        texts = []
+        for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True):
+            first, *rest = prompt.text.split(AUDIO)
+            texts.append(first + "".join(heard.strip() + words for heard, words in zip(transcripts, rest, strict=True)))
+        return texts
+
+    def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:
+        heard = iter(self._hear([clip for prompt in prompts for clip in prompt.clips]))
+        return [[next(heard) for _ in prompt.clips] for prompt in prompts]
 
     def describe(self) -> dict[str, Any]:
-        answering = dict(self.answering.describe())
-        return {"kind": "cascade", "asr": self.asr.describe(), "llm": self.llm.describe() | answering}
+        return {"kind": "cascade", "asr": self.asr.describe(), "llm": self.llm.describe()}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.systems.system import LETTERS, Question, Transcript
+from speechiq.core.response import Response
+from speechiq.harness_patch.systems.system import LETTERS, Prompt, Question, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
 
@@ -25,13 +27,16 @@ class ConstantLetter:
             raise SpeechIQError(f"pretrained=letter:{letter}: not one of the letters A to E; write letter:B")
         self.letter = letter
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
-        return [Transcript("") for _ in clips]
+    def at_work(self) -> AbstractContextManager:
+        return nullcontext()
 
-    def answer(self, questions: Sequence[Question], n: int) -> list[list[str]]:
-        return [[self.letter] * n for _ in questions]
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        return [Response("", heard=0.0) for _ in clips]
 
-    def loglikelihood(self, clips, contexts, continuations):
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        return [[Response(self.letter, heard=0.0)] * n for _ in questions]
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         raise SpeechIQError(f"pretrained=letter:{self.letter}: weighs no texts; run it on tasks that generate")
 
     def describe(self) -> dict[str, Any]:

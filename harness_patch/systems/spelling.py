@@ -13,7 +13,9 @@ from speechiq.core.errors import SpeechIQError
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
 DEFAULT_ENGINE = "hf"
+ROLES = {1: ("audio",), 2: ("asr", "llm")}
 ENGINES = {
+    "audio": {},
     "asr": {
         "hf": "transformers_asr:TransformersASR",
         "pocketsphinx": "pocketsphinx_asr:PocketSphinxASR",
@@ -28,11 +30,22 @@ WHOLE = "letter"
 
 
 class Stage(NamedTuple):
-    """One stage of a system: `role` is `asr` or `llm`, or `whole`; `model` is empty for an engine without one."""
+    """One stage of a system.
+
+    Attributes:
+        role: `asr`, `llm`, `audio` (end to end), or `whole` (a system without stages).
+        engine: a key of `ENGINES[role]`.
+        model: its name there; empty for an engine without one.
+    """
 
     role: str
     engine: str
     model: str
+
+    @property
+    def prefix(self) -> str:
+        """What this stage's options begin with; a model that stands alone needs nothing."""
+        return "" if self.role == "audio" else f"{self.role}_"
 
 
 def parse(spelling: str) -> list[Stage]:
@@ -50,12 +63,12 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     if spelling.startswith(f"{WHOLE}:"):
         return [Stage("whole", *spelling.split(":", 1))]
     parts = spelling.split("+")
-    if len(parts) != len(ENGINES) or not all(parts):
+    if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
-            f"pretrained={spelling}: found {len(parts)} stage(s) where a cascade has two, ASR+LLM; "
-            f"spell it like pretrained={DEMO_SYSTEM}"
+            f"pretrained={spelling}: {len(parts)} stages, some empty or too many; spell a model that hears alone, or "
+            f"ASR+LLM like pretrained={DEMO_SYSTEM}"
         )
-    return [_parse_stage(role, part, spelling) for role, part in zip(ENGINES, parts, strict=True)]
+    return [_parse_stage(role, part, spelling) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
 
 def _parse_stage(role: str, part: str, spelling: str) -> Stage:
@@ -78,7 +91,7 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
 
     Args:
         stage: as parsed.
-        options: `model_args` of this run; those that begin with `<role>_` are this stage's.
+        options: `model_args` of this run; those that begin with its prefix are this stage's.
         **shared: what every engine is given (`device`, `batch_size`).
 
     Raises:
@@ -86,7 +99,7 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
     """
     module, _, name = ENGINES[stage.role][stage.engine].partition(":")
     engine = getattr(import_module(f"speechiq.harness_patch.engines.{module}"), name)
-    prefix = f"{stage.role}_"
+    prefix = stage.prefix
     mine = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
     known = set(inspect.signature(engine).parameters) - {"model", *shared}
     if unknown := sorted(mine.keys() - known):

@@ -4,54 +4,95 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
+from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
 AUDIO = "<audio>"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Transcript(NamedTuple):
-    """What a system heard in one clip."""
+class Scored(NamedTuple):
+    """A continuation's log-probability, and whether greedy decoding would have said it."""
+
+    logprob: float
+    is_greedy: bool
+
+
+class Prompt(NamedTuple):
+    """Words with clips in them: each `<audio>` of `text` stands for one clip, in order."""
 
     text: str
+    clips: tuple[AudioClip, ...] = ()
+
+    @classmethod
+    def about(cls, text: str, clips: Sequence[AudioClip]) -> Prompt:
+        """A prompt in which every clip has its place; those that the words forget come first."""
+        return cls(f"{AUDIO}\n" * (len(clips) - text.count(AUDIO)) + text, tuple(clips))
 
 
 class Question(NamedTuple):
-    """Something to be answered about one clip.
+    """Something to be answered about clips.
 
     Attributes:
-        clip: the clip; its items `question` and `options`, where there, say what is asked without the prompt.
-        prompt: the task's words, `<audio>` standing where the speech belongs.
+        prompt: the task's words and clips. The items `question` and `options` of its first clip, where
+            there, say what is asked without the words.
         settings: the task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
     """
 
-    clip: AudioClip
-    prompt: str
+    prompt: Prompt
     settings: Mapping[str, Any]
+
+    @property
+    def clip(self) -> AudioClip:
+        return self.prompt.clips[0]
 
     def seeds(self, seed: int, n: int) -> list[int]:
         """One seed an answer, by what is asked of which audio; never by the batch or the process."""
-        return [
-            int.from_bytes(hashlib.sha256(repr((seed, self.clip.key, self.prompt, i)).encode()).digest()[:8])
-            for i in range(n)
-        ]
+        asked = seed, *(clip.key for clip in self.prompt.clips), self.prompt.text
+        return [int.from_bytes(hashlib.sha256(repr((*asked, i)).encode()).digest()[:8]) for i in range(n)]
+
+
+class Hearer(Protocol):
+    """A model, or several, that take prompts with clips in them."""
+
+    def at_work(self) -> AbstractContextManager:
+        """Inside, what is loaded may stay loaded from call to call; afterwards nothing is."""
+
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        """What was said, a transcript a clip."""
+
+    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+        """Of each prompt's clips, the share of seconds that the model is fed."""
+
+    def generate(
+        self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[str]]:
+        """Answers to each prompt, one a seed."""
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
+        """How likely each prompt's continuations are after it, all taken as plain text around the clips."""
+
+    def describe(self) -> dict[str, Any]:
+        """What ran and how, for the results file: JSON types only."""
 
 
 class SpeechSystem(Protocol):
     """A system under test."""
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Transcript]:
+    def at_work(self) -> AbstractContextManager:
+        """As for a `Hearer`."""
+
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         """What was said, a transcript a clip."""
 
-    def answer(self, questions: Sequence[Question], n: int) -> list[list[str]]:
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """`n` independent answers to each question."""
 
-    def loglikelihood(
-        self, clips: Sequence[AudioClip], contexts: Sequence[str], continuations: Sequence[str]
-    ) -> list[tuple[float, bool]]:
-        """Log-probability of each continuation after its context and clip, and whether it is the greedy one."""
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
+        """How likely each continuation is after its prompt."""
 
     def describe(self) -> dict[str, Any]:
         """What ran and how, for the results file: JSON types only."""

@@ -73,7 +73,7 @@ def test_a_prompt_is_answered_in_free_text_with_the_transcript_in_place_of_the_a
 
 
 def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
-    with pytest.raises(SpeechIQError, match="without options to choose from; use llm_answer=generate"):
+    with pytest.raises(SpeechIQError, match="without options to choose from; use answer=generate"):
         model.generate_until([request(demo_clips[6], "")])
 
 
@@ -119,7 +119,7 @@ def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
         bootstrap_iters=0,
     )
     system = results["config"]["siq"]["system"]
-    assert system["asr"] == {"control": "gold"} and system["llm"]["answer"] == "likelihood"
+    assert system["asr"] == {"control": "gold"} and system["answering"]["way"] == "likelihood"
     for samples in results["samples"].values():
         for row in samples:
             assert "array" not in row["doc"]["audio"]

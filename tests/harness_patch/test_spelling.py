@@ -30,9 +30,8 @@ def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        ("Qwen/Qwen2-Audio-7B-Instruct", r"found 1 stage.*ASR\+LLM"),
-        ("a+b+c", "found 3 stage"),
-        ("gold+", "found 2 stage"),
+        ("a+b+c+d", "4 stages, some empty or too many"),
+        ("gold+", "2 stages, some empty"),
         ("bogus:tiny+demo:SmolLM2-135M-Instruct", "no engine 'bogus' for the asr stage; known are gold, hf"),
         ("gold+silence", "no engine 'silence' for the llm stage; known are hf"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
@@ -50,7 +49,7 @@ def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
             {"asr_beams": 5},
             "asr_beams: no such option of the hf engine; it has asr_dtype, asr_language, asr_num",
         ),
-        ({"llm_answer": "guess"}, "llm_answer=guess: unknown; known are generate, likelihood"),
+        ({"llm_answer": "guess"}, "answer=guess: unknown; known are generate, likelihood"),
         ({"dtype": "bfloat16"}, "dtype: no such model argument; .* llm_dtype"),
     ],
 )
@@ -85,5 +84,5 @@ def test_a_checkpoint_of_the_wrong_kind_is_refused_before_it_is_loaded(demo_mode
 def test_demo_is_the_tiny_system_whole(demo_models):
     told = build("demo").describe()
     assert told["asr"]["model"] == "demo:whisper-tiny.en"
-    assert told["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and told["llm"]["answer"] == "likelihood"
-    assert build("demo", llm_answer="generate").describe()["llm"]["answer"] == "generate"
+    assert told["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and told["answering"]["way"] == "likelihood"
+    assert build("demo", llm_answer="generate").describe()["answering"]["way"] == "generate"

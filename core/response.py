@@ -1,0 +1,38 @@
+"""What a speech system says of a clip: a text that knows how it came about."""
+
+from __future__ import annotations
+
+import math
+
+
+class Response(str):
+    """A transcript or an answer; to lm-eval, its filters and its logs it is the text.
+
+    Attributes:
+        heard: seconds of the clip that the system was fed / seconds in the clip; NaN where nobody knows.
+        hypotheses: what a recogniser held possible, best first; empty where it gave one text only.
+        correction: how a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
+
+    >>> Response("so it goes on", heard=1.0).cut([" on"])
+    'so it goes'
+    """
+
+    heard: float
+    hypotheses: tuple[str, ...]
+    correction: str
+
+    def __new__(cls, text: str, *, heard: float = math.nan, hypotheses: tuple[str, ...] = (), correction: str = ""):
+        response = super().__new__(cls, text)
+        response.heard, response.hypotheses, response.correction = heard, tuple(hypotheses), correction
+        return response
+
+    def saying(self, text: str) -> Response:
+        """Another text that came about the same way."""
+        return type(self)(text, **vars(self))
+
+    def cut(self, until) -> Response:
+        """The text before the first of the stop sequences."""
+        text = str(self)
+        for stop in until or ():
+            text = text.partition(stop)[0]
+        return self.saying(text)

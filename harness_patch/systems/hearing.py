@@ -1,0 +1,43 @@
+"""The system that hears: a hearer and its way of answering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from speechiq.core.response import Response
+from speechiq.harness_patch.systems.answering import Answering
+from speechiq.harness_patch.systems.system import Hearer, Prompt, Question, Scored
+from speechiq.siq_tasks.audio import AudioClip
+
+
+class HearingSystem:
+    """Any hearer as a speech system.
+
+    Args:
+        hearer: a cascade, an audio language model, an endpoint.
+        answering: how it answers questions.
+        seed: of the sampled answers.
+    """
+
+    def __init__(self, hearer: Hearer, answering: Answering, seed: int) -> None:
+        self.hearer, self.answering, self.seed = hearer, answering, seed
+
+    def at_work(self) -> AbstractContextManager:
+        return self.hearer.at_work()
+
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        return self.hearer.transcribe(clips)
+
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        answers = self.answering.answer(self.hearer, questions, n, self.seed)
+        heard = self.hearer.heard([question.prompt for question in questions])
+        return [[Response(text, heard=share) for text in texts] for texts, share in zip(answers, heard, strict=True)]
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
+        groups = self.hearer.loglikelihood(prompts, [[text] for text in continuations])
+        return [scored for (scored,) in groups]
+
+    def describe(self) -> dict[str, Any]:
+        return self.hearer.describe() | {"answering": dict(self.answering.describe())}
