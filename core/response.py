@@ -26,6 +26,11 @@ class Response(str):
         response.heard, response.hypotheses, response.correction = heard, tuple(hypotheses), correction
         return response
 
+    @classmethod
+    def of(cls, text: str) -> Response:
+        """`text` itself where it is a response; else, from another model type, one of which nothing is known."""
+        return text if isinstance(text, cls) else cls(text)
+
     def saying(self, text: str) -> Response:
         """Another text that came about the same way."""
         return type(self)(text, **vars(self))

@@ -21,7 +21,7 @@ from speechiq.core.response import Response
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spelling import REFERENCE
 from speechiq.harness_patch.systems.system import Prompt, Question
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.siq_tasks.audio import AudioClip, as_clip
 
 log = logging.getLogger(__name__)
 
@@ -76,16 +76,16 @@ class HFAudio(LM):
         return [next(turns[id(request)]).cut(request.args[1].get("until")) for request in requests]
 
     def _answer(self, requests: list[Instance]) -> dict[int, list[Response]]:
-        clips = {id(request): _clips(request)[0] for request in requests}
-        to_transcribe = [key for key, clip in clips.items() if clip.get("purpose") == "transcribe"]
-        heard = self.system.transcribe([clips[key] for key in to_transcribe])
+        prompts = {id(request): _prompt(request) for request in requests}
+        to_transcribe = [key for key, prompt in prompts.items() if _wants_transcript(prompt)]
+        heard = self.system.transcribe([prompts[key].clips[0] for key in to_transcribe])
         answers = {key: [transcript] for key, transcript in zip(to_transcribe, heard, strict=True)}
         by_count: dict[int, list[Instance]] = defaultdict(list)
         for request in requests:
             if id(request) not in answers:
                 by_count[request.repeats or 1].append(request)
         for n, group in by_count.items():
-            questions = [Question(_prompt(request), request.args[1]) for request in group]
+            questions = [Question(prompts[id(request)], request.args[1]) for request in group]
             answers.update(zip(map(id, group), self.system.answer(questions, n), strict=True))
         return answers
 
@@ -139,8 +139,14 @@ def _read_batch_size(batch_size: int | str) -> int | str:
 
 
 def _clips(request: Instance) -> list[AudioClip]:
+    """The request's clips, none for a task of text alone, in whatever form the task gives them."""
+    audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
     told = {"id": request.doc.get("id"), "reference": request.doc.get("text")}
-    return [AudioClip(audio, **told) for audio in request.args[2]["audio"]]
+    return [AudioClip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
+
+
+def _wants_transcript(prompt: Prompt) -> bool:
+    return any(clip.get("purpose") == "transcribe" for clip in prompt.clips)
 
 
 def _prompt(request: Instance) -> Prompt:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lm_eval.api.filter import Filter
 
+from speechiq.core.response import Response
+
 NONE_OF_THE_ABOVE = "None of the above"
 LETTERS = "ABCDE"
 UNPARSED = "?"
@@ -102,13 +104,13 @@ def vote(letters: Sequence[str]) -> str:
 
 
 class Vote(Filter):
-    """lm-eval filter: a question's answers become `[vote, [letter, ...]]`."""
+    """lm-eval filter: a question's answers become `[vote, [letter, ...]]`; a letter is heard as its answer was."""
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping]) -> list[list]:
         voted = []
         for answers, doc in zip(resps, docs, strict=True):
             options = [*doc["options"], NONE_OF_THE_ABOVE]
-            letters = [parse_letter(answer, options) for answer in answers]
+            letters = [Response.of(answer).saying(parse_letter(answer, options)) for answer in answers]
             voted.append([vote(letters), letters])
         return voted
 
@@ -123,7 +125,8 @@ def score(doc: Mapping, results: Sequence[Sequence]) -> dict[str, float]:
     Returns:
         `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
         paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above`
-        (the vote is E), `agreement` (share of the answers that carry the vote; 0 without a vote).
+        (the vote is E), `agreement` (share of the answers that carry the vote; 0 without a vote), `heard`
+        (share of the clip's seconds that the system was fed; NaN where it did not say).
     """
     voted, letters = results[0]
     return {
@@ -132,4 +135,5 @@ def score(doc: Mapping, results: Sequence[Sequence]) -> dict[str, float]:
         "unparsed": letters.count(UNPARSED) / len(letters),
         "none_of_the_above": float(voted == LETTERS[-1]),
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,
+        "heard": Response.of(letters[0]).heard,
     }

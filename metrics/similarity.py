@@ -17,7 +17,8 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.checkpoints import is_language_model, read_config, resolve
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.wer import normalise
+from speechiq.core.response import Response
+from speechiq.metrics.normaliser import normalise
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
@@ -140,7 +141,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 class Embed(Filter):
-    """lm-eval filter: a clip's hypothesis becomes its cosines with the reference, one a prompt.
+    """lm-eval filter: a clip's hypothesis becomes its cosines with the reference, one a prompt, and how much was heard.
 
     Each doc names its embedder and how to use it. A text that occurs more than once is embedded once.
     """
@@ -158,7 +159,7 @@ class Embed(Filter):
         row = {text: i for i, text in enumerate(texts)}
         said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
         values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)
-        return values.T.tolist()
+        return [[*row, Response.of(said).heard] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
 
 
 def _prepare(text: str, kind: str) -> str:
@@ -169,10 +170,12 @@ def score(doc: Mapping, results: Sequence[Sequence[float]]) -> dict[str, float]:
     """`process_results` of the level Understand.
 
     Returns:
-        `similarity` (the lower cosine), `similarity_background`, `similarity_summary`.
+        `similarity` (the lower cosine), `similarity_background`, `similarity_summary`, `heard` (share of
+        the clip's seconds that the system was fed; NaN where it did not say).
 
-    >>> score({}, [[0.5, 0.25]])
-    {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25}
+    >>> score({}, [[0.5, 0.25, 1.0]])
+    {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'heard': 1.0}
     """
-    cosines = {f"similarity_{name}": value for name, value in zip(PROMPTS, results[0], strict=True)}
-    return {"similarity": min(cosines.values()), **cosines}
+    *values, heard = results[0]
+    cosines = {f"similarity_{name}": value for name, value in zip(PROMPTS, values, strict=True)}
+    return {"similarity": min(cosines.values()), **cosines, "heard": heard}

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import cache
 
 import jiwer
+
+from speechiq.core.response import Response
+from speechiq.metrics.loop import loop
+from speechiq.metrics.normaliser import normalise
 
 
 @dataclass(frozen=True)
@@ -73,28 +76,6 @@ def count_errors(reference: str, hypothesis: str, align: Callable = jiwer.proces
     return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
 
 
-@cache
-def _normaliser(kind: str) -> Callable[[str], str]:
-    if kind == "basic":
-        from whisper_normalizer.basic import BasicTextNormalizer
-
-        return BasicTextNormalizer()
-    from whisper_normalizer.english import EnglishTextNormalizer
-
-    return EnglishTextNormalizer()
-
-
-def normalise(text: str, kind: str = "english") -> str:
-    """`text` as Whisper's `english` or `basic` normaliser writes it, with single spaces.
-
-    >>> normalise("Mr. Lee paid two thousand, uh, dollars.")
-    'mister lee paid $2000'
-    >>> normalise("Mr. Lee paid two thousand, uh, dollars.", "basic")
-    'mr lee paid two thousand uh dollars'
-    """
-    return " ".join(_normaliser(kind)(text).split())
-
-
 def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
     """`process_results` of the level Remember: all rates of one clip.
 
@@ -103,7 +84,8 @@ def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
         results: one hypothesis.
 
     Returns:
-        `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
+        `heard` (share of the clip's seconds that the system was fed; NaN where it did not say), `loop` (see
+        `metrics/loop.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
         reference word (english normaliser).
     """
     hypothesis, reference = results[0], doc["text"]
@@ -112,6 +94,8 @@ def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
     basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
     characters = count_errors(*english, align=jiwer.process_characters)
     return {
+        "heard": Response.of(hypothesis).heard,
+        "loop": loop(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
         "cer": float(ErrorRate(characters)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ class AudioClip(dict):
     @property
     def name(self) -> str:
         """How messages call the clip."""
-        return self.get("id") or self["path"]
+        return str(self.get("id") or self.get("path") or self["sha256"][:12])
 
     def check(self) -> None:
         """Refuse a clip that cannot be heard, without decoding it.
@@ -105,19 +106,60 @@ def digest(file: Path) -> str:
 
 def decode(file: Path, offset: float = 0.0, duration: float | None = None) -> np.ndarray:
     """The audio of `file` from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz."""
+    channels, rate = _read(file, offset, duration)
+    return _resample(channels.mean(axis=1, dtype=np.float32), rate)
+
+
+def _read(file: Path | BytesIO, offset: float = 0.0, duration: float | None = None) -> tuple[np.ndarray, int]:
+    """Samples, shape (frames, channels), and their rate in Hz."""
     import soundfile
-    import soxr
 
     try:
         with soundfile.SoundFile(file) as sound:
             rate = sound.samplerate
             sound.seek(round(offset * rate))
             frames = -1 if duration is None else round(duration * rate)
-            channels = sound.read(frames, dtype="float32", always_2d=True)
+            return sound.read(frames, dtype="float32", always_2d=True), rate
     except soundfile.LibsndfileError as error:
         raise SpeechIQError(f"{file}: broke off while decoding ({error}); replace the file") from error
-    mono = channels.mean(axis=1, dtype=np.float32)
+
+
+def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
+    import soxr
+
     return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
+
+
+def as_clip(audio) -> AudioClip:
+    """Audio as any task hands it over: a clip, a decoded `{"array", "sampling_rate"}`, or encoded `{"bytes"}`.
+
+    Args:
+        audio: an array is shaped (samples,), or has its channels first or last.
+
+    Raises:
+        SpeechIQError: audio in none of these forms, or without samples.
+    """
+    try:
+        if isinstance(audio, Mapping) and "sha256" in audio:
+            return AudioClip(audio)
+        if isinstance(audio, Mapping) and audio.get("bytes"):
+            samples, rate = _read(BytesIO(audio["bytes"]))
+        else:
+            samples, rate = np.asarray(audio["array"], dtype=np.float32), int(audio["sampling_rate"])
+    except (TypeError, ValueError, KeyError) as error:
+        raise SpeechIQError(
+            f"doc_to_audio: {type(audio).__name__} is no audio ({error!r}); give a dict with array and sampling_rate"
+        ) from error
+    if not samples.size:
+        raise SpeechIQError("doc_to_audio: an array without samples; leave the row out")
+    mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
+    array = _resample(mono, rate)
+    return AudioClip(
+        array=array,
+        sha256=hashlib.sha256(array.tobytes()).hexdigest(),
+        sampling_rate=SAMPLING_RATE,
+        duration=len(array) / SAMPLING_RATE,
+    )
 
 
 def to_transcribe(doc: Mapping) -> list[AudioClip]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.wer import normalise
+from speechiq.metrics.normaliser import normalise
 
 SELECTIONS = ("longest-audio", "longest-text")
 NOT_SCORED = "ignore time segment in scoring"

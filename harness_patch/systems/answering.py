@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.sampling import draw, uniforms
 from speechiq.harness_patch.systems.system import AUDIO, LETTERS, Hearer, Prompt, Question
 
-LIKELIHOOD_PROMPT = "Speech: {speech}\n\nQuestion: {question}\nAnswer:"
+LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
 
 
@@ -70,7 +70,7 @@ class Likelihood:
 
 
 def _ask(question: Question, speech: str) -> str:
-    return LIKELIHOOD_PROMPT.format(speech=speech, question=question.clip["question"])
+    return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.clip["question"])
 
 
 WAYS = {"generate": Generate, "likelihood": Likelihood}

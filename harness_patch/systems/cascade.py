@@ -33,11 +33,9 @@ class Cascade:
         return self._hear(clips)
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
-        transcripts = self._transcripts(prompts)
         return [
-            sum(text.heard * clip["duration"] for text, clip in zip(texts, prompt.clips, strict=True))
-            / sum(clip["duration"] for clip in prompt.clips)
-            for texts, prompt in zip(transcripts, prompts, strict=True)
+            prompt.share_heard([transcript.heard for transcript in transcripts])
+            for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True)
         ]
 
     def generate(

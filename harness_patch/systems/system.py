@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from operator import mul
 from typing import Any, NamedTuple, Protocol
 
 from speechiq.core.response import Response
@@ -31,6 +33,11 @@ class Prompt(NamedTuple):
     def about(cls, text: str, clips: Sequence[AudioClip]) -> Prompt:
         """A prompt in which every clip has its place; those that the words forget come first."""
         return cls(f"{AUDIO}\n" * (len(clips) - text.count(AUDIO)) + text, tuple(clips))
+
+    def share_heard(self, shares: Sequence[float]) -> float:
+        """Of all seconds of the clips, the share that was heard, from each clip's share; NaN without clips."""
+        seconds = [clip["duration"] for clip in self.clips]
+        return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
 
 
 class Question(NamedTuple):

@@ -5,7 +5,7 @@ import pytest
 from faster_whisper import WhisperModel
 
 from speechiq.harness_patch.engines.transformers_asr import TransformersASR
-from speechiq.metrics.wer import normalise
+from speechiq.metrics.normaliser import normalise
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 
 

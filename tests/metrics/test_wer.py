@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.metrics.wer import ErrorRate, Errors, count_errors, normalise, pool, score
+from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.wer import ErrorRate, Errors, count_errors, pool, score
 
 WORDS = ["the", "cod", "quota", "was", "cut", "by", "a", "third"]
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from speechiq.metrics.choice import LETTERS
-from speechiq.metrics.wer import normalise
+from speechiq.metrics.normaliser import normalise
 from speechiq.siq_tasks.demo.demo import HERE
 
 CLIPS = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))

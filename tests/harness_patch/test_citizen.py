@@ -1,0 +1,117 @@
+"""`hf-audio` on tasks that are not the suite's own: lm-eval's audio task and a third party's, on local files."""
+
+from pathlib import Path
+
+import lm_eval.tasks
+import numpy as np
+import pytest
+from datasets import Dataset
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.audio import as_clip
+
+COMMON_VOICE = Path(lm_eval.tasks.__file__).with_name("common_voice") / "common_voice_en.yaml"
+HEARD = """
+include: {common_voice}
+task: {name}
+dataset_path: parquet
+dataset_name: null
+dataset_kwargs: {{data_files: {{test: {rows}}}}}
+training_split: null
+"""
+CHOICE = """
+task: {name}
+dataset_path: parquet
+dataset_kwargs: {{data_files: {{test: {rows}}}}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "Heard: <audio>\\nThis is"
+doc_to_audio: audio
+doc_to_choice: choices
+doc_to_target: 0
+metric_list: [{{metric: acc}}]
+"""
+TEXT_ALONE = """
+task: {name}
+dataset_path: parquet
+dataset_kwargs: {{data_files: {{test: {rows}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "Repeat this word: banana banana"
+doc_to_target: transcript
+generation_kwargs: {{until: ["\\n"], max_gen_toks: 6}}
+metric_list: [{{metric: exact_match}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def rows(demo_clips, tmp_path_factory):
+    """Two clips as the Hub's decoded columns come: arrays at another rate, texts beside them."""
+    file = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    listed = [
+        {
+            "audio": {"array": np.repeat(clip["array"], 2), "sampling_rate": 32_000},
+            "transcript": clip["reference"],
+            "choices": [clip["reference"], "qx zzv brr ooo vk"],
+        }
+        for clip in sorted(demo_clips, key=lambda clip: clip["duration"])[:2]
+    ]
+    Dataset.from_list(listed).to_parquet(str(file))
+    return file
+
+
+@pytest.fixture(scope="module")
+def results(rows, demo_models, tmp_path_factory):
+    """One run of three such tasks, from YAML files as their authors write them."""
+    folder = tmp_path_factory.mktemp("tasks")
+    tasks = {"local_common_voice": HEARD, "local_choice": CHOICE, "local_text": TEXT_ALONE}
+    for name, text in tasks.items():
+        folder.joinpath(f"{name}.yaml").write_text(text.format(common_voice=COMMON_VOICE, name=name, rows=rows))
+    return simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"},
+        tasks=list(tasks),
+        task_manager=TaskManager(include_path=str(folder), include_defaults=False),
+        device="cpu",
+        bootstrap_iters=0,
+    )
+
+
+def test_lm_evals_own_audio_task_is_answered(results):
+    answers = [row["filtered_resps"][0] for row in results["samples"]["local_common_voice"]]
+    assert len(answers) == 2 and all(answers)
+    assert results["results"]["local_common_voice"]["bleu,none"] >= 0
+
+
+def test_options_about_audio_are_weighed(results):
+    assert results["results"]["local_choice"]["acc,none"] == 1
+
+
+def test_a_task_of_text_alone_goes_to_the_language_model(results):
+    assert all("banana" in row["filtered_resps"][0].lower() for row in results["samples"]["local_text"])
+
+
+def test_audio_in_every_form_is_the_same_clip(demo_clips):
+    clip = demo_clips[0]
+    decoded = as_clip({"array": clip["array"], "sampling_rate": 16_000})
+    stereo = as_clip({"array": np.stack([clip["array"]] * 2), "sampling_rate": 16_000})
+    encoded = as_clip({"bytes": clip.file.read_bytes(), "path": None})
+    assert decoded.key == stereo.key == encoded.key
+    np.testing.assert_array_equal(decoded["array"], clip["array"])
+    assert as_clip(clip) == clip
+
+
+@pytest.mark.parametrize(
+    ("audio", "message"),
+    [
+        ({"array": [], "sampling_rate": 16_000}, "an array without samples"),
+        ({"path": "a.wav"}, "dict is no audio.*give a dict with array and sampling_rate"),
+        (7, "int is no audio"),
+        ({"bytes": b"RIFF of nothing"}, "broke off while decoding"),
+    ],
+)
+def test_what_is_no_audio_is_named(audio, message):
+    with pytest.raises(SpeechIQError, match=message):
+        as_clip(audio)
