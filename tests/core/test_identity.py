@@ -1,0 +1,23 @@
+import os
+
+from speechiq.core import identity as module
+from speechiq.core.identity import identity
+
+
+def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
+    for place in ("here", "there"):
+        tmp_path.joinpath(place).mkdir()
+        tmp_path.joinpath(place, "config.json").write_text("{}")
+        tmp_path.joinpath(place, "model.safetensors").write_bytes(b"weights")
+    here, there = (identity(str(tmp_path / place)) for place in ("here", "there"))
+    assert here == there
+    identity.cache_clear()
+    tmp_path.joinpath("there", "model.safetensors").write_bytes(b"Weights")
+    assert identity(str(tmp_path / "there")) != here
+    identity.cache_clear()
+    monkeypatch.setattr(module, "READ_WHOLE", 4)
+    large = identity(str(tmp_path / "there"))
+    identity.cache_clear()
+    os.utime(tmp_path / "there" / "model.safetensors", (1, 1))
+    assert identity(str(tmp_path / "there")) != large
+    identity.cache_clear()
