@@ -13,14 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lm_eval.api.filter import Filter
 
-from speechiq.core.response import Response
+from speechiq.core.response import Response, drop_reasoning
 
 NONE_OF_THE_ABOVE = "None of the above"
 LETTERS = "ABCDE"
 UNPARSED = "?"
 STRICT = 3
 
-_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _ALONE = re.compile(r"[\W_]*([A-Ea-e])[\W_]*")
 _AMBIGUOUS = r"(?!\W*(?:or|and)?\W*[A-E]\b)"
 _STATED = re.compile(
@@ -29,15 +28,6 @@ _STATED = re.compile(
 )
 _AT_HEAD = re.compile(r"^\W{0,4}([A-E])(?:\W{0,2}[.,):\]*]|\s*$|\s+[-\u2013\u2014]\s)" + _AMBIGUOUS, re.MULTILINE)
 _ENCLOSED = re.compile(r"(?:[(\[{]|\*\*)([A-E])(?:[)\]}]|\*\*)")
-
-
-def drop_reasoning(answer: str) -> str:
-    """What a reasoning model says after it has thought.
-
-    >>> drop_reasoning("<think>A? No.</think>B")
-    'B'
-    """
-    return _THINKING.sub("", answer)
 
 
 def parse_letter(answer: str, options: Sequence[str]) -> str:

@@ -3,6 +3,10 @@
 Every clip is scored on its own, with Whisper's English normaliser (`wer`) and with its basic one
 (`wer_basic`, where "2,000" and "two thousand" differ). `wer_corpus` pools the counts of all clips.
 A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
+
+Where a corrector rewrote what a recogniser heard, `wer_first` is the rate of the recogniser's first text and
+`wer_oracle` that of the best text it held possible, so that a row shows what the correction brought and what
+it could have brought.
 """
 
 from __future__ import annotations
@@ -86,15 +90,18 @@ def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
     Returns:
         `heard` (share of the clip's seconds that the system was fed; NaN where it did not say), `loop` (see
         `metrics/loop.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
-        reference word (english normaliser).
+        reference word (english normaliser); `wer_first` and `wer_oracle`, both `wer` for a system without an
+        n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 where the corrector's
+        answer was that, see `CORRECTIONS`).
     """
-    hypothesis, reference = results[0], doc["text"]
+    hypothesis, reference = Response.of(results[0]), doc["text"]
     english = normalise(reference), normalise(hypothesis)
     words = count_errors(*english)
+    possible = [count_errors(english[0], normalise(text)) for text in hypothesis.hypotheses or [hypothesis]]
     basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
     characters = count_errors(*english, align=jiwer.process_characters)
     return {
-        "heard": Response.of(hypothesis).heard,
+        "heard": hypothesis.heard,
         "loop": loop(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
@@ -103,6 +110,10 @@ def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
         "substitutions": words.per_unit(words.substitutions),
         "deletions": words.per_unit(words.deletions),
         "insertions": words.per_unit(words.insertions),
+        "wer_first": float(ErrorRate(possible[0])),
+        "wer_oracle": float(min(map(ErrorRate, possible))),
+        "corrector_trimmed": float(hypothesis.correction == "trimmed"),
+        "corrector_refused": float(hypothesis.correction == "refused"),
     }
 
 

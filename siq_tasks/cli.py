@@ -24,7 +24,7 @@ def new_command(
     embedder: Annotated[str | None, typer.Option(help="Language model of the level Understand.")] = None,
 ) -> None:
     """Make three tasks of your own clips and references, without writing Python."""
-    from speechiq.metrics.similarity import DEFAULT_EMBEDDER
+    from speechiq.metrics.embedder import DEFAULT_EMBEDDER
     from speechiq.siq_tasks.new import create
 
     folder = output or Path(name)

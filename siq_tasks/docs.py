@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.metrics.similarity import read_embedding
+from speechiq.metrics.embedder import read_embedding
 from speechiq.siq_tasks.audio import AudioClip
 
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")

@@ -48,7 +48,7 @@ def load(level: str, dataset: str, questions: str | None = None, **told: Any) ->
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
-        **told: see `prepare`, and `metrics.similarity.read_embedding`.
+        **told: see `prepare`, and `metrics.embedder.read_embedding`.
     """
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()

@@ -4,7 +4,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.similarity import PROMPTS, Embed, check_embedder, load_embedder, read_embedding, score
+from speechiq.core.passes import passes
+from speechiq.metrics import embedder
+from speechiq.metrics.embedder import check_embedder, load_embedder, read_embedding
+from speechiq.metrics.embedder import embed as states
+from speechiq.metrics.similarity import PROMPTS, Embed, score
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -51,10 +55,20 @@ def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
 
 
 def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models):
-    embedder = load_embedder(EMBEDDER)
-    together = embedder.embed(REFERENCES)
-    alone = np.concatenate([embedder.embed([text]) for text in REFERENCES])
+    together = states(REFERENCES, EMBEDDER)
+    embedder._shelf.cache_clear()
+    alone = np.concatenate([states([text], EMBEDDER) for text in REFERENCES])
     np.testing.assert_allclose(together, alone, atol=1e-3)
+
+
+def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    before = passes["embeddings"]
+    first = states(REFERENCES, EMBEDDER)
+    embedder._shelf.cache_clear()
+    again = states(REFERENCES[::-1], EMBEDDER)
+    np.testing.assert_array_equal(first, again[::-1])
+    assert passes["embeddings"] - before == len(REFERENCES)
 
 
 def test_the_score_is_the_lower_cosine():
