@@ -33,6 +33,7 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)  ## ratios, two ways of one work in one run
 	$(BIN)/python benchmarks/prepare_subset.py
+	$(BIN)/python benchmarks/score_scale.py
 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -9,6 +9,17 @@ from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 
 DEMO = "demo:"
+RECOGNISERS = {
+    "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
+    "AutoModelForCTC": "MODEL_FOR_CTC_MAPPING",
+    "AutoModelForTDT": "MODEL_FOR_TDT_MAPPING",
+    "AutoModelForRNNT": "MODEL_FOR_RNNT_MAPPING",
+}
+AUDIO_LANGUAGE_MODELS = {
+    "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING",
+    "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING",
+}
 
 
 def demo_folder(name: str) -> Path:
@@ -55,7 +66,7 @@ def read_config(name: str, **options):
         return AutoConfig.from_pretrained(place, **options)
     except (OSError, ValueError) as error:
         raise SpeechIQError(
-            f"{name}: its config cannot be read ({_first_line(error)}); check the name and the connection to "
+            f"{name}: its config cannot be read ({first_line(error)}); check the name and the connection to "
             f"the hub, give a folder instead, or try `pretrained=demo` (`siq demo fetch`), which needs no hub"
         ) from error
 
@@ -67,12 +78,55 @@ def is_language_model(config) -> bool:
     return config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not config.is_encoder_decoder
 
 
+def find_recogniser(config):
+    """What loads this kind of config as a recogniser, by the auto mappings of transformers.
+
+    Returns:
+        The auto class, or None for any other kind, such as a language model that hears.
+    """
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    for auto, mapping in RECOGNISERS.items():
+        if type(config) in getattr(modeling_auto, mapping) and find_audio_language_model(config) is None:
+            return getattr(transformers, auto)
+    return None
+
+
 def is_speech_recogniser(config) -> bool:
-    """Whether transformers loads this kind of config as an encoder-decoder from speech to text."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES
-
-    return config.model_type in MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES
+    """Whether transformers loads this kind of config as something that writes down speech and does nothing else."""
+    return find_recogniser(config) is not None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")
+def find_audio_language_model(config):
+    """What loads this kind of config as a language model that hears, by the auto mappings of transformers.
+
+    Of a model that also speaks, only the part that writes text is meant.
+
+    Returns:
+        The auto class and the config to load, or None for any other kind: text alone, images alone, a recogniser.
+    """
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
+        kinds = getattr(modeling_auto, mapping)
+        for part in (*_parts(config), config):
+            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
+                return getattr(transformers, auto), part
+        if auto in (getattr(config, "auto_map", None) or {}):
+            return getattr(transformers, auto), config
+    return None
+
+
+def _parts(config):
+    return [part for name in config.sub_configs if (part := getattr(config, name, None)) is not None]
+
+
+def _modalities(model_class) -> tuple[str, ...]:
+    return tuple(getattr(model_class, "input_modalities", ()))
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another library says first, without its full stop."""
+    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)

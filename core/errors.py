@@ -13,13 +13,16 @@ class SpeechIQError(Exception):
 
 
 def print_in_one_line() -> None:
-    """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback."""
+    """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
+
+    So does a `KeyboardInterrupt` with a message, which says what it stopped.
+    """
     previous = sys.excepthook
     if getattr(previous, "prints_speechiq_errors", False):
         return
 
     def hook(kind, error, traceback):
-        if isinstance(error, SpeechIQError):
+        if isinstance(error, SpeechIQError | KeyboardInterrupt) and str(error):
             print(f"speechiq: {error}", file=sys.stderr)
         else:
             previous(kind, error, traceback)

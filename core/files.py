@@ -11,6 +11,12 @@ from pathlib import Path
 from speechiq.core.errors import SpeechIQError
 
 
+def refuse_to_overwrite(path: Path, force: bool) -> None:
+    """Raises a `SpeechIQError` where a file stands at `path` and the user did not say `--force`."""
+    if path.exists() and not force:
+        raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
+
+
 def write_whole(path: Path, content: bytes, mend: str, *, make_folders: bool = False) -> None:
     """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
 

@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
+
+#: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
+CORRECTIONS = {
+    "clean": "taken as the corrector wrote it",
+    "trimmed": "taken after what is no transcript was cut off",
+    "refused": "empty or unlike all that the recogniser held possible: the recogniser's first text stands",
+    "skipped": "the recogniser heard nothing, so the corrector was not asked",
+}
+_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 
 
 class Response(str):
@@ -41,3 +51,12 @@ class Response(str):
         for stop in until or ():
             text = text.partition(stop)[0]
         return self.saying(text)
+
+
+def drop_reasoning(answer: str) -> str:
+    """What a reasoning model says after it has thought.
+
+    >>> drop_reasoning("<think>A? No.</think>B")
+    'B'
+    """
+    return _THINKING.sub("", answer)

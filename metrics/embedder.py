@@ -18,6 +18,7 @@ from speechiq.core.checkpoints import is_language_model, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
 from speechiq.core.store import Shelf, store_folder, through
 
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
@@ -110,10 +111,9 @@ class Embedder:
         the texts beside it.
         """
         import torch
-        from tqdm import tqdm
 
         tokens = self._tokenise(texts)
-        with tqdm(total=len(tokens), desc="embedding", unit="text") as bar, torch.inference_mode():
+        with progress_bar(total=len(tokens), verb="embedding", unit="text") as bar, torch.inference_mode():
             for batch in _batches(tokens):
                 rows = [torch.tensor(tokens[i], device=self.device) for i in batch]
                 ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)

@@ -1,7 +1,12 @@
 """How runs become an IQ: lm-eval's output files in, a ranking of speech systems out."""
 
+from speechiq.reducer.bootstrap import Bootstrap, Interval, leave_one_out, resample
+from speechiq.reducer.compare import Comparison
+from speechiq.reducer.flags import Flags
 from speechiq.reducer.levels import LEVELS, Level
+from speechiq.reducer.norms import Norms
 from speechiq.reducer.pool import Pool, align
+from speechiq.reducer.ranking import Context, Ranking, rank
 from speechiq.reducer.runs import Runs, System, read_systems
 from speechiq.reducer.siq import (
     RULES,
@@ -13,16 +18,24 @@ from speechiq.reducer.siq import (
     combine,
     competition_ranks,
     score,
+    sensitivity,
 )
 from speechiq.reducer.table import as_csv, as_json, as_table, write_csv, write_json
 
 __all__ = [
     "LEVELS",
     "RULES",
+    "Bootstrap",
+    "Comparison",
+    "Context",
+    "Flags",
+    "Interval",
     "Level",
     "LevelScale",
     "LevelScores",
+    "Norms",
     "Pool",
+    "Ranking",
     "Runs",
     "Scale",
     "Scores",
@@ -34,8 +47,12 @@ __all__ = [
     "calibrate",
     "combine",
     "competition_ranks",
+    "leave_one_out",
+    "rank",
     "read_systems",
+    "resample",
     "score",
+    "sensitivity",
     "write_csv",
     "write_json",
 ]

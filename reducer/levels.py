@@ -1,8 +1,10 @@
-"""The three levels: what each reads from a sample row and how its raw score is shown."""
+"""The three levels: what each reads from a sample row and from a task's metadata, and how its raw score is shown."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 class Level(NamedTuple):
@@ -13,18 +15,45 @@ class Level(NamedTuple):
         sign: Factor that makes the score grow with ability (section 3.4: WER is taken negative).
         item: Fields of `doc` that name what was scored; the first is the clip.
         unit: Heading of `sign * raw` shown in per cent.
+        flags: Columns that say what went wrong beside the score; a row may lack them.
+        settings: What else of a task's metadata the score hangs on, with what holds where it is not told.
+        chance: Mean raw score of guessing; None where there is none.
     """
 
     metric: str
     sign: float
     item: tuple[str, ...]
     unit: str
+    flags: tuple[str, ...]
+    settings: Mapping[str, Any] = MappingProxyType({})
+    chance: float | None = None
 
 
 LEVELS: dict[str, Level] = {
-    "remember": Level(metric="wer", sign=-1.0, item=("id",), unit="WER %"),
-    "understand": Level(metric="similarity", sign=1.0, item=("id",), unit="sim. %"),
-    "apply": Level(metric="acc", sign=1.0, item=("id", "question_id"), unit="acc. %"),
+    "remember": Level(
+        metric="wer",
+        sign=-1.0,
+        item=("id",),
+        unit="WER %",
+        flags=("heard", "loop"),
+        settings=MappingProxyType({"normaliser": "english"}),
+    ),
+    "understand": Level(
+        metric="similarity",
+        sign=1.0,
+        item=("id",),
+        unit="sim. %",
+        flags=("heard", "loop"),
+        settings=MappingProxyType({"embedder": None, "embedder_template": "plain", "embedder_text": "raw"}),
+    ),
+    "apply": Level(
+        metric="acc",
+        sign=1.0,
+        item=("id", "question_id"),
+        unit="acc. %",
+        flags=("heard", "unparsed", "none_of_the_above"),
+        chance=1 / 5,
+    ),
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -44,25 +45,77 @@ def align(systems: Iterable[System]) -> Pool:
     (('a',), [[0.5]])
     """
     systems = sorted(systems, key=lambda system: system.name)
+    refuse_missing(systems)
     clips, raw = {}, {}
     for level in LEVELS:
         items = _common_items(level, systems)
-        scores = np.array([[system.scores[level][item] for item in items] for system in systems])
+        scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
         _refuse_non_finite(level, systems, items, scores)
-        names, starts, counts = np.unique([item[0] for item in items], return_index=True, return_counts=True)
-        clips[level] = tuple(names.tolist())
-        raw[level] = np.add.reduceat(scores, starts, axis=1) / counts
+        starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
+        clips[level] = tuple(items[start][0] for start in starts)
+        raw[level] = np.add.reduceat(scores, starts, axis=1) / np.diff([*starts, len(items)])
     return Pool(tuple(system.name for system in systems), clips, raw)
 
 
-def _common_items(level: str, systems: list[System]) -> list[Item]:
-    """The items every system answered, sorted, so that those of one clip stand together."""
-    for system in systems:
+def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
+    """The systems with no item but those that all of them, and others, have.
+
+    Args:
+        systems: In any order.
+        others: level -> items.
+
+    Raises:
+        SpeechIQError: A system lacks a level, or nothing is shared on one.
+    """
+    systems = list(systems)
+    refuse_missing(systems)
+    shared = {}
+    for level in LEVELS:
+        shared[level] = set.intersection(*(set(of[level]) for of in (*others, *(system.scores for system in systems))))
+        if not shared[level]:
+            raise SpeechIQError(f"level {level}: no clip is shared, so nothing can be scored; run the same tasks")
+    return [
+        system._replace(
+            scores={level: {item: system.scores[level][item] for item in items} for level, items in shared.items()}
+        )
+        for system in systems
+    ]
+
+
+def leave_out(systems: Iterable[System], level: str, items: Collection[Item]) -> list[System]:
+    """The systems without some items of a level.
+
+    Raises:
+        SpeechIQError: Nothing of the level is left, or a system does not have one of the items.
+    """
+    return [_without(system, level, items) for system in systems] if items else list(systems)
+
+
+def _without(system: System, level: str, items: Collection[Item]) -> System:
+    scores = system.scores.get(level, {})
+    if strange := sorted(set(items) - scores.keys()):
+        raise SpeechIQError(
+            f"{len(strange)} of {len(items)} items to leave out, such as {show_item(strange[0])}, were never scored at "
+            f"level {level} for system {system.name!r}; give the runs that the set was confirmed for"
+        )
+    kept = {item: score for item, score in scores.items() if item not in items}
+    if not kept:
+        raise SpeechIQError(f"level {level}: leaving out {len(items)} items leaves system {system.name!r} none")
+    return system._replace(scores=system.scores | {level: kept})
+
+
+def refuse_missing(systems: Iterable[System]) -> None:
+    """Raises a `SpeechIQError` where a system lacks a level."""
+    for system, level in product(systems, LEVELS):
         if level not in system.scores:
             raise SpeechIQError(
                 f"system {system.name!r} has no {level} scores (only {', '.join(system.scores)}): "
                 f"run its {level} task as well, or leave the system out"
             )
+
+
+def _common_items(level: str, systems: list[System]) -> list[Item]:
+    """The items every system answered, sorted, so that those of one clip stand together."""
     asked = [system.scores[level].keys() for system in systems]
     everything = set().union(*asked)
     partial = sorted(everything - everything.intersection(*asked))

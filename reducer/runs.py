@@ -10,35 +10,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.flags import Flags, count_flags
 from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.samples import Item, read_samples, show_item
+from speechiq.reducer.samples import Item, read_samples, show_item, size_of_file
 
 RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
-
-
-class System(NamedTuple):
-    """One speech system's answers.
-
-    Attributes:
-        name: The `model_name` lm-eval recorded.
-        scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
-            `(clip, question)` at the Apply level.
-    """
-
-    name: str
-    scores: dict[str, dict[Item, float]]
-
-
-class Runs(NamedTuple):
-    """All systems found, by name, and one line for every choice made between runs."""
-
-    systems: list[System]
-    warnings: list[str]
+LONGEST_RESULTS = 256 * 2**20
 
 
 class TaskRun(NamedTuple):
@@ -70,6 +53,35 @@ class TaskRun(NamedTuple):
         return path.parent / Path(f"samples_{self.task}_{stamp}.jsonl").name
 
 
+class System(NamedTuple):
+    """One speech system's answers.
+
+    Attributes:
+        name: The `model_name` lm-eval recorded.
+        scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
+            `(clip, question)` at the Apply level.
+        flags: How often it failed in ways that scores hide.
+        tasks: Where the scores come from.
+    """
+
+    name: str
+    scores: dict[str, dict[Item, float]]
+    flags: Flags = Flags()
+    tasks: tuple[TaskRun, ...] = ()
+
+    @property
+    def control(self) -> str:
+        """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other."""
+        return next((control for task in self.tasks if (control := name_control(task.described))), "")
+
+
+class Runs(NamedTuple):
+    """All systems found, by name, and one line for every choice made between runs."""
+
+    systems: list[System]
+    warnings: list[str]
+
+
 def read_systems(runs: Iterable[Path]) -> Runs:
     """Reads every system below some folders.
 
@@ -82,17 +94,11 @@ def read_systems(runs: Iterable[Path]) -> Runs:
         SpeechIQError: A path does not exist, holds no run, or a file of a run cannot be used.
     """
     newest, warnings = find_tasks(runs)
-    systems: dict[str, System] = {}
+    systems: dict[str, list[TaskRun]] = {}
     for task in newest:
-        scores = systems.setdefault(task.system, System(task.system, {})).scores.setdefault(task.level, {})
-        for item, score in read_samples(task.samples, LEVELS[task.level]).items():
-            if item in scores:
-                raise SpeechIQError(
-                    f"{str(task.samples)!r}: {show_item(item)} of system {task.system!r} was already scored "
-                    f"by another {task.level} task; score only one of the two tasks"
-                )
-            scores[item] = score
-    return Runs([systems[name] for name in sorted(systems)], warnings)
+        systems.setdefault(task.system, []).append(task)
+    known: dict[Item, Item] = {}
+    return Runs([_read_system(name, systems[name], known) for name in sorted(systems)], warnings)
 
 
 def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
@@ -144,6 +150,8 @@ def read_tasks(path: Path) -> list[TaskRun]:
         SpeechIQError: The file cannot be read or is not lm-eval's.
     """
     try:
+        if size_of_file(path) > LONGEST_RESULTS:
+            raise ValueError(f"longer than {LONGEST_RESULTS} bytes")
         results = json.loads(path.read_bytes())
         date, configs = float(results["date"]), results["configs"].items()
         config = results.get("config", {})
@@ -162,12 +170,38 @@ def read_tasks(path: Path) -> list[TaskRun]:
             f"{str(path)!r} is not a results file of lm-eval ({type(error).__name__}: {error}); "
             "move it away or rerun the evaluation"
         ) from error
-    name = "".join(char if char.isprintable() else "\ufffd" for char in name)
     return [
-        TaskRun(date, str(path), name, task, str(told["level"]), told, described)
+        TaskRun(date, str(path), printable(name), task, str(told["level"]), told, described)
         for task, told in metadata.items()
         if isinstance(told, dict) and str(told.get("level")) in LEVELS
     ]
+
+
+def name_control(described: Mapping[str, Any]) -> str:
+    """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
+
+    >>> name_control({"kind": "cascade", "asr": {"control": "gold"}}), name_control({"kind": "cascade", "asr": {}})
+    ('gold', '')
+    """
+    stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
+    return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
+
+
+def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> System:
+    scores: dict[str, dict[Item, float]] = {}
+    told: dict[str, list[tuple[Item, float]]] = {}
+    for task in tasks:
+        samples = read_samples(task.samples, LEVELS[task.level], known)
+        of_level = scores.setdefault(task.level, {})
+        if twice := of_level.keys() & samples.scores.keys():
+            raise SpeechIQError(
+                f"{str(task.samples)!r}: {show_item(min(twice))} of system {name!r} was already scored "
+                f"by another {task.level} task; score only one of the two tasks"
+            )
+        of_level |= samples.scores
+        for flag, values in samples.flags.items():
+            told.setdefault(flag, []).extend(values.items())
+    return System(name, scores, count_flags(told), tuple(tasks))
 
 
 def _results_below(root: Path) -> Iterator[Path]:

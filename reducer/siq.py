@@ -7,20 +7,24 @@ moments (ddof 0). Functions of arrays take any leading axes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import Pool
 
 EPSILON = 1e-6
 ROUNDING = 1e-12
 
-RULES: dict[str, Callable[[float], float]] = {
-    "inverse-std": lambda std: 1 / (std + EPSILON),
+DEFAULT_RULE = "inverse-std"
+RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
     "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
+    "equal": lambda std: std**0,
 }
 
 
@@ -41,7 +45,7 @@ class LevelScale(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The scale of a pool: the rule of its level weights, and each level's part."""
+    """The scale of a pool: the rule of its level weights (as for `share_out`), and each level's part."""
 
     rule: str
     levels: dict[str, LevelScale]
@@ -92,6 +96,8 @@ def discrimination(raw: np.ndarray) -> np.ndarray:
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Eq. 4: each system's mean over clips, weighted by discrimination.
 
+    To the last bit, a system's score is the same whoever stands beside it; `einsum` sums in blocks that depend on that.
+
     Args:
         raw: X_raw, shape (..., systems, clips).
         weights: V, shape (..., clips). All zero gives NaN.
@@ -103,7 +109,7 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     [0.0, 1.0]
     """
     with np.errstate(invalid="ignore"):
-        return np.einsum("...jc,...c->...j", raw, weights) / weights.sum(axis=-1)[..., None]
+        return (raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None]
 
 
 def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
@@ -111,7 +117,7 @@ def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
 
     Args:
         raw: level -> X_raw, shape (systems, clips).
-        rule: A key of `RULES`: `inverse-std` is the paper's text, `inverse-variance` what its tables follow.
+        rule: As for `share_out`.
 
     Raises:
         SpeechIQError: The rule is unknown.
@@ -119,10 +125,49 @@ def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
     >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
     {'remember': 0.5, 'apply': 0.5}
     """
-    if rule not in RULES:
-        raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {' or '.join(RULES)}")
-    weights = {level: RULES[rule](float(scores.std())) for level, scores in raw.items()}
+    return share_out({level: float(scores.std()) for level, scores in raw.items()}, rule)
+
+
+def share_out(spread: Mapping[str, float | np.ndarray], rule: str) -> dict[str, float | np.ndarray]:
+    """Eq. 6 from the standard deviations themselves.
+
+    Args:
+        spread: level -> standard deviation of all its raw scores, a number or an array of them.
+        rule: A key of `RULES`: `inverse-std` is the paper's text, `inverse-variance` what its tables follow; or the
+            weights themselves, a number a level in the order of `spread`: `0.04,0.75,0.21`.
+
+    Raises:
+        SpeechIQError: The rule is unknown, or its numbers are no weights.
+
+    >>> share_out({"remember": 0.5, "understand": 0.1, "apply": 0.2}, "1,2,1")["understand"]
+    0.5
+    >>> share_out({"remember": np.array([0.0, 1.0]), "apply": np.array([0.0, 1.0])}, "inverse-std")["apply"].tolist()
+    [0.5, 0.5]
+    """
+    if rule in RULES:
+        weights = {level: RULES[rule](std) for level, std in spread.items()}
+    else:
+        given = _read_weights(rule, list(spread))
+        weights = {level: given[level] * std**0 for level, std in spread.items()}
     return {level: weight / sum(weights.values()) for level, weight in weights.items()}
+
+
+def check_rule(rule: str) -> None:
+    """Raises a `SpeechIQError` where `share_out` would, before any run is read."""
+    share_out(dict.fromkeys(LEVELS, 1.0), rule)
+
+
+def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
+    choices = f"{', '.join(RULES)}, or a number of its own for {', '.join(levels)}, such as 0.04,0.75,0.21"
+    try:
+        weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
+    except ValueError as error:
+        raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {choices}") from error
+    if not (min(weights.values()) >= 0 < math.fsum(weights.values()) < math.inf):
+        raise SpeechIQError(
+            f"level weights {rule!r}: give numbers that are finite and not negative, one of them above 0"
+        )
+    return weights
 
 
 def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
@@ -152,7 +197,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
     return 1 + (siq[None, :] > siq[:, None]).sum(axis=1)
 
 
-def calibrate(pool: Pool, rule: str = "inverse-std") -> Scale:
+def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
     """The scale that a pool of systems sets.
 
     Raises:
@@ -161,7 +206,8 @@ def calibrate(pool: Pool, rule: str = "inverse-std") -> Scale:
     if len(pool.systems) < 2:
         raise SpeechIQError(
             f"SIQ compares systems and needs at least two, got {len(pool.systems)} "
-            f"({', '.join(map(repr, pool.systems))}); give the runs of another system as well"
+            f"({', '.join(map(repr, pool.systems))}); give the runs of another system as well, or a scale that "
+            "others made: --norms demo, or --norms FILE"
         )
     weights = level_weights(pool.raw, rule)
     return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
@@ -179,6 +225,20 @@ def score(pool: Pool, scale: Scale) -> Scores:
         {level: of.weight for level, of in scale.levels.items()},
     )
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
+    """How the ranking hangs on the level weights.
+
+    Returns:
+        rule -> ranks, shape (systems,), in the pool's order.
+
+    >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
+    >>> pool = Pool(("a", "b"), {level: ("x", "y") for level in raw}, raw)
+    >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
+    {'inverse-std': [2, 1], '1,9': [1, 2]}
+    """
+    return {rule: score(pool, calibrate(pool, rule)).ranks for rule in rules}
 
 
 def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from lm_eval.api.task import ConfigurableTask
+
+from speechiq.core.errors import SpeechIQError
 
 
 class SpeechTask(ConfigurableTask):
@@ -17,3 +20,26 @@ class SpeechTask(ConfigurableTask):
         loaded = self.config.custom_dataset(**self.config.metadata)
         self.dataset = {"test": loaded.docs}
         self.config.metadata |= loaded.record
+
+    def build_all_requests(
+        self,
+        *,
+        limit: int | None = None,
+        samples: Sequence[int] | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        **options: Any,
+    ) -> None:
+        """As lm-eval does, where every process gets a doc.
+
+        Raises:
+            SpeechIQError: there are fewer docs than processes.
+        """
+        docs = len(self.dataset["test"] if samples is None else samples)
+        docs = docs if limit is None else min(docs, limit)
+        if docs < world_size:
+            raise SpeechIQError(
+                f"{self.config.task}: {docs} docs for {world_size} processes leave one without work; "
+                f"raise --limit or start fewer processes"
+            )
+        super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)

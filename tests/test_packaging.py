@@ -56,12 +56,12 @@ def test_the_wheel_holds_the_suite_and_nothing_of_the_workshop(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
     assert tops == {"speechiq", "speechiq.pth", "speechiq.start", f"{wheel.name.rsplit('-', 3)[0]}.dist-info"}
-    rooms = {name.split("/")[1] for name in names if name.startswith("speechiq/")}
+    shipped = {Path(name).relative_to("speechiq") for name in names if name.startswith("speechiq/")}
+    rooms = {path.parts[0] for path in shipped}
     assert rooms == {"py.typed", "core", "siq_tasks", "metrics", "harness_patch", "reducer"}
-    shipped = {Path(name).relative_to("speechiq") for name in names if name.startswith("speechiq/siq_tasks")}
-    on_disk = {path.relative_to(ROOT) for path in ROOT.joinpath("siq_tasks").rglob("*") if path.is_file()}
-    on_disk = {path for path in on_disk if "__pycache__" not in path.parts}
-    assert shipped == on_disk
+    on_disk = [ROOT / "py.typed", *(path for room in rooms for path in ROOT.joinpath(room).rglob("*"))]
+    here = {path.relative_to(ROOT) for path in on_disk if path.is_file() and "__pycache__" not in path.parts}
+    assert shipped == here
 
 
 def test_the_installed_wheel_is_found_by_lm_eval_with_all_its_data(fresh):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 
 app = typer.Typer(no_args_is_help=True, help="The questions of the level Apply: write them, check them.")
@@ -45,10 +45,10 @@ def write_command(
     if output is None:
         output = Path(about(dataset).get("questions") or file.questions_folder() / f"{dataset}.jsonl")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
-    _say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
-    _say(str(writing.Estimate(todo, plan)))
+    say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
+    say(str(writing.Estimate(todo, plan)))
     if paid := len(journal.Journal(writing.journal_of(output))):
-        _say(f"{paid} answers of an earlier run are in {writing.journal_of(output)} and cost nothing again")
+        say(f"{paid} answers of an earlier run are in {writing.journal_of(output)} and cost nothing again")
     if dry_run:
         return
     if not yes:
@@ -56,12 +56,12 @@ def write_command(
     outcome = writing.write(clips, plan, output, dataset, workers)
     letters = writing.count_letters(outcome.rows)
     left_out = sum("left_out" in row for row in outcome.rows)
-    _say(
+    say(
         f"wrote {output}: {sum(letters.values())} questions, {left_out} left out; {outcome.asked} requests; "
         f"right letters: {', '.join(f'{letter} {count}' for letter, count in letters.items())}"
     )
     for reason, times in outcome.failures.most_common():
-        _say(f"failed attempts: {times} x {reason}")
+        say(f"failed attempts: {times} x {reason}")
 
 
 @app.command("check")
@@ -96,7 +96,3 @@ def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
             raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
         told[key] = handle_arg_string(value)
     return list_clips(dataset, **told)
-
-
-def _say(line: str) -> None:
-    print(f"siq: {line}", file=sys.stderr)

@@ -8,7 +8,8 @@ import random
 import re
 from typing import Any, NamedTuple
 
-from speechiq.metrics.choice import LETTERS, drop_reasoning
+from speechiq.core.response import drop_reasoning
+from speechiq.metrics.choice import LETTERS
 from speechiq.siq_tasks.questions.file import OPTIONS, normalise
 
 

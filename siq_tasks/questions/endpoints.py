@@ -6,18 +6,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Protocol
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends, Refusal
 from speechiq.core.errors import SpeechIQError
 
-TIMEOUT = 300.0
-RETRIES = 8
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
-KEY = "OPENAI_API_KEY"
+MENDS = Mends("--base-url", "fewer --workers", "a shorter text", "speechiq[questions]")
 
 
 class Author(Protocol):
@@ -51,8 +49,7 @@ class OpenAIAuthor:
     Args:
         model: as the endpoint calls it.
         base_url: see `open_author`. An endpoint of one's own may do without a key.
-        timeout: seconds to wait for an answer.
-        retries: how often a 408, 409, 429, 5xx or a lost connection is tried again, after growing pauses.
+        timeout, retries: see `Endpoint`.
         max_tokens: of an answer.
     """
 
@@ -65,26 +62,12 @@ class OpenAIAuthor:
         retries: int = RETRIES,
         max_tokens: int = MAX_TOKENS,
     ) -> None:
-        try:
-            import openai
-        except ImportError as error:
-            raise SpeechIQError(
-                f"openai:{model}: the package openai is missing; run `pip install speechiq[questions]`"
-            ) from error
-        base_url = base_url or os.environ.get("OPENAI_BASE_URL")
-        self._key = os.environ.get(KEY) or ""
-        if not (self._key or base_url):
-            raise SpeechIQError(f"openai:{model}: no key; set the environment variable {KEY}, or give --base-url")
-        self.name, self.model, self.max_tokens = f"openai:{model}", model, max_tokens
-        self._client = openai.OpenAI(
-            api_key=self._key or "none", base_url=base_url, timeout=timeout, max_retries=retries
-        )
+        self.endpoint = Endpoint(model, base_url, timeout=timeout, max_retries=retries, mends=MENDS)
+        self.name, self.model, self.max_tokens = self.endpoint.name, model, max_tokens
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        import openai
-
-        try:
-            reply = self._client.chat.completions.create(
+        def complete(client) -> str:
+            reply = client.chat.completions.create(
                 model=self.model,
                 messages=[{"role": "user", "content": prompt}],
                 temperature=temperature,
@@ -93,22 +76,13 @@ class OpenAIAuthor:
             )
             message = reply.choices[0].message
             return message.content or message.refusal or ""
-        except openai.APITimeoutError:
-            raise self._failure("no answer in time", "try fewer --workers") from None
-        except openai.APIConnectionError:
-            raise self._failure("cannot be reached", "check --base-url and that the endpoint is up") from None
-        except openai.APIStatusError as error:
-            if error.code == "content_filter":
-                return ""
-            mend = f"check {KEY}" if error.status_code in (401, 403) else "mend what it names"
-            raise self._failure(f"answered {error.status_code}, {error.message[:200]}", mend) from None
-        except (openai.APIError, ValueError, AttributeError, IndexError, TypeError) as error:
-            mend = "check --base-url, which often ends in /v1"
-            raise self._failure(f"sent no chat completion ({error})", mend) from None
 
-    def _failure(self, symptom: str, mend: str) -> SpeechIQError:
-        text = f"{self.name} at {self._client.base_url.host}: {symptom}; {mend}"
-        return SpeechIQError(text.replace(self._key, "***") if self._key else text)
+        try:
+            return self.endpoint.call(complete, "chat completion")
+        except Refusal as refusal:
+            if refusal.code == "content_filter":
+                return ""
+            raise
 
 
 class HarnessAuthor:

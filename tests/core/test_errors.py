@@ -16,3 +16,8 @@ def test_an_error_for_the_user_is_one_line_and_exit_code_1():
 def test_any_other_error_keeps_its_traceback():
     done = run("python", "-c", PROGRAM.format(error="ValueError"))
     assert done.returncode == 1 and done.stderr.startswith("Traceback")
+
+
+def test_a_ctrl_c_that_says_what_it_stopped_is_one_line_too():
+    done = run("python", "-c", PROGRAM.format(error="KeyboardInterrupt"))
+    assert done.returncode != 0 and "Traceback" not in done.stderr and done.stderr.startswith("speechiq: runs/a")

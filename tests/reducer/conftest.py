@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from speechiq.metrics.choice import vote
+
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
 
@@ -33,6 +35,8 @@ def write_run(
     date: float = 1.0,
     tasks: str = "demo",
     samples: bool = True,
+    metadata: dict[str, dict] | None = None,
+    columns: dict[str, dict] | None = None,
     **results,
 ) -> Path:
     """Writes one run and returns its results file.
@@ -44,6 +48,8 @@ def write_run(
         date: Unix time; also makes the file's stamp.
         tasks: Tasks are named `<tasks>_0`, ..., so that no name tells a level.
         samples: Whether `--log_samples` was given.
+        metadata: level -> what its task told beside the usual.
+        columns: level -> further columns of its sample rows.
         results: Further keys of the results file.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +57,8 @@ def write_run(
     configs = {
         f"{tasks}_{number}": {
             "task": f"{tasks}_{number}",
-            "metadata": {"version": 1, "level": level, "dataset": "demo", "prompt_version": 1},
+            "metadata": {"version": 1, "level": level, "dataset": "demo", "prompt_version": 1}
+            | (metadata or {}).get(level, {}),
         }
         for number, level in enumerate(scores)
     }
@@ -61,7 +68,7 @@ def write_run(
     path.write_text(json.dumps(written), encoding="utf-8")
     for task, level in zip(configs, scores, strict=False):
         rows = [
-            sample_row(level, clip, question, value)
+            sample_row(level, clip, question, value) | (columns or {}).get(level, {})
             for clip, values in scores[level].items()
             for question, value in (values if isinstance(values, dict) else {"": values}).items()
         ]
@@ -90,3 +97,33 @@ def two_runs(tmp_path: Path) -> Path:
     write_run(tmp_path / "good", levels(0.9), system="good")
     write_run(tmp_path / "bad", levels(0.1), system="bad")
     return tmp_path
+
+
+def write_answers(folder: Path, system: str, letters: dict[str, str], tasks="demo", date=1.0, **described) -> Path:
+    """Writes a run of one Apply task on one clip, as speechiq's template does, and returns its results file.
+
+    Args:
+        folder: Where lm-eval's output goes.
+        system: Its name.
+        letters: question id -> the five letters; the right one is A.
+        tasks: As for `write_run`.
+        date: As for `write_run`.
+        described: What `hf-audio` recorded of the system.
+    """
+    config = {"siq": {"pretrained": system, "system": {"kind": "cascade"} | described}}
+    scores = {"apply": {"clip": {q: float(vote(of) == "A") for q, of in letters.items()}}}
+    results = write_run(folder, scores, system, date, tasks, config=config)
+    (path,) = folder.glob(f"samples_{tasks}_0_{results.stem.removeprefix('results_')}.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        question = row["doc"]["question_id"]
+        row["doc"] |= {
+            "question": f"What is {question}?",
+            "options": ["one", "two", "three", "four"],
+            "answer": "A",
+            "text": "the reference",
+            "audio": {"path": "clips/clip.ogg"},
+        }
+        row["filtered_resps"] = [[vote(letters[question]), list(letters[question])]]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return results

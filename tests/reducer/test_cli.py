@@ -42,7 +42,7 @@ def test_rules_differ(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     weights = {}
     for rule in ("inverse-std", "inverse-variance"):
-        siq(two_runs, "--weights", rule, "--json", two_runs / "siq.json")
+        siq(two_runs, "--weights", rule, "--json", two_runs / "siq.json", "--force")
         data = json.loads((two_runs / "siq.json").read_text())
         weights[data["rule"]] = data["weights"]["understand"]
     assert weights["inverse-variance"] > weights["inverse-std"] > 1 / 3
@@ -53,6 +53,83 @@ def test_warning_goes_to_stderr(two_runs):
     result = siq(two_runs)
     assert result.exit_code == 0
     assert "siq: warning: system 'good' has several runs" in result.stderr and "warning" not in result.stdout
+
+
+def test_a_system_on_the_scale_of_norms(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
+    built = CliRunner().invoke(app, ["norms", "build", str(two_runs), "-o", str(two_runs / "norms.json")])
+    assert (
+        built.exit_code == 0 and "norms.json: norms norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
+    )
+    assert siq(two_runs, "--json", two_runs / "pool.json").exit_code == 0
+    alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "--json", two_runs / "alone.json")
+    assert alone.exit_code == 0, alone.output
+    assert "clips, task versions, normaliser, embedder match" in alone.stdout
+    pool, alone = (json.loads((two_runs / f"{name}.json").read_text()) for name in ("pool", "alone"))
+    (middle,) = alone["systems"]
+    assert middle["siq"] == next(row["siq"] for row in pool["systems"] if row["system"] == "middle")
+    assert alone["weights"] == pool["weights"] and alone["leave_one_out"] is None
+    assert pool["leave_one_out"]["good"].keys() == {"good", "bad", "middle"}
+
+
+def test_other_task_versions_are_refused_or_marked(two_runs):
+    write_run(two_runs / "bad", levels(0.1), system="bad", metadata={"apply": {"version": 2}})
+    refused = siq(two_runs)
+    assert str(refused.exception) == (
+        "level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'; "
+        "run the same tasks, or add --allow-mismatch to mark the scores"
+    )
+    marked = siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json", "--csv", two_runs / "siq.csv")
+    assert marked.exit_code == 0 and "≠ not asked the same, scored on what is shared: level apply" in marked.stdout
+    rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
+    assert rows == {
+        "bad": [],
+        "good": ["level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'"],
+    }
+    assert [bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())] == [True, False]
+    assert "good" in next(line for line in marked.stdout.splitlines() if "≠" in line)
+
+
+def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
+    scores = levels(0.1)
+    del scores["understand"]["demo/2"]
+    write_run(two_runs / "bad", scores, system="bad")
+    assert "1 of 4 items are not scored by every system" in str(siq(two_runs).exception)
+    assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
+    data = json.loads((two_runs / "siq.json").read_text())
+    assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
+    assert data["mismatches"] == ["level understand: system 'bad' lacks 1 of 4 items, such as clip 'demo/2'"]
+
+
+def test_nothing_is_overwritten_unless_forced(two_runs):
+    for kind, option in (("json", "--json"), ("csv", "--csv"), ("md", "--markdown"), ("tex", "--latex")):
+        path = two_runs / f"kept.{kind}"
+        path.write_text("mine")
+        refused = siq(two_runs, option, path)
+        assert "exists and may hold somebody's work; name another file or add --force" in str(refused.exception)
+        assert path.read_text() == "mine" and refused.stdout == ""
+        assert siq(two_runs, option, path, "--force").exit_code == 0 and "good" in path.read_text()
+    arguments = ["norms", "build", str(two_runs), "-o", str(two_runs / "kept.json")]
+    assert "add --force" in str(CliRunner().invoke(app, arguments).exception)
+    assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0
+
+
+def test_intervals_can_be_skipped_and_seeded(two_runs):
+    def interval(*options):
+        assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
+        return json.loads((two_runs / "siq.json").read_text())["systems"][0]["levels"]["remember"]["raw_interval"]
+
+    assert interval() == interval("--seed", "0", "--bootstrap", "1000") != interval("--seed", "1")
+    assert interval("--bootstrap", "0") is None
+    assert "interval" not in siq(two_runs, "--bootstrap", "0").stdout
+
+
+def test_a_task_name_steers_no_terminal(two_runs):
+    for date in (5.0, 6.0):
+        write_run(two_runs / f"{date}", levels(0.5), system="\x1b[2J", date=date, tasks="\x1b[2J")
+    result = siq(two_runs)
+    assert result.exit_code == 0 and "several runs of \ufffd[2J_0" in result.stderr
+    assert "\x1b" not in result.stderr + result.stdout
 
 
 def drop_samples(root: Path) -> None:
@@ -70,7 +147,7 @@ def alter_bad(**changes) -> Callable[[Path], Path]:
 
 
 BAD_INPUT = {
-    "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "at least two, got 1 ('good')"),
+    "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or a scale that others made: --norms demo"),
     "missing level": (
         lambda root: write_run(root / "third", {"apply": levels(0.5)["apply"]}, system="third"),
         "system 'third' has no remember scores",
@@ -108,6 +185,10 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}/nowhere"], "cannot be read"),
         (["{root}/empty"], "no SpeechIQ results"),
         (["{root}", "--weights", "magic"], "unknown rule of level weights 'magic'"),
+        (["{root}", "--norms", "magic"], "no norms 'magic'"),
+        (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo' are not in system 'bad'"),
+        (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
+        (["{root}", "--bootstrap", "3"], "3 draws have no 95 % interval"),
         (["{root}", "--json", "{root}/no/such/siq.json"], "cannot write"),
     ],
 )

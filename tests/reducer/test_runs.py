@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import operator
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -183,8 +186,47 @@ def test_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("speechiq.reducer.samples.LONGEST_LINE", 1000)
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(sample_row("remember", "a" * 5000, "", 0.0)))
-    with pytest.raises(SpeechIQError, match="line 1 is not a whole JSON object"):
+    with pytest.raises(SpeechIQError, match="line 1 is longer than 1000 bytes"):
         read_samples(path, LEVELS["remember"])
+
+
+def test_files_of_2_gb_are_refused_without_being_read(tmp_path):
+    results = write_run(tmp_path, levels(0.5))
+    path = samples_of(results, "demo_1")
+    os.truncate(path, 2 * 2**30)
+    tracemalloc.start()
+    assert "longer than 67108864 bytes" in refusal(tmp_path)
+    os.truncate(results, 2 * 2**30)
+    assert "is not a results file of lm-eval (ValueError: longer than 268435456 bytes)" in refusal(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 256 * 2**20
+
+
+@pytest.mark.parametrize("of_results", [True, False])
+def test_a_pipe_is_not_waited_on(tmp_path, of_results):
+    results = write_run(tmp_path, levels(0.5))
+    path = results if of_results else samples_of(results, "demo_1")
+    path.unlink()
+    os.mkfifo(path)
+    assert refusal(tmp_path).startswith(f"{str(path)!r} cannot be read: it is no plain file")
+
+
+@pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])
+def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, other):
+    row = sample_row("apply", 'a": NaN', 7, 1.0) | {"other": other, "unparsed": 0.2, "heard": None}
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(row))
+    samples = read_samples(path, LEVELS["apply"])
+    assert samples.scores == {('a": NaN', "7"): 1.0}
+    assert samples.flags == {"heard": {}, "unparsed": {('a": NaN', "7"): 0.2}, "none_of_the_above": {}}
+
+
+def test_equal_items_of_all_systems_are_one_object(tmp_path):
+    for name in "ab":
+        write_run(tmp_path / name, levels(0.5), system=name)
+    one, other = read_systems([tmp_path]).systems
+    assert all(map(operator.is_, one.scores["apply"], other.scores["apply"]))
 
 
 @pytest.mark.parametrize(

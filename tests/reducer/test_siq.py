@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, Pool, System, align, calibrate, combine, competition_ranks, score
+from speechiq.reducer import LEVELS, Pool, System, align, calibrate, combine, competition_ranks, score, sensitivity
 from speechiq.reducer.siq import discrimination, level_weights, weighted_score
 
 Table = dict[str, list[list[float]]]
@@ -40,7 +41,7 @@ def oracle_levels(raw: Table):
 def oracle(raw: Table, rule: str):
     """SIQ, Z and level weights: eqs. 5 to 8."""
     z = {level: [(xj - mu) / sigma for xj in x] for level, x, mu, sigma in oracle_levels(raw)}
-    power = {"inverse-std": 1, "inverse-variance": 2}[rule]
+    power = {"inverse-std": 1, "inverse-variance": 2, "equal": 0}[rule]
     w = {
         level: 1 / (math.sqrt(variance([cell for row in rows for cell in row])) ** power + 1e-6)
         for level, rows in raw.items()
@@ -77,7 +78,7 @@ def score_table(raw: Table, rule: str = "inverse-std"):
     return score(pool, calibrate(pool, rule))
 
 
-@pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance"])
+@pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance", "equal"])
 @given(raw=tables())
 def test_matches_the_equations(rule, raw):
     scores = score_table(raw, rule)
@@ -123,17 +124,63 @@ def test_table_2_of_the_paper():
     rows = json.loads(Path(__file__).with_name("table2.json").read_text())
     z = {level: np.array([row[level] for row in rows]) for level in LEVELS}
     printed = np.array([row["siq"] for row in rows])
-    siq = combine(z, {"remember": 0.0368, "understand": 0.7530, "apply": 0.2083})
+    fitted = {"remember": 0.0368, "understand": 0.7530, "apply": 0.2083}
     assert len(rows) == 13
-    assert np.abs(siq - printed).max() < 0.75
+    assert np.abs(combine(z, fitted) - printed).max() < 0.75
+    whole = level_weights(z, ",".join(map(str, fitted.values())))
+    assert whole == pytest.approx({level: weight / 0.9981 for level, weight in fitted.items()})
+    assert np.abs(combine(z, whole) - printed).max() < 0.76, "the fit's weights sum to 0.9981, those of a rule to 1"
+
+
+@pytest.mark.parametrize(
+    ("metric", "printed"),
+    [("wer", 0.770), ("llm-s", 0.624), ("bleu", 0.806), ("siq_rm", 0.830), ("siq_all", 0.952), ("semdist", 0.939)],
+)
+def test_table_3_of_the_paper_where_only_semdist_is_printed_otherwise(metric, printed):
+    ranks = json.loads(Path(__file__).with_name("table3.json").read_text())
+    assert competition_ranks(-np.array(ranks[metric])).tolist() == ranks[metric], "each is a ranking without ties"
+    assert spearmanr(ranks["human"], ranks[metric]).statistic == pytest.approx(printed, abs=5e-4)
 
 
 def test_the_rules_weigh_a_quiet_level_more():
     raw = {"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 0.5]])}
     assert level_weights(raw, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
     assert level_weights(raw, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
-    with pytest.raises(SpeechIQError, match=r"'magic'.*inverse-std or inverse-variance"):
+    with pytest.raises(SpeechIQError, match=r"'magic'.*inverse-std, inverse-variance, equal, or a number"):
         level_weights(raw, "magic")
+    assert level_weights(raw, "equal") == {"remember": 0.5, "apply": 0.5}
+
+
+def test_weights_of_ones_own_are_a_rule():
+    pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
+    assert [of.weight for of in calibrate(pool, "1, 2,1").levels.values()] == [0.25, 0.5, 0.25]
+    assert score(pool, calibrate(pool, "1,1,1")).siq.tolist() == score(pool, calibrate(pool, "equal")).siq.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("", "unknown rule"),
+        ("1,2", "or a number of its own for remember, understand, apply"),
+        ("1,2,3,4", "unknown rule"),
+        ("a,b,c", "unknown rule"),
+        ("1,-1,1", "not negative"),
+        ("0,0,0", "one of them above 0"),
+        ("nan,1,1", "finite"),
+        ("inf,1,1", "finite"),
+    ],
+)
+def test_weights_that_are_none(rule, message):
+    pool = as_pool({level: [[0.0], [1.0]] for level in LEVELS})
+    with pytest.raises(SpeechIQError, match=message):
+        calibrate(pool, rule)
+
+
+def test_the_ranking_hangs_on_the_rule():
+    raw = {"remember": [[0.0, 0.1], [-0.2, -0.1]], "understand": [[0.9, 0.9], [0.95, 0.95]], "apply": [[1.0], [0.0]]}
+    ranks = {rule: of.tolist() for rule, of in sensitivity(as_pool(raw), ["equal", "0,1,0"]).items()}
+    assert ranks == {"equal": [1, 2], "0,1,0": [2, 1]}
+    assert list(sensitivity(as_pool(raw))) == ["inverse-std", "inverse-variance", "equal"]
 
 
 def test_agreement_has_no_discrimination_at_all():
@@ -159,6 +206,15 @@ def test_a_scale_reads_systems_that_did_not_make_it():
     whole = score(pool, calibrate(pool))
     alone = Pool(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
     assert score(alone, whole.scale).siq[0] == pytest.approx(whole.siq[1], abs=1e-12)
+
+
+def test_alone_or_in_company_a_system_scores_the_same_to_the_last_bit():
+    raw = {level: np.random.default_rng(0).random((4, 10_001)) for level in LEVELS}
+    pool = as_pool(raw)
+    scale = calibrate(pool)
+    for j, siq in enumerate(score(pool, scale).siq):
+        alone = {level: of[j : j + 1] for level, of in raw.items()}
+        assert score(pool._replace(systems=("s",), raw=alone), scale).siq.tolist() == [siq]
 
 
 ONE = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}, "apply": {("a", "q"): 1.0}}

@@ -7,13 +7,17 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 COUNTS = {"one": 1, "2": 2, "3": 3}
 
 
 class Endpoint(ThreadingHTTPServer):
-    """`script(prompt, number)` returns what was said, or `(status, headers, body)` for a fault."""
+    """`script(prompt, number)` returns what was said, in several choices or one, or `(status, headers, body)`.
+
+    Where a file was sent for transcription, the prompt is its bytes and what was said the transcript.
+    """
 
     daemon_threads = True
 
@@ -30,25 +34,46 @@ class Endpoint(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self._send(200, {}, '{"object": "list", "data": []}')
+
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt = asked["messages"][0]["content"]
+        asked = self._read()
+        prompt = asked["file"] if "file" in asked else asked["messages"][0]["content"]
         with self.server.lock:
             self.server.requests.append(asked)
             number = len(self.server.requests)
         said = self.server.script(prompt, number)
-        if isinstance(said, str):
-            message = {"role": "assistant", "content": said}
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            said = 200, {}, json.dumps({"id": "1", "object": "chat.completion", "created": 0, "choices": [choice]})
-        status, headers, body = said
+        if isinstance(said, str | list):
+            said = 200, {}, json.dumps({"text": said}) if "file" in asked else completion(said)
+        self._send(*said)
+
+    def _read(self) -> dict:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.headers.get_content_type() == "application/json":
+            return json.loads(body)
+        parts = message_from_bytes(f"Content-Type: {self.headers['Content-Type']}\n\n".encode() + body).get_payload()
+        sent = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in parts}
+        return {name: value if name == "file" else value.decode() for name, value in sent.items()}
+
+    def _send(self, status: int, headers: dict, body: str) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value.replace("{key}", self.headers["Authorization"]))
+            self.send_header(name, value.replace("{key}", self.headers.get("Authorization", "")))
         self.end_headers()
-        self.wfile.write(body.replace("{key}", self.headers["Authorization"]).encode())
+        self.wfile.write(body.replace("{key}", self.headers.get("Authorization", "")).encode())
 
     def log_message(self, *_nothing) -> None: ...
+
+
+def completion(said: str | list[str], finish_reason: str = "stop", **message) -> str:
+    """A chat completion with a choice for each text."""
+    texts = [said] if isinstance(said, str) else said
+    choices = [
+        {"index": i, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish_reason}
+        for i, text in enumerate(texts)
+    ]
+    return json.dumps({"id": "1", "object": "chat.completion", "created": 0, "choices": choices})
 
 
 @contextmanager

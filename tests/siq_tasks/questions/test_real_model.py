@@ -1,12 +1,5 @@
 """The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write, but it reads."""
 
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
-
 import pytest
 
 from speechiq.core.checkpoints import resolve
@@ -15,6 +8,7 @@ from speechiq.siq_tasks.questions.check import check_file
 from speechiq.siq_tasks.questions.endpoints import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Plan, write
+from tests.served import transformers_serve
 
 MODEL = "demo:SmolLM2-135M-Instruct"
 QUESTIONS = demo.HERE / "questions.jsonl"
@@ -23,29 +17,9 @@ QUESTIONS = demo.HERE / "questions.jsonl"
 @pytest.fixture(scope="module")
 def served(demo_models, tmp_path_factory):
     """The address of a real server with the real model, and the model's name there."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     folder = resolve(MODEL)
-    program = Path(sys.executable).with_name("transformers")
-    log = tmp_path_factory.mktemp("serve") / "log"
-    with log.open("w") as lines:
-        process = subprocess.Popen(
-            [program, "serve", folder, "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)],
-            stdout=lines, stderr=lines,
-        )  # fmt: skip
-    try:
-        for _ in range(600):
-            assert process.poll() is None, log.read_text()
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/v1", folder
-    finally:
-        process.terminate()
-        process.wait()
+    with transformers_serve(tmp_path_factory.mktemp("serve") / "log", folder) as url:
+        yield url, folder
 
 
 def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_path):

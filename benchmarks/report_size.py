@@ -1,0 +1,123 @@
+"""How large a report gets and how soon it opens: megabytes, and seconds in headless Chromium.
+
+    python benchmarks/report_size.py [--systems 5 30] [--clips 100 800] [--browser /usr/bin/chromium]
+
+Each size is a tree of runs as lm-eval writes them, with invented words: 90 a clip, three questions a clip, five answers
+a question. `build` is `report.build`; `open` is from the navigation until the leaderboard can be sorted and filtered;
+`clips` is how long it then takes from the click on a clip's name to its texts on the screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+from tqdm import tqdm
+
+from speechiq.reducer import report
+
+WORDS, VOCABULARY, QUESTIONS = 90, 8000, 3
+LETTERS = "ABCDE"
+STAMP = "2025-01-01T00-00-00.000000"
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+READY = "() => document.querySelector('[data-for=standings] .count')?.textContent"
+
+
+def invent(random: np.random.Generator, clips: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """A vocabulary, and each clip's words as places in it, common words more often."""
+    letters = np.array(list("aeioubcdfghklmnprstvw"))
+    words = np.array(["".join(random.choice(letters, random.integers(2, 10))) for _ in range(VOCABULARY)])
+    texts = [(random.pareto(0.7, WORDS) * 20).astype(int) % VOCABULARY for _ in range(clips)]
+    return words, texts
+
+
+def write_system(folder: Path, name: str, skill: float, words: np.ndarray, texts: list[np.ndarray], seed: int) -> None:
+    """One system's run: the better the skill (0 to 1), the fewer wrong words and letters."""
+    random = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
+    for number, text in enumerate(texts):
+        doc = {
+            "id": f"noise/{number:05}",
+            "dataset": "noise",
+            "text": " ".join(words[text]),
+            "audio": {"duration": 30.0},
+        }
+        wrong = random.random(WORDS) > skill
+        said = " ".join(words[np.where(wrong, random.integers(0, VOCABULARY, WORDS), text)])
+        rows["remember"].append({"doc": doc, "filtered_resps": [said], "wer": wrong.mean()})
+        rows["understand"].append({"doc": doc, "similarity": 1 - wrong.mean() / 2})
+        rows["apply"] += list(answer(random, doc, skill))
+    for level, of_level in rows.items():
+        lines = "".join(json.dumps(row) + "\n" for row in of_level)
+        folder.joinpath(f"samples_noise_{level}_{STAMP}.jsonl").write_text(lines)
+    configs = {f"noise_{level}": {"metadata": {"version": 1, "level": level, "dataset": "noise"}} for level in rows}
+    described = {"kind": "cascade", "asr": {"model": name.partition("+")[0]}, "llm": {}}
+    results = {"date": 0.0, "model_name": name, "configs": configs, "config": {"siq": {"system": described}}}
+    folder.joinpath(f"results_{STAMP}.json").write_text(json.dumps(results))
+
+
+def answer(random: np.random.Generator, doc: dict, skill: float) -> Iterator[dict]:
+    """The rows of a clip's questions."""
+    for number in range(QUESTIONS):
+        right = LETTERS[(len(doc["id"]) + number) % 4]
+        vote = right if random.random() < skill else str(random.choice(list(LETTERS)))
+        asked = {
+            "question_id": f"{doc['id']}-q{number}",
+            "question": f"Which word stands at place {number} of the speech, and why there?",
+            "options": doc["text"].split()[number : number + 4],
+            "answer": right,
+        }
+        row = {"acc": float(vote == right), "unparsed": 0.0, "none_of_the_above": float(vote == "E")}
+        yield {"doc": doc | asked, "filtered_resps": [[vote, [vote] * 5]], **row}
+
+
+def measure(page: Path, browser: str) -> tuple[float, float]:
+    """Seconds until the page can be used, and until a clip's texts are there."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=QUIET)
+        tab = chromium.new_page()
+        start = time.perf_counter()
+        tab.goto(page.as_uri(), wait_until="commit")
+        tab.wait_for_function(READY)
+        opened = time.perf_counter() - start
+        start = time.perf_counter()
+        tab.locator("#deciding a.clip").first.click()
+        tab.wait_for_selector(".detail .said")
+        shown = time.perf_counter() - start
+        chromium.close()
+    return opened, shown
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", type=int, nargs="+", default=[5, 30])
+    parser.add_argument("--clips", type=int, nargs="+", default=[100, 800])
+    parser.add_argument("--browser", default="/usr/bin/chromium")
+    told = parser.parse_args()
+    print("systems  clips   build s      MB   open s   clips s")
+    for systems, clips in product(told.systems, told.clips):
+        words, texts = invent(np.random.default_rng(0), clips)
+        with tempfile.TemporaryDirectory() as folder:
+            runs, page = Path(folder, "runs"), Path(folder, "report.html")
+            for number in tqdm(range(systems), desc="runs", leave=False):
+                skill = 0.6 + 0.38 * number / systems
+                write_system(runs / str(number), f"noise/hearer-{number}+noise/thinker", skill, words, texts, number)
+            start = time.perf_counter()
+            report.write(report.build([runs]), page)
+            built = time.perf_counter() - start
+            opened, shown = measure(page, told.browser)
+            size = page.stat().st_size / 1e6
+            print(f"{systems:7} {clips:6} {built:9.1f} {size:7.1f} {opened:8.2f} {shown:9.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

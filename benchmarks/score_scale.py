@@ -1,0 +1,109 @@
+"""How reading and scoring runs grows: seconds to read, score and draw, and peak memory, by systems and clips.
+
+    python benchmarks/score_scale.py [--systems 10] [--clips 300 1000 3000] [--text 1000] [--draws 1000]
+
+Each size runs in a process of its own over files as lm-eval writes them: a row a clip at Remember and Understand, three
+at Apply, each with `--text` characters that scoring has no use for. The last column is the time a row relative to the
+first size: 1 is linear. The full size is `--systems 100 --clips 10000 --text 100`: 5 million rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
+STAMP = "2025-01-01T00-00-00.000000"
+PROGRAM = """
+import json, resource, sys, time
+from pathlib import Path
+from speechiq.reducer import align, calibrate, read_systems, score
+from speechiq.reducer.bootstrap import resample
+ticks = [time.perf_counter()]
+def tick():
+    ticks.append(time.perf_counter())
+systems, _ = read_systems([Path(sys.argv[1])])
+tick()
+pool = align(systems)
+score(pool, calibrate(pool))
+tick()
+resample(pool, draws=int(sys.argv[2]))
+tick()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([*(b - a for a, b in zip(ticks, ticks[1:])), peak]))
+"""
+
+
+def write_system(folder: Path, number: int, clips: int, text: str) -> int:
+    """One system's results and samples; returns how many rows it has."""
+    folder.mkdir()
+    tasks = {f"noise_{level}": level for level in LEVELS}
+    configs = {
+        task: {"metadata": {"version": 1, "level": level, "dataset": "noise", "prompt_version": 1}}
+        for task, level in tasks.items()
+    }
+    results = {"configs": configs, "config": {}, "model_name": f"org/system-{number:03}", "date": 1.0}
+    folder.joinpath(f"results_{STAMP}.json").write_text(json.dumps(results))
+    count = 0
+    for task, level in tasks.items():
+        with folder.joinpath(f"samples_{task}_{STAMP}.jsonl").open("w") as file:
+            for row in _rows(level, number, clips, text):
+                file.write(row)
+                count += 1
+    return count
+
+
+def _rows(level: str, number: int, clips: int, text: str) -> Iterator[str]:
+    random = np.random.default_rng([number, len(level)])
+    questions = 3 if level == "apply" else 1
+    for clip, scores in enumerate(random.random((clips, questions)).tolist()):
+        for question, score in enumerate(scores):
+            named = f'"id": "noise/{clip:05}", "question_id": "{clip:05}-q{question}"'
+            yield (
+                f'{{"doc_id": {clip}, "doc": {{{named}, "text": "{text}"}}, "resps": [["{text}"]], "filter": "none", '
+                f'"metrics": ["{LEVELS[level]}"], "{LEVELS[level]}": {score}, "heard": 1.0, "loop": 0.0}}\n'
+            )
+
+
+def measure(systems: int, clips: int, text: int, draws: int) -> list[float]:
+    """Rows, MB on disk, seconds to read, score and draw, and peak MB, in a fresh process."""
+    with tempfile.TemporaryDirectory() as folder:
+        places = [Path(folder, f"{number:03}") for number in range(systems)]
+        rows = sum(
+            write_system(place, number, clips, "word " * (text // 10))
+            for number, place in enumerate(tqdm(places, desc=f"{systems} systems x {clips} clips"))
+        )
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl")) / 1e6
+        done = subprocess.run([sys.executable, "-c", PROGRAM, folder, str(draws)], stdout=subprocess.PIPE, check=True)
+    return [rows, size, *json.loads(done.stdout)]
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", type=int, default=10)
+    parser.add_argument("--clips", type=int, nargs="+", default=[300, 1000, 3000])
+    parser.add_argument("--text", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=1000)
+    told = parser.parse_args()
+    measured = {clips: measure(told.systems, clips, told.text, told.draws) for clips in told.clips}
+    first = next(iter(measured.values()))
+    print(" clips     rows      MB  read s  us/row  score s  draw s  peak MB   time a row, relative")
+    for clips, (rows, size, read, score, draw, peak) in measured.items():
+        relative = (read + score + draw) / rows / (sum(first[2:5]) / first[0])
+        print(
+            f"{clips:6} {rows:8} {size:7.0f} {read:7.2f} {1e6 * read / rows:7.2f} {score:8.3f} {draw:7.2f} {peak:8.0f} "
+            f"{relative:12.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

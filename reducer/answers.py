@@ -1,0 +1,138 @@
+"""What every system answered at the level Apply, question by question, from the sample files of lm-eval."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs import TaskRun, find_tasks, name_control
+from speechiq.reducer.samples import Item, read_rows, show_item
+
+LETTERS = "ABCDE"
+NONE_OF_THE_ABOVE = LETTERS[-1]
+UNPARSED = "?"
+WANTED = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
+
+
+class Question(NamedTuple):
+    """A question as it was asked.
+
+    Attributes:
+        question: Its text.
+        options: Texts of (A) to (D).
+        answer: The letter that counts as right.
+        text: The clip's reference.
+        audio: Where the clip lies, as its run has it; None where the run does not say.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    text: str
+    audio: str | None
+
+    @property
+    def asked(self) -> str:
+        """The sha256 of what makes it this question: text, options, and the right letter."""
+        return hashlib.sha256(json.dumps(self[:3]).encode()).hexdigest()
+
+
+class Vote(NamedTuple):
+    """A system's answer: the majority of its letters, and the letters; `?` is an answer without one."""
+
+    vote: str
+    letters: str
+
+
+class Answers(NamedTuple):
+    """All systems' answers to the same questions.
+
+    Attributes:
+        questions: (clip, question) -> the question, sorted.
+        votes: system -> (clip, question) -> its answer; names sorted.
+        controls: The systems among them that are no speech systems -> `gold`, `silence` or `letter:X`.
+        warnings: One line for every choice made between runs.
+    """
+
+    questions: dict[Item, Question]
+    votes: dict[str, dict[Item, Vote]]
+    controls: dict[str, str]
+    warnings: list[str]
+
+
+def read_answers(runs: Iterable[Path]) -> Answers:
+    """Reads the Apply answers of every system below some folders, the newest run of each task.
+
+    Args:
+        runs: Folders (any depth) or results files.
+
+    Raises:
+        SpeechIQError: No Apply task, a row without a vote, a question asked in two wordings, or systems that were
+            not asked the same questions.
+    """
+    tasks, warnings = find_tasks(runs)
+    tasks = sorted((task for task in tasks if task.level == "apply"), key=lambda task: (task.system, task.task))
+    if not tasks:
+        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of a whole set")
+    questions: dict[Item, Question] = {}
+    votes: dict[str, dict[Item, Vote]] = {}
+    for task in tasks:
+        _read_task(task, questions, votes.setdefault(task.system, {}))
+    _refuse_gaps(questions, votes)
+    controls = {task.system: control for task in tasks if (control := name_control(task.described))}
+    return Answers(dict(sorted(questions.items())), votes, controls, warnings)
+
+
+def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item, Vote]) -> None:
+    for where, row in read_rows(task.samples):
+        try:
+            item, question, vote = _read_row(row)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise SpeechIQError(
+                f"{where} needs {WANTED} ({type(error).__name__}: {error}); rerun this task on the suite's template"
+            ) from error
+        if item in votes:
+            raise SpeechIQError(
+                f"{where}: {show_item(item)} was already answered by system {task.system!r}; "
+                "give only one of the two tasks"
+            )
+        if questions.setdefault(item, question)[:3] != question[:3]:
+            raise SpeechIQError(
+                f"{where}: {show_item(item)} reads otherwise here than in another system's run; "
+                "run all systems on the same question file"
+            )
+        votes[item] = vote
+
+
+def _read_row(row: Mapping[str, Any]) -> tuple[Item, Question, Vote]:
+    doc = row["doc"]
+    (voted, letters), *_ = row["filtered_resps"]
+    if strange := {voted, *letters} - {*LETTERS, UNPARSED}:
+        raise ValueError(f"{strange.pop()!r} is no letter")
+    audio = doc.get("audio")
+    question = Question(
+        question=str(doc["question"]),
+        options=tuple(map(str, doc["options"])),
+        answer=str(doc["answer"]),
+        text=str(doc["text"]),
+        audio=str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None,
+    )
+    return (sys.intern(str(doc["id"])), sys.intern(str(doc["question_id"]))), question, _vote(voted, "".join(letters))
+
+
+_vote = cache(Vote)
+
+
+def _refuse_gaps(questions: Mapping[Item, Question], votes: Mapping[str, Mapping[Item, Vote]]) -> None:
+    for system, answered in votes.items():
+        if lacking := sorted(questions.keys() - answered.keys()):
+            raise SpeechIQError(
+                f"system {system!r} did not answer {len(lacking)} of {len(questions)} questions, such as "
+                f"{show_item(lacking[0])}; run all systems on the same tasks with the same --limit"
+            )

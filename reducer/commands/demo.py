@@ -1,0 +1,34 @@
+"""`siq demo`: the bundled set and its models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.core.console import say
+from speechiq.reducer.commands.score import score
+
+app = typer.Typer(no_args_is_help=True, help="The bundled demo set and its models.")
+
+
+@app.command("fetch")
+def fetch_command() -> None:
+    """Fetch the demo's models (370 MB, once) and convert them into transformers folders."""
+    from speechiq.siq_tasks.demo.fetch import fetch
+
+    for folder in fetch():
+        say(f"{folder.name} is in {folder}")
+
+
+@app.command("run")
+def run_command(
+    output: Annotated[Path, typer.Option(help="Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
+) -> None:
+    """Run five systems on the demo set and print their SIQ; takes minutes on a laptop."""
+    from speechiq.siq_tasks.demo.run import run
+
+    run(output)
+    score([output], json=output / "siq.json", csv=output / "siq.csv", force=True)
+    say(f"the runs are in {output}, a folder a system")

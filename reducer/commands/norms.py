@@ -1,0 +1,41 @@
+"""`siq norms`: freezes a pool of systems into a scale for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.core.console import say
+from speechiq.core.files import refuse_to_overwrite
+from speechiq.reducer import norms, siq
+from speechiq.reducer.commands.score import Force, Runs, Weights
+from speechiq.reducer.runs import read_systems
+
+app = typer.Typer(no_args_is_help=True, help="Norms: a pool of systems as the scale for others.")
+
+
+@app.callback()
+def norms_command() -> None:
+    """Keeps `build` a command of its own."""
+
+
+@app.command("build")
+def build_command(
+    runs: Runs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Norms file to write, JSON.")],
+    name: Annotated[str | None, typer.Option(help="What tables call them; by default the file's name.")] = None,
+    weights: Weights = None,
+    force: Force = False,
+) -> None:
+    """Freeze the scale of the systems found in RUNS, for `siq score --norms`."""
+    refuse_to_overwrite(output, force)
+    siq.check_rule(weights or siq.DEFAULT_RULE)
+    systems, warnings = read_systems(runs)
+    for warning in warnings:
+        say(f"warning: {warning}")
+    built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
+    norms.write(built, output)
+    clips = max(len(of.clips) for of in built.levels.values())
+    say(f"wrote {output}: norms {built.title} of {len(built.systems)} systems on {clips} clips")

@@ -1,0 +1,51 @@
+"""`siq report`: everything about some runs on one page that opens offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import refuse_to_overwrite
+from speechiq.reducer import siq, unanswerable
+from speechiq.reducer.commands.score import Force, Runs, Weights, read_norms
+
+
+def report(
+    runs: Runs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, HTML.")],
+    norms_file: Annotated[
+        str | None,
+        typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or the name demo."),
+    ] = None,
+    weights: Weights = None,
+    allow_mismatch: Annotated[
+        bool, typer.Option("--allow-mismatch", help="Score what is shared where runs differ, and mark it.")
+    ] = False,
+    exclude: Annotated[
+        Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
+    ] = None,
+    bootstrap: Annotated[int, typer.Option(min=0, help="Draws for the intervals; 0 leaves them out.")] = 1000,
+    force: Force = False,
+) -> None:
+    """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
+    refuse_to_overwrite(output, force)
+    try:
+        from speechiq.reducer import report as page
+    except ImportError as error:
+        raise SpeechIQError(f"siq report needs {error.name}: install speechiq with its extra `report`") from error
+    study = page.gather(
+        runs,
+        rule=weights or siq.DEFAULT_RULE,
+        norms=read_norms(norms_file, weights),
+        allow_mismatch=allow_mismatch,
+        exclude=unanswerable.read(exclude) if exclude else (),
+        bootstrap=bootstrap,
+    )
+    for warning in study.warnings:
+        say(f"warning: {warning}")
+    page.write(page.render(study), output, force=force)
+    say(f"wrote {output}")

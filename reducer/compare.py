@@ -1,0 +1,246 @@
+"""Two systems side by side: by how much they differ, whether that is chance, and which clips it hangs on.
+
+All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2), and a system is
+better only if every interval that was asked for lies on its side of 0. A permutation test stands beside each: how often
+a difference as large comes about where a coin decides, clip by clip, whose answers are whose.
+
+The scale is a frozen one, or that of a pool of three or more. Two systems alone stand at Z = +1 and -1 whatever they
+did, so that they are compared by their raw scores only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.bootstrap import DRAWS, Clips, draw, interval
+from speechiq.reducer.pool import Pool
+from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, score
+
+SIQ = "siq"
+FLIPS = 9999
+CHUNK_CELLS = 2**20
+DECIMALS = 9
+POINTS = 15
+NO_SCALE = (
+    "two systems alone stand at Z +1 and -1 whatever they did, so that SIQ needs a scale; "
+    "add --norms demo, --norms FILE, or further runs"
+)
+
+
+class Difference(NamedTuple):
+    """System a minus system b; smaller differences than 1e-9 are rounding and count as 0.
+
+    Attributes:
+        a: Score of a.
+        b: Score of b.
+        low: Lower end of the difference's 95 % interval.
+        high: Upper end.
+        p: Two-sided p value of the permutation test.
+    """
+
+    a: float
+    b: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def value(self) -> float:
+        return round(self.a - self.b, DECIMALS) + 0.0
+
+    @property
+    def side(self) -> int:
+        """1 where the interval speaks for a, -1 where it speaks for b, 0 where it holds 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+class Share(NamedTuple):
+    """A clip's part in the difference.
+
+    Attributes:
+        clip: Its id.
+        total: Of the SIQ difference, in SIQ; without a scale, of the mean of the levels' raw differences, in per cent.
+            All clips' parts sum to that difference. Above 0 speaks for a.
+        levels: level -> its part in `total`.
+    """
+
+    clip: str
+    total: float
+    levels: dict[str, float]
+
+
+class Comparison(NamedTuple):
+    """Attributes:
+    a: Name of the one system.
+    b: Name of the other.
+    draws: How many were made.
+    left_out: How many of them could not be scored and count nowhere.
+    seed: Of draws and permutations.
+    raw: level -> difference of the mean raw scores, fractions that grow with ability.
+    z: level -> difference in Z_j; empty without a scale.
+    siq: Difference in SIQ; None without a scale.
+    asked: What was asked to agree: levels, `siq`.
+    clips: Every clip's part, largest first.
+    """
+
+    a: str
+    b: str
+    draws: int
+    left_out: int
+    seed: int
+    raw: dict[str, Difference]
+    z: dict[str, Difference]
+    siq: Difference | None
+    asked: tuple[str, ...]
+    clips: list[Share]
+
+    @property
+    def sides(self) -> dict[str, int]:
+        """Of what was asked: which side its interval speaks for (`Difference.side`)."""
+        return {name: (self.siq if name == SIQ else self.raw[name]).side for name in self.asked}
+
+    @property
+    def better(self) -> str | None:
+        """The system that all asked intervals speak for; None where they do not agree on one."""
+        return {(1,): self.a, (-1,): self.b}.get(tuple({*self.sides.values()}))
+
+
+def compare(
+    pool: Pool,
+    a: str,
+    b: str,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    asked: Collection[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Comparison:
+    """Compares two systems of a pool.
+
+    Args:
+        pool: Holds both, and whatever else sets the scale.
+        a: Name of the one.
+        b: Name of the other.
+        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more.
+        rule: Of the level weights where there is no `scale`.
+        asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
+        draws: Of the bootstrap.
+        seed: Of draws and permutations.
+
+    Raises:
+        SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
+    """
+    own = scale is None and len(pool.systems) > 2
+    scaled = own or scale is not None
+    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled))
+    fixed = scale if scaled else _flat(pool)
+    drawn = draw(pool, scale=fixed, rule=rule, draws=draws, seed=seed)
+    scale = fixed or calibrate(pool, rule)
+    scores = score(pool, scale)
+    one, other = pool.systems.index(a), pool.systems.index(b)
+
+    clips = Clips.of(pool)
+    gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
+    of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
+    of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
+    unit = POINTS if scaled else 100
+    shares = np.array([unit * of.weight * part for of, part in zip(scale.levels.values(), of_z, strict=True)])
+    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
+
+    values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
+    all_draws = [*drawn.raw.values(), *drawn.z.values(), drawn.siq]
+    found = [
+        Difference(float(of[one]), float(of[other]), *_ends(of_draws[:, one] - of_draws[:, other]), chance)
+        for of, of_draws, chance in zip(values, all_draws, p.tolist(), strict=True)
+    ]
+    return Comparison(
+        a=a,
+        b=b,
+        draws=draws,
+        left_out=drawn.left_out,
+        seed=seed,
+        raw=dict(zip(gaps, found, strict=False)),
+        z=dict(zip(gaps, found[len(gaps) :], strict=False)) if scaled else {},
+        siq=found[-1] if scaled else None,
+        asked=asked,
+        clips=_in_order(clips.names, shares, list(gaps)),
+    )
+
+
+def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Paired permutation test of sums over clips; a clip's parts change their sign together.
+
+    All sign patterns are tried where there are no more than `FLIPS`, else as many at random.
+
+    Args:
+        parts: Differences between two systems, shape (sums, clips).
+        seed: Of the random patterns.
+
+    Returns:
+        Two-sided p values, shape (sums,).
+
+    >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()
+    [0.25, 1.0]
+    """
+    from scipy.stats import permutation_test
+
+    return permutation_test(
+        (np.ones(parts.shape[1]),),
+        lambda signs, axis: signs @ parts.T,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=FLIPS,
+        batch=max(1, CHUNK_CELLS // parts.shape[1]),
+        rng=seed,
+    ).pvalue
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER."""
+    plain = comparison._asdict()
+    for part in ("raw", "z"):
+        plain[part] = {level: _plain(of) for level, of in plain[part].items()}
+    return plain | {
+        "siq": comparison.siq and _plain(comparison.siq),
+        "better": comparison.better,
+        "clips": [share._asdict() for share in comparison.clips],
+    }
+
+
+def _plain(difference: Difference) -> dict[str, float]:
+    return {"difference": difference.value, **difference._asdict()}
+
+
+def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple[str, ...]:
+    asked = there if asked is None else tuple(dict.fromkeys(asked))
+    if SIQ in asked and SIQ not in there:
+        raise SpeechIQError(f"siq cannot be asked for here: {NO_SCALE}")
+    if not asked or not {*asked} <= {*there}:
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
+    return asked
+
+
+def _flat(pool: Pool) -> Scale:
+    """A scale that leaves raw scores as they are: all clips and levels count alike."""
+    even = 1 / len(pool.raw)
+    return Scale("flat", {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even) for level, raw in pool.raw.items()})
+
+
+def _per_z(of: LevelScale) -> np.ndarray:
+    """By how much a clip's raw score moves Z (eqs. 4 and 5), shape (clips,)."""
+    return of.discrimination / (of.discrimination.sum() * of.std)
+
+
+def _ends(differences: np.ndarray) -> list[float]:
+    return [float(end) for end in interval(np.round(differences, DECIMALS) + 0.0)]
+
+
+def _in_order(names: tuple[str, ...], shares: np.ndarray, levels: list[str]) -> list[Share]:
+    total = shares.sum(axis=0)
+    order = np.argsort(-np.abs(total), kind="stable")
+    return [Share(names[i], float(total[i]), dict(zip(levels, shares[:, i].tolist(), strict=True))) for i in order]

@@ -1,0 +1,60 @@
+"""JSON files that are made once and then only read: each names its schema and carries a sha256 over its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+
+
+def freeze(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content as it goes into the file: `schema` and `version` in front, `sha256` at the end.
+
+    >>> list(freeze("things", 1, {"names": ["a"]}))
+    ['schema', 'version', 'names', 'sha256']
+    """
+    frozen = {"schema": schema, "version": version, **content}
+    return frozen | {"sha256": digest(frozen)}
+
+
+def digest(content: Any) -> str:
+    """The sha256 of JSON content in one canonical spelling: keys sorted, no spaces, ASCII.
+
+    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:
+    """Reads a frozen file back, `sha256` left out.
+
+    Args:
+        path: The file.
+        schema: What it must be.
+        version: The one version that is read.
+        mend: The command that makes such a file.
+
+    Raises:
+        SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {mend}") from error
+    except (ValueError, RecursionError) as error:
+        raise SpeechIQError(f"{str(path)!r} is no JSON ({error}); {mend}") from error
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {mend}")
+    if content.get("version") != version:
+        raise SpeechIQError(
+            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {mend}"
+        )
+    told = content.pop("sha256", None)
+    if told != digest(content):
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not fit; {mend}")
+    return content

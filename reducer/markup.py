@@ -1,0 +1,98 @@
+"""Tables of the terminal as Markdown and LaTeX, for READMEs and papers. What they hold stays text in both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]|~$#@<>&]|:(?=//)|(?<=www)\.", re.IGNORECASE)
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
+_LATEX = re.compile(r'[\\{}&%$#_~^<>|"`*\[\N{MINUS SIGN}\N{EM DASH}\N{NOT EQUAL TO}\N{REPLACEMENT CHARACTER}]|-(?=-)')
+_SPELLED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': r"{\char34}",
+    "*": "{*}",
+    "[": "{[}",
+    "-": "{-}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{EM DASH}": "---",
+    "\N{NOT EQUAL TO}": r"$\neq$",
+    "\N{REPLACEMENT CHARACTER}": "?",
+}
+
+
+def as_markdown(table: Table) -> str:
+    """The table as GitHub's Markdown, a paragraph below for each line of its caption.
+
+    Args:
+        table: As it is printed; its title is left out.
+    """
+    head, *body = (["<br>".join(map(escape_markdown, cell)) for cell in row] for row in _rows(table))
+    marks = ["---:" if column.justify == "right" else ":---" for column in table.columns]
+    text = "".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *body))
+    return text + "".join(f"\n{escape_markdown(line)}\n" for line in _lines(table.caption))
+
+
+def as_latex(table: Table) -> str:
+    """The table as a LaTeX float for the package booktabs, title and caption above.
+
+    Args:
+        table: As it is printed.
+    """
+    sides = ["r" if column.justify == "right" else "l" for column in table.columns]
+    head, *body = (f"    {' & '.join(map(_stack, row, sides))} \\\\\n" for row in _rows(table))
+    title, caption = ("; ".join(map(escape_latex, _lines(text))) for text in (table.title, table.caption))
+    return (
+        "% needs \\usepackage{booktabs}\n"
+        f"\\begin{{table}}\n  \\centering\n  \\caption{{{title}. {caption}}}\n"
+        f"  \\begin{{tabular}}{{{''.join(sides)}}}\n"
+        f"    \\toprule\n{head}    \\midrule\n{''.join(body)}    \\bottomrule\n"
+        "  \\end{tabular}\n\\end{table}\n"
+    )
+
+
+def escape_markdown(text: str) -> str:
+    r"""Text that Markdown shows as it is: no markup, no HTML, no end of a cell, no link.
+
+    >>> print(escape_markdown("a_b|<i>"))
+    a\_b\|&lt;i&gt;
+    """
+    return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), text)
+
+
+def escape_latex(text: str) -> str:
+    r"""Text that LaTeX sets as it is: no command, no end of a cell or row, no argument of one.
+
+    >>> print(escape_latex("-50 % of a_b & \\input"))
+    $-$50 \% of a\_b \& \textbackslash{}input
+    """
+    signed = _NEGATIVE.sub("\N{MINUS SIGN}", text)
+    return _LATEX.sub(lambda found: _SPELLED.get(found[0], f"\\{found[0]}"), signed)
+
+
+def _rows(table: Table) -> Iterator[list[list[str]]]:
+    """Headings, then rows; a cell is its lines."""
+    yield [_lines(column.header) for column in table.columns]
+    yield from zip(*(map(_lines, column.cells) for column in table.columns), strict=True)
+
+
+def _lines(cell: RenderableType | None) -> list[str]:
+    """What the terminal shows of a cell, line by line, empty lines left out."""
+    text = cell if isinstance(cell, Text) else Text.from_markup(str(cell or ""))
+    return [" ".join(line.split()) for line in text.plain.splitlines() if line.strip()]
+
+
+def _stack(cell: list[str], side: str) -> str:
+    lines = r" \\ ".join(map(escape_latex, cell))
+    return lines if len(cell) < 2 else f"\\shortstack[{side}]{{{lines}}}"

@@ -1,0 +1,69 @@
+"""Norms as files: written once, read strictly. The schema is in docs/norms.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
+from speechiq.reducer.frozen import digest, thaw
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
+
+SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
+MEND_FILE = "name a file in a folder that exists and is yours"
+MEND_NORMS = "make norms with `siq norms build`"
+
+
+def write(norms: Norms, path: Path) -> None:
+    """Writes norms to a file, whole or not at all."""
+    text = json.dumps(norms.frozen, indent=1, allow_nan=False) + "\n"
+    write_whole(path, text.encode(), MEND_FILE)
+
+
+def read(place: str | Path) -> Norms:
+    """Reads norms.
+
+    Args:
+        place: A file, or the name of norms that come with the package (`SHIPPED`).
+
+    Raises:
+        SpeechIQError: There is no such file, or it is not what `write` wrote.
+    """
+    path = SHIPPED.get(str(place), Path(place))
+    if not path.exists():
+        raise SpeechIQError(
+            f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
+            f"({', '.join(SHIPPED)})"
+        )
+    content = thaw(path, SCHEMA, VERSION, MEND_NORMS)
+    try:
+        norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
+    except msgspec.ValidationError as error:
+        raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {MEND_NORMS}") from error
+    if fault := _find_fault(norms, digest(content)):
+        raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {MEND_NORMS}")
+    return norms
+
+
+def _find_fault(norms: Norms, told: str) -> str | None:
+    if list(norms.levels) != list(LEVELS):
+        return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
+    for level, of in norms.levels.items():
+        if of.metric != LEVELS[level].metric:
+            return f"{level} was read from {of.metric!r}, this speechiq reads {LEVELS[level].metric!r}"
+        if not all(map(math.isfinite, (of.mean, of.std, of.weight, *of.clips.values()))):
+            return f"{level} has a number that is not finite"
+        if not (of.std > 0 <= of.weight and any(of.clips.values()) and min(of.clips.values()) >= 0):
+            return f"{level} has a std or weights that no pool gives"
+        if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
+            return f"the questions of {level} do not fit its clips"
+    if not math.isclose(sum(of.weight for of in norms.levels.values()), 1):
+        return "the level weights do not sum to 1"
+    if digest({key: norms.frozen[key] for key in norms.frozen if key != "sha256"}) != told:
+        return "its numbers are not written as speechiq writes them"
+    return None

@@ -1,0 +1,160 @@
+"""What a pool of systems leaves behind when it becomes the norm: its scale, and all that the scale hangs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.conditions import Scalar, by_level, compare_systems, summarise
+from speechiq.reducer.frozen import freeze
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.pool import align
+from speechiq.reducer.runs import System
+from speechiq.reducer.samples import Item
+from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate
+
+SCHEMA = "speechiq-norms"
+VERSION = 1
+SHORT = 12
+
+
+class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One level of the norms.
+
+    Attributes:
+        metric: The column of a sample row that was read.
+        mean: Mean of X_j over the pool's systems (eq. 5).
+        std: Standard deviation of X_j over the pool's systems, above 0.
+        weight: The level's share of the SIQ (eq. 6); the shares sum to 1.
+        tasks: What the scores hang on, for each of the level's tasks (`conditions.read_conditions`).
+        clips: clip -> V_i of eq. 3, sorted by clip.
+        questions: clip -> ids of its questions, sorted; empty at a level that asks none.
+    """
+
+    metric: str
+    mean: float
+    std: float
+    weight: float
+    tasks: list[dict[str, Scalar]]
+    clips: dict[str, float]
+    questions: dict[str, list[str]]
+
+    @property
+    def items(self) -> set[Item]:
+        """What a system must have answered."""
+        if not self.questions:
+            return {(clip,) for clip in self.clips}
+        return {(clip, question) for clip, questions in self.questions.items() for question in questions}
+
+
+class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """A frozen pool.
+
+    Attributes:
+        name: What people call it.
+        rule: Of the level weights, as for `siq.share_out`.
+        systems: Names of the pool's systems, sorted.
+        levels: level -> its part, in the order of `LEVELS`.
+    """
+
+    name: str
+    rule: str
+    systems: list[str]
+    levels: dict[str, LevelNorms]
+
+    @cached_property
+    def frozen(self) -> dict[str, Any]:
+        """The content of the norms' file."""
+        return freeze(SCHEMA, VERSION, msgspec.to_builtins(self))
+
+    @property
+    def sha256(self) -> str:
+        """Of the content of the norms' file."""
+        return self.frozen["sha256"]
+
+    @property
+    def title(self) -> str:
+        """Name and short hash, for tables."""
+        return f"{self.name} ({self.sha256[:SHORT]})"
+
+    @property
+    def scale(self) -> Scale:
+        """What the norms' own clips are scored on."""
+        return self.scale_of({level: sorted(of.clips) for level, of in self.levels.items()})
+
+    def scale_of(self, clips: Mapping[str, Iterable[str]]) -> Scale:
+        """The scale for some of the norms' clips.
+
+        Args:
+            clips: level -> clips in the order of the pool that is to be scored.
+
+        Raises:
+            SpeechIQError: On some level no clip tells systems apart.
+        """
+        levels = {}
+        for level, of in self.levels.items():
+            weights = np.array([of.clips[clip] for clip in clips[level]])
+            if not weights.any():
+                raise SpeechIQError(
+                    f"level {level}: none of the {len(weights)} clips shared with norms {self.name!r} tells "
+                    "systems apart; run all clips of the norms"
+                )
+            levels[level] = LevelScale(weights, of.mean, of.std, of.weight)
+        return Scale(self.rule, levels)
+
+
+def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
+    """Freezes a pool of systems.
+
+    Args:
+        systems: As `read_systems` gives them.
+        name: What the norms are called.
+        rule: Of the level weights, as for `siq.share_out`.
+
+    Raises:
+        SpeechIQError: A name that does not print, systems that were not asked the same under the same conditions, or a
+            pool that sets no scale.
+    """
+    if not (name.strip() and name.isprintable()):
+        raise SpeechIQError(f"norms need a name that prints, not {name!r}; give --name")
+    systems = list(systems)
+    if mismatches := compare_systems(systems):
+        raise SpeechIQError(f"norms are built from equal terms: {summarise(mismatches)}; leave one of the two out")
+    pool = align(systems)
+    scale = calibrate(pool, rule)
+    tasks = _tasks(systems)
+    levels = {
+        level: LevelNorms(
+            metric=LEVELS[level].metric,
+            mean=of.mean,
+            std=of.std,
+            weight=of.weight,
+            tasks=tasks[level],
+            clips=dict(zip(pool.clips[level], of.discrimination.tolist(), strict=True)),
+            questions=_questions(systems[0].scores[level]),
+        )
+        for level, of in scale.levels.items()
+    }
+    return Norms(name, rule, list(pool.systems), levels)
+
+
+def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
+    """Every task once, whichever systems ran it."""
+    tasks: dict[str, dict[tuple, dict[str, Scalar]]] = {level: {} for level in LEVELS}
+    for system in systems:
+        for level, conditions in by_level(system).items():
+            tasks[level] |= {tuple(of.items()): dict(of) for of in conditions}
+    return {level: [of[key] for key in sorted(of, key=repr)] for level, of in tasks.items()}
+
+
+def _questions(items: Iterable[Item]) -> dict[str, list[str]]:
+    questions: dict[str, list[str]] = {}
+    for clip, *question in sorted(items):
+        for name in question:
+            questions.setdefault(clip, []).append(name)
+    return questions

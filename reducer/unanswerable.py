@@ -1,0 +1,178 @@
+"""The unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, the confirmed ones.
+
+A line of the review file is one candidate, as `find` makes it and a person completes it::
+
+    {"id": clip, "question_id": ..., "question": text, "options": [4 texts], "answer": "A" to "D", "text": reference,
+     "audio": path or null, "failed": systems that fail, "share": failed / systems,
+     "systems": {name: {"vote": "B", "letters": "BBABB"}}, "gold": {name: {"vote": ..., "letters": ...}},
+     "verdict": null | "unanswerable" | "wrong_key" | "answerable", "note": ""}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import write_whole
+from speechiq.reducer.answers import Answers, Question
+from speechiq.reducer.frozen import freeze, thaw
+from speechiq.reducer.samples import Item, show_item
+from speechiq.reducer.table import MEND
+
+SCHEMA = "speechiq-unanswerable"
+VERSION = 1
+UNANSWERABLE = "unanswerable"
+CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
+VERDICTS = (*CONFIRMED, "answerable")
+ROW = {"id": str, "question_id": str, "question": str, "options": list, "answer": str, "note": str}
+FIRST = 5
+
+MEND_REVIEW = "correct the line, or make the review anew with `siq unanswerable find`"
+MEND_SET = "make one with `siq unanswerable confirm`"
+
+
+class Confirmed(NamedTuple):
+    """A question of the set: the sha256 of its wording (`Question.asked`) and what a person found."""
+
+    asked: str
+    verdict: str
+
+
+def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
+    """The questions that at least a share of the systems fail, most failed first, then by clip and question.
+
+    Controls are no systems; what those with the reference (`gold`) answered is shown beside.
+
+    Returns:
+        Lines of a review file, verdicts empty.
+
+    Raises:
+        SpeechIQError: There are only controls.
+    """
+    systems = [system for system in answers.votes if system not in answers.controls]
+    gold = [system for system, control in answers.controls.items() if control == "gold"]
+    if not systems:
+        raise SpeechIQError(
+            f"only controls ({', '.join(map(repr, answers.controls))}), and none of them listens: "
+            "give the run of a system as well"
+        )
+    rows = []
+    for item, question in answers.questions.items():
+        failed = sum(answers.votes[system][item].vote != question.answer for system in systems)
+        if failed >= share * len(systems) - 1e-9:
+            counts = {"failed": failed, "share": failed / len(systems)}
+            shown = {
+                kind: {name: answers.votes[name][item]._asdict() for name in names}
+                for kind, names in (("systems", systems), ("gold", gold))
+            }
+            named = dict(zip(("id", "question_id"), item, strict=True))
+            rows.append(named | question._asdict() | counts | shown | {"verdict": None, "note": ""})
+    return sorted(rows, key=lambda row: -row["failed"])
+
+
+def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Writes a review file, whole or not at all."""
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_whole(path, lines.encode(errors="backslashreplace"), MEND)
+
+
+def confirm(path: Path) -> dict[str, Any]:
+    """The frozen set of a review whose every line has a verdict.
+
+    Returns:
+        `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
+        "sha256"}` with the questions of a `CONFIRMED` verdict, sorted.
+
+    Raises:
+        SpeechIQError: A line is cut off, malformed, there twice, or has no verdict or one that is unknown.
+    """
+    rows = _read_review(path)
+    if lacking := [number for number, row in rows.items() if row["verdict"] is None]:
+        raise SpeechIQError(
+            f"{str(path)!r}: {len(lacking)} of {len(rows)} lines have no verdict, the first at "
+            f"line {', '.join(map(str, lacking[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
+        )
+    questions = [
+        {
+            "id": row["id"],
+            "question_id": row["question_id"],
+            "asked": Question(row["question"], tuple(row["options"]), row["answer"], "", None).asked,
+            "verdict": row["verdict"],
+        }
+        for row in sorted(rows.values(), key=lambda row: (row["id"], row["question_id"]))
+        if row["verdict"] in CONFIRMED
+    ]
+    return freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
+
+
+def write_set(frozen: Mapping[str, Any], path: Path) -> None:
+    """Writes what `confirm` made, whole or not at all."""
+    write_whole(path, (json.dumps(frozen, indent=2) + "\n").encode(), MEND)
+
+
+def read(path: Path) -> dict[Item, Confirmed]:
+    """The questions of a frozen set, (clip, question) -> what is known of each.
+
+    Raises:
+        SpeechIQError: The file cannot be read, is no such set, or was edited.
+    """
+    content = thaw(path, SCHEMA, VERSION, MEND_SET)
+    try:
+        return {
+            (str(row["id"]), str(row["question_id"])): Confirmed(str(row["asked"]), CONFIRMED[row["verdict"]])
+            for row in content["questions"]
+        }
+    except (LookupError, TypeError) as error:
+        raise SpeechIQError(
+            f"{str(path)!r} has a question that cannot be read ({type(error).__name__}: {error}); {MEND_SET}"
+        ) from error
+
+
+def refuse_strangers(questions: Collection[Item], asked: Collection[Item]) -> None:
+    """Raises a `SpeechIQError` where questions of a set are not among those that were asked."""
+    if missing := sorted(set(questions) - set(asked)):
+        raise SpeechIQError(
+            f"{len(missing)} of {len(questions)} questions of the set are not in the runs, such as "
+            f"{show_item(missing[0])}; give runs of the same tasks, or a set that was confirmed for these"
+        )
+
+
+def _read_review(path: Path) -> dict[int, dict[str, Any]]:
+    """Line number -> row."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read ({error}); give a review file in UTF-8") from error
+    rows: dict[int, dict[str, Any]] = {}
+    seen: dict[Item, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{str(path)!r} line {number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {MEND_REVIEW}") from error
+        if fault := _find_fault(row):
+            raise SpeechIQError(f"{where}: {fault}; {MEND_REVIEW}")
+        item = row["id"], row["question_id"]
+        if (first := seen.setdefault(item, number)) != number:
+            raise SpeechIQError(f"{where}: {show_item(item)} stands in line {first} already; delete one of the two")
+        rows[number] = row
+    if not rows:
+        raise SpeechIQError(f"{str(path)!r} has no line to confirm; {MEND_REVIEW}")
+    return rows
+
+
+def _find_fault(row: Any) -> str | None:
+    if not isinstance(row, dict):
+        return "holds no object"
+    for key, kind in ROW.items():
+        if not isinstance(row.get(key), kind):
+            return f"{key!r} is {row.get(key)!r}, not a {kind.__name__}"
+    if "verdict" not in row or row["verdict"] not in (None, *VERDICTS):
+        return f"verdict {row.get('verdict')!r} is unknown: write {' or '.join(VERDICTS)}"
+    return None

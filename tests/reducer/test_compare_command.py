@@ -1,0 +1,160 @@
+"""`siq compare` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.cli import app
+from speechiq.reducer.runs import read_systems
+from speechiq.reducer.said import differing, read_said
+from tests.reducer.conftest import levels, write_run
+
+REFERENCE = "We sail at nine, Captain."
+HOSTILE = "[bold]We[/bold] \x1b[2Jsail\u202e at <script>ten"
+
+
+def write_system(folder: Path, name: str, skill: float, text: str = "we sail at nine captain", **options) -> Path:
+    """A run of which every row says something: the transcript at Remember, a vote at Apply."""
+    results = write_run(folder, levels(skill, clips=12), system=name, **options)
+    for path in folder.glob(f"samples_*{results.stem.removeprefix('results_')}.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            row["doc"] |= {"text": REFERENCE, "question": "When?", "options": ["at nine", "at ten"], "answer": "A"}
+            right = row.get("acc") == 1.0
+            row["filtered_resps"] = [["AB"[not right], ["A", "AB"[not right]]]] if "acc" in row else [text]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def three_runs(tmp_path: Path) -> Path:
+    write_system(tmp_path / "good", "org/good", 0.9)
+    write_system(tmp_path / "bad", "org/bad", 0.1, text=HOSTILE)
+    write_system(tmp_path / "middle", "org/middle", 0.5)
+    return tmp_path
+
+
+def siq_compare(*arguments: object):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments), "--bootstrap", "60"])
+
+
+def test_names_in_a_pool(three_runs):
+    out = three_runs / "out.json"
+    result = siq_compare("good", "org/bad", three_runs, "--json", out)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[:2] == ["A: org/good", "B: org/bad"]
+    assert "A is better beyond chance, by the intervals of remember, understand, apply, siq" in lines
+    assert "SIQ on the scale of the pool of 3 systems, inverse-std" in lines
+    assert "60 draws of 12 clips, seed 0" in lines
+    row = next(line for line in lines if "Remember WER %" in line).split()
+    assert row[3:6] == ["5.42", "48.75", "-43.33"] and row[-1] == "A", "a lower error rate speaks for A"
+    data = json.loads(out.read_text())
+    assert (data["a"], data["b"], data["better"]) == ("org/good", "org/bad", "org/good")
+    assert data["scale"] == "the pool of 3 systems, inverse-std" and data["mismatches"] == []
+    again = siq_compare("good", "bad", three_runs, "--json", out)
+    assert "exists" in str(again.exception)
+    assert siq_compare("good", "bad", three_runs, "--json", out, "--force").exit_code == 0
+
+
+def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
+    folders = three_runs / "good", three_runs / "bad"
+    alone = siq_compare(*folders)
+    assert alone.exit_code == 0, alone.output
+    assert "no SIQ: two systems alone stand at Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
+    with_pool = siq_compare(*folders, three_runs / "middle")
+    assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
+    norms = tmp_path / "three.json"
+    assert CliRunner().invoke(app, ["norms", "build", str(three_runs), "-o", str(norms)]).exit_code == 0
+    on_norms = siq_compare(*folders, "--norms", norms)
+    assert "SIQ on the scale of three (" in on_norms.stdout
+    siq = [next(line for line in of.stdout.splitlines() if line.startswith("  SIQ ")) for of in (with_pool, on_norms)]
+    assert siq[0].split()[:4] == siq[1].split()[:4], "norms of that very pool"
+
+
+def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
+    result = siq_compare("good", "bad", three_runs, "--clips", 2)
+    assert result.stdout.count("Reference") == 2
+    clip = next(line for line in result.stdout.splitlines() if line.startswith("demo/"))
+    assert " of +" in clip and "SIQ (Remember +" in clip
+    assert REFERENCE in result.stdout and "When? Right: A at nine" in result.stdout
+    assert "A (AA)" in result.stdout and "B (AB)" in result.stdout
+    assert "\x1b" not in result.stdout and "\u202e" not in result.stdout
+    assert "[we sail] at [nine captain]" in result.stdout
+    assert "[[bold]We[/bold] \ufffd[2Jsail\ufffd] at [<script>ten]" in result.stdout
+    assert "Reference" not in siq_compare("good", "bad", three_runs, "--clips", 0).stdout
+
+
+def test_what_must_agree_is_asked_for(three_runs):
+    result = siq_compare("good", "bad", three_runs, "--levels", "apply, siq")
+    assert "by the intervals of apply, siq\n" in result.stdout
+
+
+def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
+    write_system(tmp_path / "before", "org/same", 0.3)
+    write_system(tmp_path / "after", "org/same", 0.8, date=7.0)
+    result = siq_compare(tmp_path / "after", tmp_path / "before")
+    assert result.stdout.splitlines()[0] == f"A: org/same ({tmp_path}/after)"
+    assert "A is better" in result.stdout
+    itself = siq_compare(tmp_path / "after", tmp_path / "after")
+    assert "neither is better" in itself.stdout and "Reference" not in itself.stdout
+
+
+def test_runs_on_other_terms_are_refused_or_marked(three_runs):
+    other = {"apply": {"prompt_version": 2}}
+    write_run(three_runs / "bad", levels(0.1, clips=11), system="org/bad", date=9.0, metadata=other)
+    refused = siq_compare(three_runs / "good", three_runs / "bad")
+    assert isinstance(refused.exception, SpeechIQError) and "prompt_version is 1" in str(refused.exception)
+    marked = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch")
+    assert "not on equal terms: " in marked.stdout and "60 draws of 11 clips" in marked.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["good", "bad"], "'good' is no folder or file; .* siq compare NAME_A NAME_B RUNS"),
+        (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
+        (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
+        (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
+        (["good", "x" * 300, "{root}"], "is in no system's name"),
+        (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
+        (["good", "bad", "{root}", "--weights", "magic"], "unknown rule of level weights 'magic'"),
+        (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
+        (["good", "bad", "{root}/nowhere"], "cannot be read"),
+    ],
+)
+def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, message):
+    result = siq_compare(*(argument.format(root=three_runs) for argument in arguments))
+    assert result.exit_code == 1 and isinstance(result.exception, SpeechIQError)
+    with pytest.raises(SpeechIQError, match=message):
+        raise result.exception
+    assert "\n" not in str(result.exception) and result.stdout == ""
+
+
+def test_rows_of_other_makers_lend_what_they_have(tmp_path):
+    write_run(tmp_path, levels(0.5, clips=1), system="plain")
+    (system,) = read_systems([tmp_path]).systems
+    said = read_said(system.tasks, ["demo/0", "demo/9"])
+    assert said["demo/0"].text == "hi" and said["demo/0"].reference == "hi"
+    assert [answer.answer for answer in said["demo/0"].answers.values()] == ["hi"] * 3
+    assert said["demo/9"] == ("", "", {})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ("", "", ([], [])),
+        ("", "a b", ([], [True, True])),
+        ("a b", "", ([True, True], [])),
+        ("Well , no.", "well no", ([False, True, False], [False, False])),
+        ("-- \u00df", "-- SS", ([False, False], [False, False])),
+    ],
+)
+def test_words_that_differ(one, other, apart):
+    assert tuple([word[1] for word in words] for words in differing(one, other)) == apart
+    assert tuple(" ".join(word[0] for word in words) for words in differing(one, other)) == (one, other)
