@@ -12,7 +12,7 @@ CORRECTIONS = {
     "refused": "empty or unlike all that the recogniser held possible: the recogniser's first text stands",
     "skipped": "the recogniser heard nothing, so the corrector was not asked",
 }
-_THINKING = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
+_THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 
 class Response(str):
@@ -54,9 +54,9 @@ class Response(str):
 
 
 def drop_reasoning(answer: str) -> str:
-    """What a reasoning model says after it has thought.
+    """What a reasoning model says after it has thought; nothing where it did not come to an end.
 
-    >>> drop_reasoning("<think>A? No.</think>B")
-    'B'
+    >>> drop_reasoning("<think>A? No.</think>B"), drop_reasoning("<think>A? No")
+    ('B', '')
     """
     return _THINKING.sub("", answer)

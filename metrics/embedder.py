@@ -72,7 +72,8 @@ def embed(texts: Sequence[str], name: str, template: str = TEMPLATES[0]) -> np.n
 
 @cache
 def _shelf(name: str, template: str, folder: Path | None) -> Shelf:
-    return Shelf({"stage": "embedder", "dtype": "float32", "template": template, **identity(name)}, folder)
+    stage = {"stage": "embedder", "model": name, "dtype": "float32", "template": template, **identity(name)}
+    return Shelf(stage, folder)
 
 
 class Embedder:

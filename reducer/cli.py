@@ -8,7 +8,7 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.commands import demo, norms, unanswerable
+from speechiq.reducer.commands import demo, norms, store, unanswerable
 from speechiq.reducer.commands.compare import compare
 from speechiq.reducer.commands.hallucination import hallucination
 from speechiq.reducer.commands.report import report
@@ -29,6 +29,7 @@ app.command("run", context_settings=PASS_ON, add_help_option=False)(run)
 app.command("hallucination")(hallucination)
 app.add_typer(unanswerable.app, name="unanswerable")
 app.add_typer(norms.app, name="norms")
+app.add_typer(store.app, name="store")
 app.add_typer(demo.app, name="demo")
 app.add_typer(tasks, name="tasks")
 app.add_typer(questions, name="questions")

@@ -1,0 +1,50 @@
+"""`siq store`: what runs have computed and kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.filesize import decimal
+from rich.table import Table
+from rich.text import Text
+
+from speechiq.core.console import printable, say
+from speechiq.core.shelves import StageFolder, look
+from speechiq.core.shelves import prune as take_away
+from speechiq.core.store import store_folder
+
+app = typer.Typer(no_args_is_help=True, help="The response store: what runs have computed and kept.")
+
+
+@app.command("info")
+def info() -> None:
+    """List the stages that the store knows, the last used first."""
+    folder, stages = store_folder(), look(store_folder())
+    table = Table(box=SIMPLE_HEAD, title=f"Response store: {folder or 'off'}", padding=(0, 1, 0, 0))
+    for column, side in (("Stage", "left"), ("Model", "left"), ("Rows", "right"), ("Size", "right"), ("Used", "left")):
+        table.add_column(column, justify=side, overflow="fold")
+    for stage in stages:
+        when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")
+        table.add_row(_told(stage, "stage"), _told(stage, "model"), str(stage.rows), decimal(stage.size), when)
+    Console().print(table)
+    say(f"{len(stages)} stages, {decimal(sum(stage.size for stage in stages))}")
+
+
+@app.command("prune")
+def prune(
+    older_than: Annotated[float, typer.Option(min=0, help="Days without use; 0 takes all away.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Take away what has not been used for some days; what a run still needs it computes again."""
+    if not yes:
+        typer.confirm(f"Take away all stages in {store_folder()} not used for {older_than:g} days?", abort=True)
+    gone = take_away(store_folder(), older_than)
+    say(f"{len(gone)} stages taken away, {decimal(sum(stage.size for stage in gone))}")
+
+
+def _told(stage: StageFolder, what: str) -> Text:
+    return Text(printable(str(stage.stage.get(what, ""))))
