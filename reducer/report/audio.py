@@ -1,0 +1,54 @@
+"""Where a clip can be heard: within the page if it comes with the package, else in its file, if that is at hand."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.cache import cache_dir
+
+MEDIA_TYPES = {
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".wav": "audio/wav",
+}
+
+
+def find_source(clip: Mapping[str, Any]) -> str:
+    """The address of a clip for an audio player; "" where no file is at hand.
+
+    Clips of the package are small and free to pass on, so the page carries them. All others are linked by a `file:`
+    address: their licences may not let a page hand them on, and hours of audio would not fit.
+
+    Args:
+        clip: `path` as a doc has it: absolute, or inside `siq_tasks/`, or `clips/...` below the cache folder;
+            optional `offset` and `duration` in seconds.
+    """
+    named = clip.get("path")
+    if not isinstance(named, str) or Path(named).suffix.lower() not in MEDIA_TYPES:
+        return ""
+    package = Path(str(files("speechiq.siq_tasks")))
+    root = cache_dir() if named.startswith("clips/") else package
+    try:
+        file = root.joinpath(named).resolve()
+        if not file.is_file():
+            return ""
+        if file.is_relative_to(package.resolve()):
+            return f"data:{MEDIA_TYPES[file.suffix.lower()]};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    except (OSError, ValueError):
+        return ""
+    return file.as_uri() + _fragment(clip)
+
+
+def _fragment(clip: Mapping[str, Any]) -> str:
+    """The part of the file that is the clip, as a media fragment."""
+    start, length = clip.get("offset"), clip.get("duration")
+    if not isinstance(start, int | float) or not isinstance(length, int | float) or not start:
+        return ""
+    return f"#t={start:g},{start + length:g}"

@@ -1,0 +1,84 @@
+"""From folders of runs to the page, and the page to its file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.reducer import unanswerable
+from speechiq.reducer.report import data, doubts, items, page, provenance
+from speechiq.reducer.report.study import Study, gather, weights_by_rule
+from speechiq.reducer.table import FLAGS, MEND
+
+
+def build(runs: Iterable[Path], **options: Any) -> str:
+    """The report of some runs as an HTML page.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`.
+
+    Raises:
+        SpeechIQError: What reading, lining up or scoring the runs refuses.
+    """
+    return render(gather(runs, **options))
+
+
+def render(study: Study) -> str:
+    """The page of what was gathered."""
+    return page.render("page.html.j2", **content(study))
+
+
+def content(study: Study) -> dict[str, Any]:
+    """What the template is filled with."""
+    rows, pool = data.standings(study), study.ranking.pool
+    listening = {study.names[row] for row in study.listening}
+    encoders = {
+        name: identity.encoder or name
+        for name, identity in zip(study.names, study.identities, strict=True)
+        if not identity.control
+    }
+    return {
+        "rows": rows,
+        "context": study.ranking.context,
+        "scale": study.ranking.scores.scale,
+        "warnings": study.warnings,
+        "flags": FLAGS,
+        "reach": data.reach(rows),
+        "chance": data.chance(),
+        "labels": dict(zip(study.names, study.labels, strict=True)),
+        "charts": data.charts(study, rows),
+        "weights": weights_by_rule(study.ranking),
+        "firm": data.firmness(study, rows),
+        "deciding": items.deciding(pool, study.ranking.scores.scale, study.listening),
+        "parting": items.parting(pool, study.listening),
+        "disagreements": doubts.disagreements(study.clips, encoders),
+        "failed": doubts.failed_with_reference(study.answers, listening),
+        "has_gold": any(identity.control == "gold" for identity in study.identities),
+        "has_questions": bool(study.answers.questions),
+        "review": unanswerable.find(study.answers) if study.answers.questions and encoders else [],
+        "clip_count": len(study.clips),
+        "clips": data.browser_data(study, rows),
+        "sounds": data.sounds(study),
+        "asked": provenance.tasks(study.ranking.context.systems),
+        "described": provenance.descriptions(study.ranking.context.systems),
+        "key": hashlib.sha256(repr(sorted(study.answers.questions)).encode()).hexdigest()[:16],
+    }
+
+
+def write(text: str, path: Path, *, force: bool = False) -> None:
+    """Writes a page, whole or not at all.
+
+    Args:
+        text: What `build` made.
+        path: Of the file.
+        force: Whether a file that is there is replaced.
+
+    Raises:
+        SpeechIQError: The file is there already, or cannot be written.
+    """
+    refuse_to_overwrite(path, force)
+    write_whole(path, text.encode(errors="replace"), MEND)

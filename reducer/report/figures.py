@@ -1,0 +1,195 @@
+"""The charts: plotly figures whose colours are names (`var(--ink)`) that the page fills in for light and dark.
+
+Texts reach plotly escaped, since it reads a few HTML tags. A trace that lists `meta["labels"]` gets them beside its
+markers by the page, as far as they fit.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+INK, MUTED, LINE, PAPER = "var(--ink)", "var(--muted)", "var(--line)", "var(--paper)"
+ACCENT, SOFT = "var(--accent)", "var(--soft)"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+HALO = ", ".join(["0 0 3px var(--paper)"] * 3)
+MEAN, STD = 100.0, 15.0
+ROW, MARGIN, ROOM = 34, 92, 0.1
+
+AXIS = {
+    "gridcolor": LINE,
+    "linecolor": LINE,
+    "zeroline": False,
+    "ticks": "",
+    "fixedrange": True,
+    "automargin": True,
+    "title": {"font": {"color": MUTED, "size": 13}, "standoff": 12},
+}
+STYLE = go.layout.Template(
+    layout={
+        "font": {"family": FONT, "size": 13, "color": MUTED},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 8, "r": 16, "t": 16, "b": 8},
+        "xaxis": AXIS,
+        "yaxis": AXIS,
+        "dragmode": False,
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": INK, "bordercolor": INK, "font": {"color": PAPER, "family": FONT, "size": 13}},
+        "showlegend": False,
+    }
+)
+
+
+def escape(text: str) -> str:
+    """Text that plotly shows as it is.
+
+    >>> escape("<b>x</b>")
+    '&lt;b&gt;x&lt;/b&gt;'
+    """
+    return html.escape(text, quote=False)
+
+
+def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool], hover: Sequence[str]) -> go.Figure:
+    """The norm's bell, mean 100 and standard deviation 15, with each system at its SIQ."""
+    low, high = min(52.0, siq.min() - 8), max(148.0, siq.max() + 8)
+    at = np.linspace(low, high, 241)
+    curve = go.Scatter(
+        x=at.round(2).tolist(),
+        y=_density(at).round(6).tolist(),
+        mode="lines",
+        line={"color": MUTED, "width": 1.25},
+        fill="tozeroy",
+        fillcolor=SOFT,
+        hoverinfo="skip",
+    )
+    figure = go.Figure([curve, _systems(siq, _density(siq), labels, controls, hover)])
+    figure.update_layout(template=STYLE, height=340)
+    figure.update_xaxes(range=[low, high], tickvals=[55, 70, 85, 100, 115, 130, 145], title_text="Speech IQ")
+    figure.update_yaxes(visible=False, range=[0, 1.12])
+    return figure
+
+
+def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, Sequence[str]]) -> go.Figure:
+    """One row a system: its Z at each level, joined by a line from the lowest to the highest."""
+    marks = {"apply": ("square", INK, 10), "understand": ("circle", ACCENT, 10), "remember": ("circle-open", INK, 14)}
+    rows = [escape(label) for label in labels]
+    values = np.array(list(z.values()))
+    spans = go.Scatter(
+        x=[x for low, high in zip(values.min(axis=0), values.max(axis=0), strict=True) for x in (low, high, None)],
+        y=[y for row in rows for y in (row, row, None)],
+        mode="lines",
+        line={"color": LINE, "width": 3},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    levels = [
+        go.Scatter(
+            x=z[level].tolist(),
+            y=rows,
+            name=level.title(),
+            legendrank=list(z).index(level),
+            mode="markers",
+            marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 1.75, "color": colour}},
+            hovertext=[escape(text) for text in hover[level]],
+            hoverinfo="text",
+        )
+        for level, (symbol, colour, size) in marks.items()
+    ]
+    figure = go.Figure([spans, *levels])
+    figure.update_layout(
+        template=STYLE,
+        height=MARGIN + ROW * len(rows),
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"color": INK}, "itemclick": False},
+        shapes=[_rule(x=0)],
+        meta={"rows": len(rows)},
+    )
+    figure.update_xaxes(title_text="Z: standard deviations from the mean of the norm", nticks=7, range=_padded(values))
+    figure.update_yaxes(range=[len(rows) - 0.4, -0.6], showgrid=False, tickfont_color=INK, ticklabelstandoff=8)
+    return figure
+
+
+def against_wer(
+    wer: np.ndarray,
+    score: np.ndarray,
+    title: str,
+    labels: Sequence[str],
+    controls: Sequence[bool],
+    hover: Sequence[str],
+    chance: float | None = None,
+) -> go.Figure:
+    """Each system's word error rate against its similarity or accuracy, per cent."""
+    figure = go.Figure(_systems(wer, score, labels, controls, hover))
+    figure.update_layout(template=STYLE, height=360)
+    figure.update_xaxes(title_text="Word error rate, %", rangemode="tozero", range=_padded(wer))
+    figure.update_yaxes(title_text=title, range=_padded(np.append(score, [] if chance is None else chance)))
+    if chance is not None:
+        figure.add_hline(
+            chance,
+            line={"color": MUTED, "width": 1, "dash": "dot"},
+            annotation={"text": f"chance {chance:.0f} %", "font": {"color": MUTED, "size": 12}},
+            annotation_position="top left",
+        )
+    return figure
+
+
+def clips_against_wer() -> go.Figure:
+    """The same for the clips of one system; the page fills in the points."""
+    points = go.Scatter(
+        x=[],
+        y=[],
+        mode="markers",
+        marker={"color": ACCENT, "size": 8, "opacity": 0.7, "line": {"width": 0}},
+        hoverinfo="text",
+    )
+    figure = go.Figure(points)
+    figure.update_layout(template=STYLE, height=400)
+    figure.update_xaxes(title_text="Word error rate of the clip, %")
+    figure.update_yaxes(title_text="Similarity, %")
+    return figure
+
+
+def as_json(figure: go.Figure) -> dict[str, Any]:
+    """What plotly.js draws: `data` and `layout`."""
+    return figure.to_plotly_json()
+
+
+def _systems(x, y, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]) -> go.Scatter:
+    """A marker a system, hollow where it is a control."""
+    return go.Scatter(
+        x=np.round(x, 3).tolist(),
+        y=np.round(y, 6).tolist(),
+        mode="markers+text",
+        text=[""] * len(labels),
+        textfont={"color": INK, "size": 13, "shadow": HALO},
+        cliponaxis=False,
+        marker={
+            "size": 10,
+            "color": [PAPER if control else ACCENT for control in controls],
+            "line": {"color": [MUTED if control else ACCENT for control in controls], "width": 1.75},
+        },
+        hovertext=[escape(text).replace("\n", "<br>") for text in hover],
+        hoverinfo="text",
+        meta={"labels": [escape(label) for label in labels]},
+    )
+
+
+def _density(x: np.ndarray) -> np.ndarray:
+    """The normal density, 1 at its top."""
+    return np.exp(-(((x - MEAN) / STD) ** 2) / 2)
+
+
+def _padded(values: np.ndarray) -> list[float]:
+    low, high = float(np.min(values)), float(np.max(values))
+    room = ROOM * (high - low) or 1.0
+    return [low - room, high + room]
+
+
+def _rule(x: float) -> dict[str, Any]:
+    line = {"color": MUTED, "width": 1}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": line, "layer": "below"}

@@ -1,0 +1,111 @@
+"""Everything a report is made of, read and computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import siq
+from speechiq.reducer.answers import Answers, read_answers
+from speechiq.reducer.bootstrap import DRAWS
+from speechiq.reducer.norms import Norms
+from speechiq.reducer.pool import leave_out
+from speechiq.reducer.ranking import Ranking, rank
+from speechiq.reducer.report.clips import Clip, read_clips
+from speechiq.reducer.report.identity import Identity, identify, short_names
+from speechiq.reducer.runs import read_systems
+from speechiq.reducer.samples import Item
+from speechiq.reducer.siq import DEFAULT_RULE
+
+
+class Study(NamedTuple):
+    """Systems are in the order of `ranking.pool.systems` wherever a row a system is meant.
+
+    Attributes:
+        ranking: The systems, their raw scores, scores and error bars.
+        warnings: One line for every choice made between runs.
+        identities: Who each system is.
+        labels: Short names for the charts.
+        clips: What was to be written down, and what was.
+        answers: The level Apply, question by question; empty where the runs do not tell.
+    """
+
+    ranking: Ranking
+    warnings: list[str]
+    identities: list[Identity]
+    labels: list[str]
+    clips: list[Clip]
+    answers: Answers
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.ranking.pool.systems
+
+    @property
+    def listening(self) -> list[int]:
+        """Rows of the systems that listen; of all where there are only controls."""
+        rows = range(len(self.names))
+        return [row for row in rows if not self.identities[row].control] or list(rows)
+
+
+def gather(
+    runs: Iterable[Path],
+    *,
+    rule: str = DEFAULT_RULE,
+    norms: Norms | None = None,
+    allow_mismatch: bool = False,
+    exclude: Collection[Item] = (),
+    bootstrap: int = DRAWS,
+) -> Study:
+    """Reads and scores runs.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        rule: Of the level weights, as for `siq.share_out`; norms have their own.
+        norms: Whose scale to use; None makes the systems their own norm.
+        allow_mismatch: As for `ranking.rank`.
+        exclude: Questions to leave out of Apply.
+        bootstrap: Draws of the error bars; 0 goes without.
+
+    Raises:
+        SpeechIQError: What reading, lining up or scoring refuses.
+    """
+    runs = list(runs)
+    systems, warnings = read_systems(runs)
+    ranking = rank(
+        leave_out(systems, "apply", exclude), rule=rule, norms=norms, allow_mismatch=allow_mismatch, draws=bootstrap
+    )
+    answers = _read_answers(runs)
+    return Study(
+        ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
+        warnings=warnings + [line for line in answers.warnings if line not in warnings],
+        identities=[identify(system) for system in ranking.context.systems],
+        labels=short_names(ranking.pool.systems),
+        clips=read_clips(task for system in systems for task in system.tasks),
+        answers=answers,
+    )
+
+
+def _read_answers(runs: list[Path]) -> Answers:
+    """All answers; none, and why, where some row is not of the suite's template: what can be scored can be shown."""
+    try:
+        return read_answers(runs)
+    except SpeechIQError as error:
+        return Answers({}, {}, {}, [f"no questions are shown: {error}"])
+
+
+def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
+    """rule -> level -> weight: the ranking's own rule first, then what the others make of the same systems."""
+    scale = ranking.scores.scale
+    own = {scale.rule: {level: of.weight for level, of in scale.levels.items()}}
+    return own | {rule: siq.level_weights(ranking.pool.raw, rule) for rule in siq.RULES if rule != scale.rule}
+
+
+def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:
+    """rule -> rank of each system; Z stays as it is."""
+    z = {level: of.z for level, of in ranking.scores.levels.items()}
+    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in weights_by_rule(ranking).items()}

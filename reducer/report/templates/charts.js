@@ -1,0 +1,123 @@
+const figures = read("charts");
+const CONFIG = { displayModeBar: false, responsive: true };
+const drawn = new Set();
+
+/** The figure with `var(--name)` replaced by the colours of the theme. */
+function coloured(value, key = "") {
+  if (Array.isArray(value)) return value.map((item) => coloured(item, key));
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name)]));
+  }
+  return /color$/.test(key) && String(value).startsWith("var(") ? resolve(value) : value;
+}
+
+function resolve(colour) {
+  const probe = h("span");
+  probe.style.color = colour;
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+}
+
+async function draw(place) {
+  const plotly = await loadPlotly();
+  const { data, layout } = coloured(figures[place.id]);
+  if (place.clientWidth < 600 && layout.meta?.rows) putNamesAbove(layout);
+  await plotly.react(place, data, layout, CONFIG);
+  await placeLabels(plotly, place);
+  drawn.add(place);
+}
+
+/** On a narrow screen a row's name stands above its marks. */
+function putNamesAbove(layout) {
+  const { rows } = layout.meta;
+  Object.assign(layout.yaxis, { ticklabelposition: "inside top", ticklabelshift: 7, range: [rows - 0.4, -0.8] });
+  layout.height += 8 * rows;
+}
+
+const POSITIONS = {
+  "middle right": (x, y, w) => [x + 10, y - 8, w, 16],
+  "middle left": (x, y, w) => [x - 10 - w, y - 8, w, 16],
+  "top center": (x, y, w) => [x - w / 2, y - 24, w, 16],
+  "bottom center": (x, y, w) => [x - w / 2, y + 8, w, 16],
+};
+const overlap = ([ax, ay, aw, ah], [bx, by, bw, bh]) => ax < bx + bw && bx < ax + aw && ay < by + bh && by < ay + ah;
+
+/** Names beside the marks as far as they fit, the first system first; the others have theirs on hover. */
+async function placeLabels(plotly, place) {
+  const index = place.data.findIndex((trace) => trace.meta?.labels);
+  if (index < 0) return;
+  const trace = place.data[index];
+  const { xaxis, yaxis, _size: size } = place._fullLayout;
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  const points = trace.x.map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
+  const taken = points.map(([x, y]) => [x - 5, y - 5, 10, 10]);
+  const inside = ([x, y, w]) => x >= 0 && x + w <= size.w && y >= -size.t;
+  const text = [];
+  const textposition = [];
+  trace.meta.labels.forEach((label, i) => {
+    const shown = new DOMParser().parseFromString(label, "text/html").body.textContent;
+    const width = pen.measureText(shown).width + 4;
+    const outward = points[i][0] < size.w / 2 ? ["middle left", "middle right"] : ["middle right", "middle left"];
+    const fits = [...outward, "top center", "bottom center"].find((position) => {
+      const box = POSITIONS[position](...points[i], width);
+      return inside(box) && !taken.some((other, j) => j !== i && overlap(box, other));
+    });
+    text.push(fits ? label : "");
+    textposition.push(fits ?? "top center");
+    if (fits) taken.push(POSITIONS[fits](...points[i], width));
+  });
+  Object.assign(figures[place.id].data[index], { text, textposition });
+  await plotly.restyle(place, { text: [text], textposition: [textposition] }, [index]);
+}
+
+const near = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (isIntersecting && !drawn.has(target)) {
+      near.unobserve(target);
+      (target.id === "clips-wer" ? drawClips : draw)(target);
+    }
+  }
+}, { rootMargin: "300px" });
+document.querySelectorAll(".chart").forEach((place) => near.observe(place));
+document.addEventListener("theme", () => drawn.forEach(draw));
+
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth !== width) drawn.forEach(draw);
+  width = innerWidth;
+});
+
+/** The chart of the clips: of one system, or the mean of those that listen. */
+async function drawClips(place) {
+  const { systems, clips } = await loadClips();
+  const [who, what] = [$("clips-wer-system"), $("clips-wer-score")];
+  if (who.length === 1) {
+    who.append(...systems.map((system, i) => h("option", { value: i, textContent: system.name })));
+    who.onchange = what.onchange = () => drawClips(place);
+    $("clips-wer-tools").hidden = false;
+  }
+  const rows = clips
+    .map((clip) => ({ id: clip.id, x: valueOf(clip.wer, who.value, systems), y: valueOf(clip[what.value], who.value, systems) }))
+    .filter(({ x, y }) => x !== null && y !== null);
+  const { data: [points], layout } = figures[place.id];
+  points.x = rows.map(({ x }) => x);
+  points.y = rows.map(({ y }) => y);
+  points.customdata = rows.map(({ id }) => id);
+  points.hovertext = rows.map(({ id, x, y }) => escapeText(`${id}: ${fixed(x)} %, ${fixed(y)} %`));
+  layout.yaxis.title.text = what.value === "sim" ? "Similarity, %" : "Accuracy, %";
+  await draw(place);
+  place.removeAllListeners("plotly_click");
+  place.on("plotly_click", ({ points: [point] }) => goToClip(point.customdata));
+}
+
+const escapeText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+/** One system's value, or (-1) the mean over those that listen. */
+function valueOf(values, system, systems) {
+  if (!values) return null;
+  if (Number(system) >= 0) return values[system] ?? null;
+  return mean(values.filter((_, i) => !systems[i].control || systems.every(({ control }) => control)));
+}

@@ -1,0 +1,134 @@
+"""`siq report`: from runs to a file, and what it finds in the data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import report
+from speechiq.reducer.cli import app
+from speechiq.reducer.report import data, doubts, items, page
+from speechiq.reducer.report.build import content
+from tests.reducer.conftest import levels, write_run
+from tests.reducer.report.conftest import NAME, cascade, write_system
+
+
+def siq_report(*arguments: object):
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def gathered(study):
+    return report.gather([study], bootstrap=100)
+
+
+def test_the_command_writes_a_page_once(study, tmp_path):
+    file = tmp_path / "report.html"
+    first = siq_report(study, "-o", file, "--bootstrap", 0, "--weights", "1,1,2")
+    assert first.exit_code == 0, first.output
+    assert f"siq: wrote {file}" in first.stderr and "1,1,2" in file.read_text(encoding="utf-8")
+    again = siq_report(study, "-o", file)
+    assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
+    assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
+    assert "50 draws" in file.read_text(encoding="utf-8")
+
+
+def test_one_system_alone_needs_norms(study, tmp_path):
+    norms, file = tmp_path / "norms.json", tmp_path / "report.html"
+    alone = siq_report(study / "a", "-o", file)
+    assert isinstance(alone.exception, SpeechIQError) and "needs at least two" in str(alone.exception)
+    assert CliRunner().invoke(app, ["norms", "build", str(study), "-o", str(norms)]).exit_code == 0
+    done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
+    assert done.exit_code == 0, done.output
+    text = file.read_text(encoding="utf-8")
+    assert "1 system," in text and "norms <bdi>norms (" in text
+
+
+def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
+    for part in study.iterdir():
+        shutil.copytree(part, tmp_path / "runs" / part.name)
+    results = tmp_path / "runs" / "a" / "results_2025-01-01T00-00-00.json"
+    results.write_text(results.read_text().replace('"version": 1', '"version": 2'))
+    file = tmp_path / "report.html"
+    refused = siq_report(tmp_path / "runs", "-o", file)
+    assert isinstance(refused.exception, SpeechIQError) and "--allow-mismatch" in str(refused.exception)
+    assert siq_report(tmp_path / "runs", "-o", file, "--allow-mismatch", "--bootstrap", 0).exit_code == 0
+    assert "Not asked the same" in file.read_text(encoding="utf-8")
+
+
+def test_without_plotly_the_mend_is_named(study, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    for module in [name for name in sys.modules if name.startswith(("speechiq.reducer.report", "plotly."))]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delattr("speechiq.reducer.report", raising=False)
+    result = siq_report(study, "-o", tmp_path / "report.html")
+    assert isinstance(result.exception, SpeechIQError) and "extra `report`" in str(result.exception)
+
+
+def test_what_can_be_scored_can_be_shown(tmp_path):
+    for name, skill in (("good", 0.9), ("bad", 0.1)):
+        write_run(tmp_path / name, levels(skill), system=name)
+    done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
+    assert done.exit_code == 0, done.output
+    assert "siq: warning: no questions are shown: " in done.stderr
+    assert "Not known: the runs do not hold their questions." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_words_that_encoders_agree_on_are_listed_once(gathered):
+    places = content(gathered)["disagreements"]
+    assert {(place.reference, place.written, place.agree, place.encoders) for place in places} == {
+        ("harbor", "harvest", 3, 3)
+    }
+    same = doubts.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
+    assert same == [], "systems that share an encoder are one witness"
+
+
+def test_questions_that_gold_fails_too_are_listed(gathered):
+    failed = content(gathered)["failed"]
+    assert failed and all(row.failed >= doubts.NEARLY_ALL * row.systems for row in failed)
+    assert all(gathered.answers.votes["gold+thinker"][row.clip, row.question_id].vote != "B" for row in failed)
+
+
+def test_weights_of_the_clips_are_all_of_the_siq(gathered):
+    clips = data.browser_data(gathered, data.standings(gathered))["clips"]
+    assert sum(clip["weight"] for clip in clips) == pytest.approx(100, abs=0.01)
+    deciding = items.deciding(gathered.ranking.pool, gathered.ranking.scores.scale, gathered.listening)
+    assert [level.level for level in deciding] == ["remember", "understand", "apply"]
+    assert deciding[0].hardest[0].value == max(item.value for item in deciding[0].hardest)
+
+
+def test_flags_stand_beside_and_what_is_not_known_says_so(gathered):
+    rows = {row.name: row for row in data.standings(gathered)}
+    assert rows["b/poor+thinker"].flags["not_heard_in_full"] == 1.0
+    assert rows[NAME].flags["not_heard_in_full"] is None and rows[NAME].flags["unparsed"] > 0
+    assert rows["gold+thinker"].identity.kind == "Control" and rows[NAME].identity.kind == "End to end"
+    assert all(row.interval[0] <= row.siq + 1e-9 and row.siq - 1e-9 <= row.interval[1] for row in rows.values())
+
+
+def test_only_controls_make_a_page_too(tmp_path):
+    for name, letters, text in (("gold+l", "B", "same"), ("silence+l", "A", "")):
+        told = cascade({"control": name.partition("+")[0]})
+        write_system(tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, told)
+    text = report.build([tmp_path], bootstrap=0)
+    assert "None: no question fails in half of the systems." in text
+
+
+def test_half_of_a_character_breaks_nothing(tmp_path):
+    broken = {"set/\ud800": "half \ud800 a word", "set/b": "a whole word"}
+    for name, letters in (("a", "B"), ("b", "A")):
+        write_system(
+            tmp_path / name, name, lambda clip, text, name=name: f"{name} {text}" * (name == "b"), letters, texts=broken
+        )
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    assert "set/<wbr>?" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_json_cannot_end_its_element():
+    told = {"</script><!--": "\u2028&\ud800"}
+    text = str(page.embed(told))
+    assert not {*"<>&\u2028"} & {*text} and json.loads(text) == told
