@@ -11,7 +11,7 @@ WORKERS ?= 2
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,questions,report,test,lint]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,questions,test,lint]'
 	touch $@
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ

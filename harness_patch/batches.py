@@ -1,9 +1,12 @@
-"""Runs work in batches: longest first, halved when memory runs out, results in the order of the items."""
+"""Runs work, in batches or side by side; results come in the order of the items."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from accelerate.utils.memory import should_reduce_batch_size
 from tqdm import tqdm
@@ -12,6 +15,11 @@ from speechiq.core.errors import SpeechIQError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Keep = Callable[[Sequence[int], Sequence[Any]], None]
+
+
+def drop(places: Sequence[int], results: Sequence[Any]) -> None:
+    """Keeps nothing of what is done."""
 
 
 def run_in_batches(
@@ -21,8 +29,9 @@ def run_in_batches(
     length: Callable[[Item], float],
     batch_size: int,
     progress: tqdm,
+    keep: Keep = drop,
 ) -> list[Result]:
-    """`run` over all items.
+    """`run` over all items: longest first, batches halved when memory runs out.
 
     Args:
         items: in any order.
@@ -30,6 +39,7 @@ def run_in_batches(
         length: what makes an item long; batches hold items of like length.
         batch_size: the size to begin with.
         progress: advanced by one an item.
+        keep: called as soon as a batch is done, with the places of its items and their results.
 
     Raises:
         SpeechIQError: not even a single item fits into memory.
@@ -51,5 +61,87 @@ def run_in_batches(
             batch_size = len(batch) // 2
             continue
         results.update(zip(batch, found, strict=True))
+        keep(batch, found)
         progress.update(len(batch))
     return [results[i] for i in range(len(items))]
+
+
+def together(sizes: Sequence[int], join: Callable[[list], Any], keep: Keep) -> Keep:
+    """Keeps items that are done in parts, each when the last of its parts is in.
+
+    Args:
+        sizes: how many parts each item has; the parts are numbered through.
+        join: makes an item's result of those of its parts, in order.
+        keep: takes places and results of items.
+    """
+    owner = [i for i, size in enumerate(sizes) for _ in range(size)]
+    parts: list[dict[int, Any]] = [{} for _ in sizes]
+
+    def take(places: Sequence[int], results: Sequence[Any]) -> None:
+        for place, result in zip(places, results, strict=True):
+            parts[owner[place]][place] = result
+        done = sorted({i for i in map(owner.__getitem__, places) if len(parts[i]) == sizes[i]})
+        if done:
+            keep(done, [join([parts[i][place] for place in sorted(parts[i])]) for i in done])
+
+    return take
+
+
+def run_concurrently(
+    items: Sequence[Item],
+    run: Callable[[Item], Result],
+    *,
+    workers: int,
+    progress: tqdm,
+    keep: Keep = drop,
+) -> list[Result]:
+    """`run` over all items, several at a time: for work that waits for others, such as calls.
+
+    The first failure ends it: nothing more is begun, and what is under way still counts when it succeeds.
+    Ctrl-C ends it at once; what is under way is left to itself and does not keep the process alive.
+
+    Args:
+        items: begun in this order.
+        run: takes one item; called in other threads.
+        workers: the most items under way at a time.
+        progress: advanced by one an item.
+        keep: called in this thread as soon as an item is done, with its place and result.
+    """
+    left, finished = deque(enumerate(items)), SimpleQueue()
+    results: dict[int, Result] = {}
+    failures: list[BaseException] = []
+    working = min(workers, len(items))
+    try:
+        for _ in range(working):
+            Thread(target=_work, args=(left, run, finished.put), daemon=True).start()
+        while working:
+            i, result, failure = finished.get()
+            if failure is not None:
+                failures.append(failure)
+            elif i is None:
+                working -= 1
+            else:
+                results[i] = result
+                keep([i], [result])
+                progress.update()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"stopped by hand after {len(results)} of {len(items)}") from None
+    finally:
+        left.clear()
+    if failures:
+        raise failures[0]
+    return [results[i] for i in range(len(items))]
+
+
+def _work(left: deque, run: Callable, put: Callable[[tuple], None]) -> None:
+    """Items from the left as long as there are any and none fails; last of all, `(None, None, None)`."""
+    while True:
+        try:
+            i, item = left.popleft()
+        except IndexError:
+            return put((None, None, None))
+        try:
+            put((i, run(item), None))
+        except BaseException as failure:
+            left.clear()
+            put((i, None, failure))

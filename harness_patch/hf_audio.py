@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import os
+import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import accelerate.utils
 import torch
@@ -17,13 +21,34 @@ from lm_eval.api.model import LM
 from lm_eval.loggers.evaluation_tracker import EvaluationTracker
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
 from speechiq.core.response import Response
+from speechiq.core.store import VARIABLE as STORE
+from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spelling import REFERENCE
-from speechiq.harness_patch.systems.system import Prompt, Question
+from speechiq.harness_patch.systems.system import Prompt, Question, Scored
 from speechiq.siq_tasks.audio import AudioClip, as_clip
 
 log = logging.getLogger(__name__)
+
+
+class Job(NamedTuple):
+    """A request without what only its own process needs.
+
+    Attributes:
+        prompt: its words and clips.
+        asked: generation settings, or the continuation to weigh.
+        repeats: how many answers are wanted.
+    """
+
+    prompt: Prompt
+    asked: Any
+    repeats: int = 1
+
+    @property
+    def wants_transcript(self) -> bool:
+        return any(clip.get("purpose") == "transcribe" for clip in self.prompt.clips)
 
 
 class HFAudio(LM):
@@ -36,6 +61,7 @@ class HFAudio(LM):
         device: as lm-eval passes it; a device that this machine lacks means the CPU.
         batch_size: items a batch, or `auto`.
         max_batch_size: not used; lm-eval passes it.
+        store: folder of the response store, or `off`, for this process; by default `SIQ_STORE` or one in the cache.
         **options: stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
 
     Raises:
@@ -50,16 +76,23 @@ class HFAudio(LM):
         device: str | None = None,
         batch_size: int | str = "auto",
         max_batch_size: int | None = None,
+        store: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
+        if store is not None:
+            os.environ[STORE] = str(store)
         check_output_path(getattr(EvaluationTracker, "last_output_path", None))
         if pretrained is None:
             log.warning("no pretrained=... given: hf-audio runs the paper's reference cascade, %s", REFERENCE)
         self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu")
+        atexit.register(self.state.destroy_process_group)
         self._rank, self._world_size = self.state.process_index, self.state.num_processes
         self._device = _choose_device(device, self.state)
+        warn_of_a_lone_process(self.state.num_processes)
+        self._done: tuple[Counter[str], ...] = ()
+        passes.clear()
         self.system = build_system(
             self.pretrained,
             options,
@@ -70,29 +103,39 @@ class HFAudio(LM):
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Transcripts and answers, aligned with `requests`; a request that occurs n times gets n answers."""
-        asked = list({id(request): request for request in requests}.values())
-        with self.system.at_work():
-            turns = {key: cycle(answers) for key, answers in self._answer(asked).items()}
+        asked = {id(request): request for request in requests}
+        for request in asked.values():
+            request.resps = AtMost(request.repeats or 1, request.resps)
+        jobs = [Job(_prompt(request), request.args[1], request.repeats or 1) for request in asked.values()]
+        turns = {key: cycle(answers) for key, answers in zip(asked, self._share(jobs, self._respond), strict=True)}
         return [next(turns[id(request)]).cut(request.args[1].get("until")) for request in requests]
-
-    def _answer(self, requests: list[Instance]) -> dict[int, list[Response]]:
-        prompts = {id(request): _prompt(request) for request in requests}
-        to_transcribe = [key for key, prompt in prompts.items() if _wants_transcript(prompt)]
-        heard = self.system.transcribe([prompts[key].clips[0] for key in to_transcribe])
-        answers = {key: [transcript] for key, transcript in zip(to_transcribe, heard, strict=True)}
-        by_count: dict[int, list[Instance]] = defaultdict(list)
-        for request in requests:
-            if id(request) not in answers:
-                by_count[request.repeats or 1].append(request)
-        for n, group in by_count.items():
-            questions = [Question(prompts[id(request)], request.args[1]) for request in group]
-            answers.update(zip(map(id, group), self.system.answer(questions, n), strict=True))
-        return answers
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Log-probability of each continuation after its context and clip."""
-        with self.system.at_work():
-            return self.system.loglikelihood(list(map(_prompt, requests)), [request.args[1] for request in requests])
+        return self._share([Job(_prompt(request), request.args[1]) for request in requests], self._weigh)
+
+    def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
+        def work_on_its_own(mine: list[Job]) -> list:
+            with self.system.at_work():
+                return work(mine)
+
+        return share(jobs, work_on_its_own, clip=_first_clip, rank=self.rank, ranks=self.world_size)
+
+    def _respond(self, jobs: list[Job]) -> list[list[Response]]:
+        to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
+        heard = self.system.transcribe([jobs[i].prompt.clips[0] for i in to_transcribe])
+        answers = {i: [transcript] for i, transcript in zip(to_transcribe, heard, strict=True)}
+        by_count: dict[int, list[int]] = defaultdict(list)
+        for i, job in enumerate(jobs):
+            if i not in answers:
+                by_count[job.repeats].append(i)
+        for n, group in by_count.items():
+            questions = [Question(jobs[i].prompt, jobs[i].asked) for i in group]
+            answers.update(zip(group, self.system.answer(questions, n), strict=True))
+        return [answers[i] for i in range(len(jobs))]
+
+    def _weigh(self, jobs: list[Job]) -> list[Scored]:
+        return self.system.loglikelihood([job.prompt for job in jobs], [job.asked for job in jobs])
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         raise SpeechIQError(
@@ -110,14 +153,19 @@ class HFAudio(LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """What ran, for the `config` of the results file."""
-        return {"siq": {"pretrained": self.pretrained, "system": self.system.describe()}}
+        done = sum(self._done, Counter()) or passes
+        told = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
+        print(f"siq: {told or 'nothing was computed, all came from the response store'}", file=sys.stderr)
+        return {"siq": {"pretrained": self.pretrained, "system": self.system.describe(), "passes": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         return accelerate.utils.gather(tensor)
 
     def gather_object(self, obj, dst: int = 0):
-        gathered = accelerate.utils.gather_object([obj])
-        return gathered if self.rank == dst else None
+        """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
+        gathered, done = zip(*accelerate.utils.gather_object([(obj, Counter(passes))]), strict=True)
+        self._done = done
+        return [in_doc_order(gathered)] if self.rank == dst else None
 
     def barrier(self) -> None:
         self.state.wait_for_everyone()
@@ -141,16 +189,17 @@ def _read_batch_size(batch_size: int | str) -> int | str:
 def _clips(request: Instance) -> list[AudioClip]:
     """The request's clips, none for a task of text alone, in whatever form the task gives them."""
     audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
-    told = {"id": request.doc.get("id"), "reference": request.doc.get("text")}
+    told = {"id": request.doc.get("id"), "reference": request.doc.get("text"), "words": request.args[0]}
     return [AudioClip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
-
-
-def _wants_transcript(prompt: Prompt) -> bool:
-    return any(clip.get("purpose") == "transcribe" for clip in prompt.clips)
 
 
 def _prompt(request: Instance) -> Prompt:
     return Prompt.about(request.args[0], _clips(request))
+
+
+def _first_clip(job: Job) -> tuple[str, float]:
+    """What a job is about, in words where it has no clip, and for how many seconds."""
+    return next(((clip.key, clip["duration"]) for clip in job.prompt.clips), (job.prompt.text, 1.0))
 
 
 def check_output_path(path: str | None) -> None:

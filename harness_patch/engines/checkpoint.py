@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import torch
+from transformers import GenerationConfig
 
-from speechiq.core.checkpoints import read_config, resolve
+from speechiq.core.checkpoints import first_line, read_config, resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
+from speechiq.harness_patch.engines.loading import Loading
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
+ORDER = "check the order of the stages in pretrained=ASR+LLM"
 
 
 class Checkpoint:
@@ -22,50 +27,121 @@ class Checkpoint:
         model_class: the auto class that loads it.
         fits: tells from a config whether this stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
+        mend: what to do about a checkpoint that does not fit.
         device: where it runs.
         batch_size: items a batch, or `auto`.
-        dtype: a torch dtype by name; by default float32 on a CPU and the checkpoint's own elsewhere.
-        revision: branch, tag or commit of a hub id.
+        equip: what is put on the loaded model, for as long as it is loaded.
+        **loading: the options of `Loading`.
 
     Raises:
-        SpeechIQError: no config under that name, or a checkpoint of another kind.
+        SpeechIQError: no config under that name, a checkpoint of another kind, or options that cannot work.
     """
 
-    def __init__(self, model, model_class, fits, wanted, *, device, batch_size, dtype=None, revision=None):
-        self.name, self.model_class, self.device = model, model_class, device
-        self.source = {"revision": revision} if revision else {}
-        self.config = read_config(model, **self.source)
+    def __init__(
+        self,
+        model: str,
+        model_class,
+        fits: Callable[[Any], bool],
+        wanted: str,
+        *,
+        device,
+        batch_size,
+        mend: str = ORDER,
+        equip: Callable[[torch.nn.Module], AbstractContextManager] = nullcontext,
+        **loading: Any,
+    ) -> None:
+        self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(device), equip
+        self.loading = Loading(**loading)
+        self.loading.check(self.device)
+        self.config = read_config(model, **self.loading.source)
         if not fits(self.config):
             raise SpeechIQError(
-                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; "
-                f"check the order of the stages in pretrained=ASR+LLM"
+                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {mend}"
             )
-        on_cpu = torch.device(device).type == "cpu"
-        automatic = CPU_BATCH if on_cpu else ACCELERATOR_BATCH
+        automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if batch_size == "auto" else batch_size
-        self.dtype = dtype or ("float32" if on_cpu else "auto")
+        self._model: torch.nn.Module | None = None
+        self._stay: ExitStack | None = None
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """What is loaded inside stays loaded until the outermost such block ends; nothing is loaded by it."""
+        if self._stay is not None:
+            yield
+            return
+        with ExitStack() as self._stay:
+            try:
+                yield
+            finally:
+                self._stay = None
 
     @contextmanager
     def loaded(self) -> Iterator[torch.nn.Module]:
-        """The model on its device, in inference mode; its weights are gone when the block ends, whoever holds it."""
-        model = self.model_class.from_pretrained(resolve(self.name), dtype=self.dtype, **self.source)
-        model = model.to(self.device).eval()
+        """The model in inference mode; inside another such block it is the one that is loaded already.
+
+        When the outermost block ends, the weights are gone, whoever holds the model.
+
+        Raises:
+            SpeechIQError: transformers cannot load the checkpoint with these options.
+        """
+        with self.staying():
+            if self._model is None:
+                self._stay.enter_context(self._in_memory())
+            yield self._model
+
+    @contextmanager
+    def _in_memory(self) -> Iterator[None]:
+        self._model = self._load()
         try:
-            with torch.inference_mode():
-                yield model
+            with torch.inference_mode(), self.equip(self._model):
+                yield
         finally:
-            model.to("meta")
-            if torch.accelerator.is_available():
-                torch.accelerator.empty_cache()
+            self._free()
+
+    def _load(self) -> torch.nn.Module:
+        arguments = self.loading.arguments(self.device)
+        try:
+            model = self.model_class.from_pretrained(
+                resolve(self.name), config=self.config, **arguments, **self.loading.source
+            )
+            self.loading.adapt(model)
+        except (ImportError, OSError, ValueError) as error:
+            told = ", ".join(f"{name}={value}" for name, value in self.loading.describe().items())
+            raise SpeechIQError(
+                f"{self.name}: cannot be loaded{told and f' with {told}'} ({first_line(error)}); "
+                f"mend the options or the checkpoint"
+            ) from error
+        return (model if "device_map" in arguments else model.to(self.device)).eval()
+
+    def _free(self) -> None:
+        model, self._model = self._model, None
+        torch.nn.Module.to(model, "meta")
+        if torch.accelerator.is_available():
+            torch.accelerator.empty_cache()
 
     def load_processor(self, processor_class):
         """The tokenizer or processor that belongs to the checkpoint."""
-        return processor_class.from_pretrained(resolve(self.name), **self.source)
+        return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
+
+    @cached_property
+    def generation_config(self) -> GenerationConfig:
+        """How the checkpoint generates by its own account, without its weights."""
+        try:
+            return GenerationConfig.from_pretrained(resolve(self.name), **self.loading.source)
+        except OSError:
+            return GenerationConfig.from_model_config(self.config)
+
+    def identity(self) -> dict[str, Any]:
+        """What tells its rows in the store from others'."""
+        adapter = {"adapter": identity(self.loading.peft)} if self.loading.peft else {}
+        return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
+        commit = getattr(self.config, "_commit_hash", None)
         return {
             "model": self.name,
             "model_type": self.config.model_type,
-            "dtype": str(self.dtype),
-            **self.source,
+            **self.loading.describe(),
+            "dtype": self.loading.dtype_on(self.device),
+            **({"commit": commit} if commit else {}),
         }

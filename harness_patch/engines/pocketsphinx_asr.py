@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
@@ -10,10 +11,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.harness_patch.batches import Keep, drop, run_concurrently
 from speechiq.siq_tasks.audio import AudioClip
 
 BUNDLED = "en-us"
@@ -33,10 +36,22 @@ class PocketSphinxASR:
         if find_spec("pocketsphinx") is None:
             raise SpeechIQError("pocketsphinx: not installed; `pip install pocketsphinx` or `speechiq[demo]`")
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
-        with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-            texts = pool.map(decode, clips)
-            return [Response(text, heard=1.0) for text in tqdm(texts, "pocketsphinx", total=len(clips), unit="clip")]
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        passes["asr_clips"] += len(clips)
+        with (
+            ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
+            progress_bar(total=len(clips), verb="pocketsphinx transcribing", unit="clip") as progress,
+        ):
+            return run_concurrently(
+                clips,
+                lambda clip: Response(pool.submit(decode, clip).result(), heard=1.0),
+                workers=os.cpu_count() or 1,
+                progress=progress,
+                keep=keep,
+            )
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "asr", **self.describe()}
 
     def describe(self) -> dict[str, Any]:
         return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
+from speechiq.harness_patch.engines.nbest import unlike
 from speechiq.siq_tasks.audio import AudioClip
 
 
 class TranscriptFile:
     """A JSONL file, a line a clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
 
-    Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts.
+    Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts, and a corrector
+    is given all that differ in words. `heard`, seconds that were listened to / seconds in the clip, may stand
+    beside it. Lines about clips that are not asked for do no harm.
 
     Args:
         model: the file.
@@ -29,7 +33,7 @@ class TranscriptFile:
         self.file = Path(model).expanduser()
         if not self.file.is_file():
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
-        self.texts: dict[str, str] = {}
+        self.texts: dict[str, Response] = {}
         for number, line in enumerate(self.file.read_text(encoding="utf-8").split("\n"), 1):
             if line.strip():
                 key, text = _read_line(line, f"{self.file}:{number}")
@@ -43,20 +47,28 @@ class TranscriptFile:
                 f"{self.file}: {len(missing)} of {len(clips)} clips have no transcript, {missing[0]!r} among them; "
                 f"the file has ids such as {next(iter(self.texts), None)!r}: give a line a clip, by the docs' ids"
             )
-        return [Response(self.texts[clip["id"]]) for clip in clips]
+        return [self.texts[clip["id"]] for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"transcripts": self.file.name, "clips": len(self.texts)}
 
 
-def _read_line(line: str, where: str) -> tuple[str, str]:
+def _read_line(line: str, where: str) -> tuple[str, Response]:
     try:
         row = json.loads(line)
-        key, text = row["id"], row["text"] if "text" in row else row["nbest"][0]
+        texts = row["nbest"] if "nbest" in row else [row["text"]]
+        if not isinstance(texts, list):
+            raise TypeError("nbest is no list")
+        key, text, heard = row["id"], texts[0], row.get("heard", math.nan)
     except (ValueError, TypeError, KeyError, IndexError) as error:
         raise SpeechIQError(
-            f'{where}: no transcript ({type(error).__name__}: {error}); write {{"id": ..., "text": ...}}'
+            f'{where}: no transcript ({type(error).__name__}: {error}); write {{"id": ..., "text": ...}} '
+            f'or {{"id": ..., "nbest": [...]}}'
         ) from error
-    if not isinstance(key, str) or not isinstance(text, str):
-        raise SpeechIQError(f"{where}: id and text must be strings, found {key!r} and {text!r}; mend the line")
-    return key, text
+    if other := [found for found in (key, *texts) if not isinstance(found, str)]:
+        raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; mend the line")
+    if row.get("text", text) != text:
+        raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
+    if "heard" in row and not (isinstance(heard, int | float) and 0 <= heard <= 1):
+        raise SpeechIQError(f"{where}: heard={heard!r}; give the share of the clip that was heard, 0 to 1")
+    return key, Response(text, heard=heard, hypotheses=unlike(texts) if "nbest" in row else ())

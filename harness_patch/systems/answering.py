@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines.independence import check_settings
 from speechiq.harness_patch.engines.sampling import draw, uniforms
 from speechiq.harness_patch.systems.system import AUDIO, LETTERS, Hearer, Prompt, Question
 
@@ -29,11 +30,12 @@ class Generate:
     def answer(self, hearer, questions, n, seed):
         answers: dict[int, list[str]] = {}
         by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
-        for _, same in groupby(by_settings, key=lambda i: questions[i].settings):
+        for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
+            check_settings(settings, n)
             chosen = list(same)
             prompts = [questions[i].prompt for i in chosen]
             seeds = [questions[i].seeds(seed, n) for i in chosen]
-            answers.update(zip(chosen, hearer.generate(prompts, seeds, questions[chosen[0]].settings), strict=True))
+            answers.update(zip(chosen, hearer.generate(prompts, seeds, settings), strict=True))
         return [answers[i] for i in range(len(questions))]
 
     def describe(self) -> Mapping[str, Any]:

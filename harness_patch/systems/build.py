@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.systems.answering import way_of_answering
+from speechiq.core.store import store_folder
+from speechiq.harness_patch.kept import Kept
+from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
+from speechiq.harness_patch.systems.corrected import MAX_GEN_TOKS, NBEST, Corrected
 from speechiq.harness_patch.systems.hearing import HearingSystem
-from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, parse
+from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, parse, takes
 from speechiq.harness_patch.systems.system import SpeechSystem
 
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
@@ -22,7 +25,8 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
     Args:
         spelling: `pretrained`, as `spelling.parse` reads it, or `demo`.
         options: stage options, `<role>_<option>`, without a prefix for a model that hears alone; the last
-            stage's `answer` is `generate` (default) or `likelihood`.
+            stage's `answer` is `generate` (default) or `likelihood`. A corrector implies `asr_nbest=5`
+            where the recogniser has it, and takes `ger_max_gen_toks`.
         device: where the models run.
         batch_size: items a batch, or `auto`.
         seed: of the sampled answers.
@@ -42,8 +46,25 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
             f"{foreign[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
             f"such as {prefixes[-1]}dtype=bfloat16"
         )
-    engines = [build_stage(stage, options, device=device, batch_size=batch_size) for stage in stages]
+    correcting = "ger" in [stage.role for stage in stages]
+    limit = options.pop("ger_max_gen_toks", MAX_GEN_TOKS) if correcting else None
+    if correcting and takes(stages[0], "nbest"):
+        options.setdefault("asr_nbest", NBEST)
+    engines = [_keep(build_stage(stage, options, device=device, batch_size=batch_size)) for stage in stages]
+    if correcting:
+        asr, ger, llm = engines
+        engines = [Corrected(asr, ger, max_gen_toks=limit), llm]
+    if isinstance(answering, Likelihood) and not getattr(engines[-1], "weighs", True):
+        raise SpeechIQError(
+            f"{stages[-1].prefix}answer=likelihood: {stages[-1].engine}:{stages[-1].model} weighs no texts; "
+            f"use {stages[-1].prefix}answer=generate"
+        )
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
+
+
+def _keep(engine):
+    """The engine with its work kept; a control and a file of transcripts have none."""
+    return Kept(engine, store_folder()) if hasattr(engine, "identity") else engine
 
 
 def _alone(engine):

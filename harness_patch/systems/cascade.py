@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.once import Once
 from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
@@ -24,13 +23,12 @@ class Cascade:
 
     def __init__(self, asr, llm) -> None:
         self.asr, self.llm = asr, llm
-        self._hear = Once(asr.transcribe)
 
     def at_work(self) -> AbstractContextManager:
         return nullcontext()
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
-        return self._hear(clips)
+        return self.asr.transcribe(clips)
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [
@@ -55,7 +53,7 @@ class Cascade:
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:
-        heard = iter(self._hear([clip for prompt in prompts for clip in prompt.clips]))
+        heard = iter(self.asr.transcribe([clip for prompt in prompts for clip in prompt.clips]))
         return [[next(heard) for _ in prompt.clips] for prompt in prompts]
 
     def describe(self) -> dict[str, Any]:

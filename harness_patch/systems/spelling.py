@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines.loading import OPTIONS
 
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
 DEFAULT_ENGINE = "hf"
-ROLES = {1: ("audio",), 2: ("asr", "llm")}
+ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
+TEXT = {"hf": "transformers_llm:TransformersLLM", "openai": "openai_text:OpenAIText"}
 ENGINES = {
-    "audio": {},
+    "audio": {"hf": "audio_llm:AudioLLM", "openai": "audio_endpoint:AudioEndpoint"},
     "asr": {
-        "hf": "transformers_asr:TransformersASR",
+        "hf": "transformers_asr:transformers_asr",
         "pocketsphinx": "pocketsphinx_asr:PocketSphinxASR",
         "gold": "controls:Gold",
         "silence": "controls:Silence",
         "transcripts": "transcript_file:TranscriptFile",
+        "openai": "openai_asr:OpenAIASR",
+        "faster-whisper": "faster_whisper_asr:FasterWhisperASR",
     },
-    "llm": {"hf": "transformers_llm:TransformersLLM"},
+    "ger": TEXT,
+    "llm": TEXT,
 }
+LM_EVAL = "lm_eval_text:lm_eval_text"
+ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 WITHOUT_MODEL = ("gold", "silence")
 WHOLE = "letter"
 
@@ -33,8 +41,8 @@ class Stage(NamedTuple):
     """One stage of a system.
 
     Attributes:
-        role: `asr`, `llm`, `audio` (end to end), or `whole` (a system without stages).
-        engine: a key of `ENGINES[role]`.
+        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `whole` (a system without stages).
+        engine: a key of `ENGINES[role]`; of a text stage also the name of a model type of lm-eval.
         model: its name there; empty for an engine without one.
     """
 
@@ -56,6 +64,8 @@ def parse(spelling: str) -> list[Stage]:
 Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     >>> parse("silence+demo:SmolLM2-135M-Instruct")[0]
     Stage(role='asr', engine='silence', model='')
+    >>> parse("openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B-Instruct")[1]
+    Stage(role='ger', engine='openai', model='gpt-4o')
 
     Raises:
         SpeechIQError: a number of stages that no system has, or an engine that its stage does not know.
@@ -65,8 +75,8 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     parts = spelling.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
-            f"pretrained={spelling}: {len(parts)} stages, some empty or too many; spell a model that hears alone, or "
-            f"ASR+LLM like pretrained={DEMO_SYSTEM}"
+            f"pretrained={spelling}: {len(parts)} stages, some empty or too many; spell a model that hears alone, "
+            f"ASR+LLM like pretrained={DEMO_SYSTEM}, or ASR+GER+LLM"
         )
     return [_parse_stage(role, part, spelling) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
@@ -78,12 +88,34 @@ def _parse_stage(role: str, part: str, spelling: str) -> Stage:
         engine, model = part.split(":", 1)
     else:
         engine, model = DEFAULT_ENGINE, part
-    if engine not in ENGINES[role]:
+    if engine not in ENGINES[role] and not (ENGINES[role] is TEXT and _is_model_type(engine)):
+        more = ", and any model type of lm-eval" if ENGINES[role] is TEXT else ""
         raise SpeechIQError(
             f"pretrained={spelling}: no engine {engine!r} for the {role} stage; known are "
-            f"{', '.join(sorted(ENGINES[role]))} (a hub id or folder alone means hf)"
+            f"{', '.join(sorted(ENGINES[role]))}{more} (a hub id or folder alone means hf)"
         )
     return Stage(role, engine, model)
+
+
+def _is_model_type(name: str) -> bool:
+    import lm_eval.models  # noqa: F401 (fills the registry)
+    from lm_eval.api.registry import model_registry
+
+    return name in model_registry
+
+
+def _engine(stage: Stage):
+    where = ENGINES[stage.role].get(stage.engine, LM_EVAL)
+    module, _, name = where.partition(":")
+    engine = getattr(import_module(f"speechiq.harness_patch.engines.{module}"), name)
+    if where is LM_EVAL:
+        return partial(engine, stage.engine)
+    return engine if isinstance(engine, type) else engine(stage.model)
+
+
+def takes(stage: Stage, option: str) -> bool:
+    """Whether the stage's engine has that option."""
+    return option in inspect.signature(_engine(stage)).parameters
 
 
 def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
@@ -91,20 +123,22 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
 
     Args:
         stage: as parsed.
-        options: `model_args` of this run; those that begin with its prefix are this stage's.
+        options: `model_args` of this run; those that begin with its prefix are this stage's. An engine that takes
+            `**loading` has the options of `Loading`.
         **shared: what every engine is given (`device`, `batch_size`).
 
     Raises:
         SpeechIQError: an option that the engine does not have.
     """
-    module, _, name = ENGINES[stage.role][stage.engine].partition(":")
-    engine = getattr(import_module(f"speechiq.harness_patch.engines.{module}"), name)
-    prefix = stage.prefix
+    engine, prefix = _engine(stage), stage.prefix
     mine = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
-    known = set(inspect.signature(engine).parameters) - {"model", *shared}
-    if unknown := sorted(mine.keys() - known):
+    parameters = dict(inspect.signature(engine).parameters)
+    loading = OPTIONS if parameters.pop("loading", None) else frozenset()
+    known = (parameters.keys() | loading) - {"model", *shared}
+    leaves_it_to_the_model = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    if (unknown := sorted(mine.keys() - known)) and not leaves_it_to_the_model:
         raise SpeechIQError(
             f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has "
-            f"{', '.join(prefix + option for option in sorted(known)) or 'none'}"
+            f"{', '.join(prefix + option for option in sorted(known)) or 'none'}{ELSEWHERE.get(unknown[0], '')}"
         )
-    return engine(model=stage.model, **shared, **mine)
+    return engine(model=stage.model, **{**shared, **mine})

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from speechiq.core.console import say
+from speechiq.reducer.commands.report import report
 from speechiq.reducer.commands.score import score
 
 app = typer.Typer(no_args_is_help=True, help="The bundled demo set and its models.")
@@ -26,9 +27,10 @@ def fetch_command() -> None:
 def run_command(
     output: Annotated[Path, typer.Option(help="Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
 ) -> None:
-    """Run five systems on the demo set and print their SIQ; takes minutes on a laptop."""
+    """Run five systems on the demo set and print their SIQ and write a report; takes minutes on a laptop."""
     from speechiq.siq_tasks.demo.run import run
 
     run(output)
     score([output], json=output / "siq.json", csv=output / "siq.csv", force=True)
+    report([output], output / "report.html", force=True)
     say(f"the runs are in {output}, a folder a system")

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from speechiq.core.console import say
-from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.commands.score import Force, Runs, Weights, read_norms
@@ -33,10 +32,8 @@ def report(
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
     refuse_to_overwrite(output, force)
-    try:
-        from speechiq.reducer import report as page
-    except ImportError as error:
-        raise SpeechIQError(f"siq report needs {error.name}: install speechiq with its extra `report`") from error
+    from speechiq.reducer import report as page
+
     study = page.gather(
         runs,
         rule=weights or siq.DEFAULT_RULE,

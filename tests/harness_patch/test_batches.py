@@ -1,8 +1,12 @@
+import signal
+import threading
+import time
+
 import pytest
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.batches import run_in_batches
+from speechiq.harness_patch.batches import run_concurrently, run_in_batches
 
 OUT_OF_MEMORY = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
@@ -52,3 +56,56 @@ def test_other_errors_are_not_taken_for_lack_of_memory():
 
 def test_nothing_to_do_is_done():
     assert run([], lambda batch: batch, 4) == []
+
+
+def run_side_by_side(items, work, workers=4, progress=None):
+    return run_concurrently(items, work, workers=workers, progress=progress or tqdm(disable=True))
+
+
+@pytest.mark.parametrize("workers", [1, 3, 50])
+def test_calls_run_side_by_side_and_their_results_keep_the_order_of_the_items(workers):
+    threads = set()
+
+    def work(item):
+        threads.add(threading.current_thread().name)
+        time.sleep(0.002 * (item % 3))
+        return item * 2
+
+    assert run_side_by_side(range(12), work, workers) == list(range(0, 24, 2))
+    assert 1 <= len(threads) <= min(workers, 12) and threading.current_thread().name not in threads
+
+
+def test_a_call_that_fails_ends_the_run_and_what_is_under_way_still_counts():
+    begun, bar = [], tqdm(total=20)
+
+    def work(item):
+        begun.append(item)
+        time.sleep(0.1 * (item == 0))
+        if item == 1:
+            raise SpeechIQError("no more")
+        return item
+
+    with pytest.raises(SpeechIQError, match="no more"), bar:
+        run_side_by_side(range(20), work, 2, bar)
+    assert begun == [0, 1] and bar.n == 1
+
+
+def test_ctrl_c_waits_for_nobody_and_says_how_far_it_got():
+    held = threading.Event()
+
+    def work(item):
+        if item == 2:
+            time.sleep(0.2)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            held.wait(30)
+        return item
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt, match=r"^stopped by hand after 2 of 9$"):
+        run_side_by_side(range(9), work, 1)
+    held.set()
+    assert time.monotonic() - begin < 10
+
+
+def test_no_calls_are_no_work():
+    assert run_side_by_side([], lambda item: item) == []

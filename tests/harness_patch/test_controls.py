@@ -8,6 +8,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.transcript_file import TranscriptFile
+from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.suite import list_clips
 
 LLM = "demo:SmolLM2-135M-Instruct"
@@ -57,6 +58,8 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
         ('{"id": "a", "nbest": []}', "mine.jsonl:2: no transcript"),
         ('{"id": 7, "text": "x"}', "mine.jsonl:2: id and text must be strings, found 7"),
         ('{"id": "b", "text": "x"}', "mine.jsonl:2: id 'b' stands twice"),
+        ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl:2: text is not the first of nbest"),
+        ('{"id": "a", "text": "x", "heard": 2}', "mine.jsonl:2: heard=2; give the share of the clip"),
     ],
 )
 def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, line, message):
@@ -64,3 +67,10 @@ def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, li
     file.write_text('{"id": "b", "text": "x"}\n' + line)
     with pytest.raises(SpeechIQError, match=message):
         TranscriptFile(str(file), device="cpu", batch_size=1)
+
+
+def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "heard": 0.5}')
+    (said,) = TranscriptFile(str(file), device="cpu", batch_size=1).transcribe([AudioClip(id="a")])
+    assert (said, said.heard, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))

@@ -12,7 +12,7 @@ from lm_eval.models import MODEL_MAPPING
 from lm_eval.tasks import TaskManager
 manager = TaskManager(include_defaults=False{more})
 print(json.dumps({{
-    "models": sorted({{"hf", "hf-audio"}} & set(model_registry)),
+    "models": sorted({{"audio-api", "hf", "hf-audio"}} & set(model_registry)),
     "tasks": manager.all_tasks,
     "include_path": manager.include_path,
     "finders": sum(type(finder).__name__ == "AfterImport" for finder in sys.meta_path),
@@ -28,7 +28,7 @@ def look(first="", more=""):
 
 def test_lm_eval_knows_the_model_type_and_the_tasks_without_being_told():
     state = look()
-    assert state["models"] == ["hf", "hf-audio"] and state["finders"] == 1
+    assert state["models"] == ["audio-api", "hf", "hf-audio"] and state["finders"] == 1
     assert {"siq_demo", "siq_demo_remember", "siq_demo_understand", "siq_demo_apply"} <= set(state["tasks"])
 
 

@@ -18,6 +18,9 @@ def build(spelling, **options):
         ("gold+demo:SmolLM2-135M-Instruct", ["gold", "hf"]),
         ("silence+Qwen/Qwen2-7B-Instruct", ["silence", "hf"]),
         ("letter:B", ["letter"]),
+        ("openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B-Instruct", ["hf", "openai", "hf"]),
+        ("gold+vllm:Qwen/Qwen2-7B-Instruct", ["gold", "vllm"]),
+        ("gold+local-chat-completions:m+sglang:m", ["gold", "local-chat-completions", "sglang"]),
         ("transcripts:runs/google.jsonl+Qwen/Qwen2-7B-Instruct", ["transcripts", "hf"]),
         ("pocketsphinx:en-us+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
         ("pocketsphinx:+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
@@ -32,8 +35,10 @@ def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
     [
         ("a+b+c+d", "4 stages, some empty or too many"),
         ("gold+", "2 stages, some empty"),
-        ("bogus:tiny+demo:SmolLM2-135M-Instruct", "no engine 'bogus' for the asr stage; known are gold, hf"),
-        ("gold+silence", "no engine 'silence' for the llm stage; known are hf"),
+        ("bogus:tiny+demo:SmolLM2-135M-Instruct", "no engine 'bogus' for the asr stage; known are faster-.*, gold, hf"),
+        ("gold+silence", "no engine 'silence' for the llm stage; known are hf, openai, and any model type of lm-eval"),
+        ("gold+bogus:x+hf:y", "no engine 'bogus' for the ger stage; known are hf, openai, and any"),
+        ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
@@ -47,7 +52,7 @@ def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
     [
         (
             {"asr_beams": 5},
-            "asr_beams: no such option of the hf engine; it has asr_dtype, asr_language, asr_num",
+            "asr_beams: no such option of the hf engine; it has .*asr_dtype, asr_language, .*asr_peft",
         ),
         ({"llm_answer": "guess"}, "answer=guess: unknown; known are generate, likelihood"),
         ({"dtype": "bfloat16"}, "dtype: no such model argument; .* llm_dtype"),
@@ -86,3 +91,11 @@ def test_demo_is_the_tiny_system_whole(demo_models):
     assert told["asr"]["model"] == "demo:whisper-tiny.en"
     assert told["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and told["answering"]["way"] == "likelihood"
     assert build("demo", llm_answer="generate").describe()["answering"]["way"] == "generate"
+
+
+def test_a_corrector_implies_an_n_best_list_where_the_recogniser_has_one(demo_models):
+    corrected = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct"
+    assert build(corrected).describe()["asr"]["nbest"] == 5
+    assert build(corrected, asr_nbest=3).describe()["asr"]["nbest"] == 3
+    told = build("gold+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct").describe()["asr"]
+    assert told["control"] == "gold" and told["corrector"]["max_gen_toks"] == 2048

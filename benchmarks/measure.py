@@ -1,0 +1,220 @@
+"""What the benchmarks share: two ways of one work in turn, a child's time and memory, stages, machine, JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, redirect_stderr
+from functools import cache, wraps
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+
+ASR, LLM = "demo:whisper-tiny.en", "demo:SmolLM2-135M-Instruct"
+STAGES = ("transcribing", "answering", "embedding")
+ROWS = {"remember": 1, "understand": 1, "apply": 3}
+RESULTS = Path(__file__).with_name("results")
+PACKAGES = ("speechiq", "lm_eval", "transformers", "torch", "accelerate", "datasets", "numpy")
+QUIET = {
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "LMEVAL_LOG_LEVEL": "ERROR",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TQDM_DISABLE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+
+
+def write(name: str, measured: Mapping[str, Any]) -> None:
+    """The numbers, with the machine and the versions they came from, into `results/<name>.json`."""
+    told = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), "machine": machine(), "versions": versions()}
+    RESULTS.mkdir(exist_ok=True)
+    RESULTS.joinpath(f"{name}.json").write_text(json.dumps(told | dict(measured), indent=2) + "\n")
+    print(f"{name}: {', '.join(f'{name} {value}' for name, value in (told['machine'] | told['versions']).items())}")
+
+
+def machine() -> dict[str, Any]:
+    """Processor, usable cores, threads of torch where it is imported, memory (GB), and how busy others keep it."""
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
+    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    torch = sys.modules.get("torch")
+    return {
+        "processor": (names or [platform.machine()])[0],
+        "cores": len(os.sched_getaffinity(0)),
+        **({"threads": torch.get_num_threads()} if torch else {}),
+        "memory_gb": round(pages / 2**30),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that do the work."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+class Cost(NamedTuple):
+    """What a run cost: wall seconds, and those of processors, which hardly grow where others use the machine too."""
+
+    wall: float
+    processor: float
+
+
+def in_turn(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[Cost]]:
+    """Each way `rounds` times; what was first in a round is last in the next, so that drift cancels."""
+    costs: dict[str, list[Cost]] = {name: [] for name in ways}
+    turns = [name for number in range(rounds) for name in list(ways)[:: -1 if number % 2 else 1]]
+    for name in (bar := tqdm(turns, unit="run")):
+        bar.set_description(name)
+        with redirect_stderr(io.StringIO()):
+            before = Cost(time.perf_counter(), sum(os.times()[:4]))
+            ways[name]()
+            after = Cost(time.perf_counter(), sum(os.times()[:4]))
+        costs[name].append(Cost(*(later - sooner for later, sooner in zip(after, before, strict=True))))
+    return costs
+
+
+def ratio(these: Sequence[Cost], those: Sequence[Cost]) -> Cost:
+    """The medians of what `these` cost relative to `those` of the same round."""
+    rounds = zip(these, those, strict=True)
+    shares = [[this / that if that else math.nan for this, that in zip(*pair, strict=True)] for pair in rounds]
+    return Cost(*map(statistics.median, zip(*shares, strict=True)))
+
+
+def median(costs: Sequence[Cost]) -> Cost:
+    """Of wall and processor seconds each."""
+    return Cost(*map(statistics.median, zip(*costs, strict=True)))
+
+
+def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    """`hf-audio` on the first clips of the demo and all their questions, through lm-eval in this process.
+
+    Nothing that an earlier run left in memory or in the store is used.
+
+    Args:
+        clips: how many.
+        settings: of generation.
+        **options: of the system, the demo's cascade.
+
+    Returns:
+        What `lm_eval.simple_evaluate` returns, with the samples.
+    """
+    from lm_eval import simple_evaluate
+
+    from speechiq.metrics import embedder
+
+    os.environ["SIQ_STORE"] = "off"
+    embedder.load_embedder.cache_clear()
+    embedder._shelf.cache_clear()
+    return simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"{ASR}+{LLM}", **options},
+        tasks=["siq_demo"],
+        task_manager=tasks(),
+        samples={f"siq_demo_{level}": list(range(a_clip * clips)) for level, a_clip in ROWS.items()},
+        gen_kwargs=dict(settings or {}),
+        batch_size="auto",
+        device="cpu",
+    )
+
+
+@cache
+def tasks():
+    """The suite's tasks, without those that lm-eval brings."""
+    from lm_eval.tasks import TaskManager
+
+    return TaskManager(include_defaults=False)
+
+
+class Clock(AbstractContextManager):
+    """Where the time goes: inside its block, calls of some functions are counted, by stage.
+
+    Args:
+        stages: stage -> the module or class that holds its function, and the function's name.
+
+    Attributes:
+        seconds: of each stage, every call.
+        given: what each stage returned last.
+    """
+
+    def __init__(self, stages: Mapping[str, tuple[Any, str]]) -> None:
+        self.stages = {stage: (owner, name, getattr(owner, name)) for stage, (owner, name) in stages.items()}
+        self.seconds: dict[str, list[float]] = {stage: [] for stage in stages}
+        self.given: dict[str, Any] = {}
+
+    def __enter__(self) -> Clock:
+        for stage, (owner, name, function) in self.stages.items():
+            setattr(owner, name, self._clocked(stage, function))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for owner, name, function in self.stages.values():
+            setattr(owner, name, function)
+
+    def _clocked(self, stage: str, function: Callable) -> Callable:
+        @wraps(function)
+        def clocked(*args: Any, **kwargs: Any):
+            start = time.perf_counter()
+            self.given[stage] = function(*args, **kwargs)
+            self.seconds[stage].append(time.perf_counter() - start)
+            return self.given[stage]
+
+        return clocked
+
+    def mean(self, stage: str, rounds: int) -> float:
+        """Seconds of a round."""
+        return sum(self.seconds[stage]) / rounds
+
+
+def by_stage(clocks: Mapping[str, Clock], costs: Mapping[str, Sequence[Cost]]) -> dict[str, dict[str, float]]:
+    """Mean seconds of each stage, of the rest, and of all, by way."""
+    table: dict[str, dict[str, float]] = {}
+    for way, clock in clocks.items():
+        rounds, total = len(costs[way]), statistics.mean(cost.wall for cost in costs[way])
+        stages = {stage: clock.mean(stage, rounds) for stage in clock.stages}
+        for stage, seconds in {**stages, "the rest": total - sum(stages.values()), "all": total}.items():
+            table.setdefault(stage, {})[way] = seconds
+    return table
+
+
+class Child(NamedTuple):
+    """What a process cost: wall and processor seconds, and the most memory it had (MB); what it wrote to stdout."""
+
+    seconds: float
+    processor_seconds: float
+    peak_mb: float
+    output: str
+
+
+def run_child(command: Sequence[str], **environment: str) -> Child:
+    """Run a process to its end, quietly. Linux begins a child's peak at its parent's, so the caller must be small.
+
+    Raises:
+        CalledProcessError: it failed; what it said is printed.
+    """
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said:
+        child = subprocess.Popen(
+            command, env={**os.environ, **QUIET, **environment}, stdout=subprocess.PIPE, stderr=said, text=True
+        )
+        with child.stdout:
+            output = child.stdout.read()
+        _, status, used = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            said.seek(0)
+            print(said.read(), file=sys.stderr)
+            raise subprocess.CalledProcessError(child.returncode, command)
+    return Child(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)

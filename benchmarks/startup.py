@@ -1,0 +1,74 @@
+"""What the suite costs those who start Python or lm-eval for something else: interpreter start, `lm_eval ls tasks`.
+
+    python benchmarks/startup.py [--starts 100] [--lists 3]
+
+Two bare environments that see this one's packages: one has `speechiq.pth` at the top of its site-packages, as an
+installed wheel has, one does not. The aim is less than 5 ms at interpreter start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sysconfig
+import tempfile
+import venv
+from pathlib import Path
+
+import measure
+
+ROOT = Path(__file__).parent.parent
+AIM_MS = 5
+
+
+def make_environment(folder: Path, *, hook: bool) -> Path:
+    """An interpreter that imports this environment's packages and speechiq, with or without the start-up file."""
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    packages.joinpath("others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    packages.joinpath("speechiq").symlink_to(ROOT, target_is_directory=True)
+    if hook:
+        shutil.copy(ROOT / "speechiq.pth", packages)
+    return python
+
+
+def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -> dict[str, float]:
+    """Median seconds of the command in both environments, and of what the hook adds in a round; the ratio."""
+    ways = {
+        "without": lambda: measure.run_child([str(without), *arguments]),
+        "with": lambda: measure.run_child([str(with_hook), *arguments]),
+    }
+    for way in ways.values():
+        way()
+    costs = measure.in_turn(ways, rounds)
+    more = [slower.wall - quicker.wall for slower, quicker in zip(costs["with"], costs["without"], strict=True)]
+    medians = {way: measure.median(costs[way]).wall for way in ways} | {"more": statistics.median(more)}
+    return medians | {"ratio": measure.ratio(costs["with"], costs["without"]).wall}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--starts", type=int, default=100, help="interpreter starts a way")
+    parser.add_argument("--lists", type=int, default=3, help="runs of `lm_eval ls tasks` a way")
+    told = parser.parse_args()
+    commands = {
+        "python -c pass": (["-c", "pass"], told.starts),
+        "lm_eval ls tasks": (["-m", "lm_eval", "ls", "tasks"], told.lists),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        pythons = [make_environment(Path(folder, str(hook)), hook=hook) for hook in (False, True)]
+        found = {name: compare(*pythons, arguments, rounds) for name, (arguments, rounds) in commands.items()}
+    print(f"{'command':18} without, ms   with, ms   more, ms   ratio")
+    for name, row in found.items():
+        ms = [1000 * row[way] for way in ("without", "with", "more")]
+        print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f} {row['ratio']:7.3f}")
+    measure.write("startup", {"aim_ms": AIM_MS, "commands": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""What sharing and batching save: the suite / the same requests one after the other, each from the audio on.
+
+    python benchmarks/suite_vs_request_at_a_time.py [--clips 4] [--rounds 1]
+
+One by one is how a plain harness wrapper and the paper's scripts work: every request transcribes its clip, Remember,
+Understand, and each of the five sampled answers to a question; every text is embedded for itself. Its models are loaded
+once and all stay in memory. The requests are lm-eval's own, and answers are drawn with the suite's random numbers,
+so both ways give the same ones. Loading counts in both. The aim is that the suite is at least 8 times faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import measure
+import numpy as np
+import torch
+from measure import ASR, LLM, STAGES
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSpeechSeq2Seq,
+    AutoProcessor,
+    AutoTokenizer,
+    LogitsProcessorList,
+)
+
+from speechiq.core.checkpoints import resolve
+from speechiq.harness_patch.engines.prefix import WARPERS, greedy, sampling_settings
+from speechiq.harness_patch.engines.recogniser import Recogniser
+from speechiq.harness_patch.engines.sampling import SeededSampling
+from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.harness_patch.systems.system import AUDIO, Prompt, Question
+from speechiq.metrics import similarity
+from speechiq.metrics.similarity import PROMPTS, cosine
+from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
+
+AIM = 8
+SEED, ANSWERS = 1234, 5
+SETTINGS = {"max_gen_toks": 16}
+WINDOW = 30.0
+
+
+class Models:
+    """Recogniser, answerer and embedder, all in memory."""
+
+    def __init__(self) -> None:
+        self.processor = AutoProcessor.from_pretrained(resolve(ASR))
+        self.asr = AutoModelForSpeechSeq2Seq.from_pretrained(resolve(ASR), dtype=torch.float32).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
+        self.llm = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+        self.embedder = AutoModel.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+
+
+def transcribe(models: Models, clip: AudioClip) -> str:
+    features = models.processor(
+        audio=clip["array"], sampling_rate=SAMPLING_RATE, return_tensors="pt", truncation=False,
+        padding="longest" if clip["duration"] > WINDOW else "max_length", return_attention_mask=True,
+    )  # fmt: skip
+    found = models.asr.generate(**features, do_sample=False, num_beams=1, return_timestamps=True)
+    return models.processor.batch_decode(found, skip_special_tokens=True)[0].strip()
+
+
+def answer(models: Models, prompt: str, settings: Mapping[str, Any], seed: int) -> str:
+    said = [{"role": "user", "content": prompt}]
+    inputs = models.tokenizer.apply_chat_template(
+        said, add_generation_prompt=True, return_dict=True, return_tensors="pt"
+    )
+    used = sampling_settings(settings, models.llm.generation_config)
+    used.pop("do_sample")
+    chance = SeededSampling([seed], settings["max_gen_toks"])
+    written = models.llm.generate(
+        **inputs,
+        generation_config=greedy(models.llm),
+        max_new_tokens=settings["max_gen_toks"],
+        logits_processor=LogitsProcessorList([*(WARPERS[name](value) for name, value in used.items()), chance]),
+    )
+    return models.tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+
+
+def embed(models: Models, text: str) -> np.ndarray:
+    inputs = models.tokenizer(text, return_tensors="pt")
+    return models.embedder(**inputs, use_cache=False).last_hidden_state[:, -1].numpy()
+
+
+def run_one_by_one(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
+    """All requests of the logged samples again: the answers to questions, five a question."""
+    models, answers = Models(), []
+    with torch.inference_mode():
+        for row in samples["siq_demo_remember"]:
+            transcribe(models, clip_of(row))
+        for row in samples["siq_demo_understand"]:
+            heard = transcribe(models, clip_of(row))
+            for prompt in PROMPTS.values():
+                said, meant = (embed(models, prompt.format(text=text.strip())) for text in (heard, row["doc"]["text"]))
+                cosine(said, meant)
+        for row in samples["siq_demo_apply"]:
+            words, settings, _ = row["arguments"][0]
+            for seed in Question(Prompt(words, (clip_of(row),)), settings).seeds(SEED, ANSWERS):
+                heard = transcribe(models, clip_of(row))
+                answers.append(answer(models, words.replace(AUDIO, heard), settings, seed))
+    return answers
+
+
+def clip_of(row: Mapping) -> AudioClip:
+    """The clip of a logged sample's request."""
+    return AudioClip(row["arguments"][0][2]["audio"][0])
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clips", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=1)
+    told = parser.parse_args()
+    found: dict[str, Any] = {}
+
+    def suite(clips: int = told.clips) -> None:
+        found["suite"] = measure.run_suite(clips, SETTINGS)["samples"]
+
+    def one_by_one() -> None:
+        found["one by one"] = run_one_by_one(found["suite"])
+
+    here = sys.modules[__name__]
+    stages = {
+        "suite": ((Recogniser, "transcribe"), (TransformersLLM, "generate"), (similarity, "embed")),
+        "one by one": ((here, "transcribe"), (here, "answer"), (here, "embed")),
+    }
+    clocks = {way: measure.Clock(dict(zip(STAGES, stages[way], strict=True))) for way in stages}
+    suite(1)
+    one_by_one()
+    with clocks["suite"], clocks["one by one"]:
+        costs = measure.in_turn({"suite": suite, "one by one": one_by_one}, told.rounds)
+    rows = measure.by_stage(clocks, costs)
+    faster = measure.ratio(costs["one by one"], costs["suite"])
+    same = [one == other for one, other in zip(answers_of(found["suite"]), found["one by one"], strict=True)]
+    print("seconds           suite  one by one  times faster")
+    for name, row in rows.items():
+        print(f"{name:14} {row['suite']:8.2f} {row['one by one']:11.2f} {row['one by one'] / row['suite']:13.1f}")
+    print(f"times faster: wall {faster.wall:.1f}, processor {faster.processor:.1f} (aim {AIM}); {told.clips} clips")
+    print(f"answers alike: {sum(same)} of {len(same)}")
+    measured = {"aim": AIM, "times_faster": faster._asdict(), "seconds": rows, "alike": sum(same) / len(same)}
+    measure.write("suite_vs_request_at_a_time", measured)
+
+
+def answers_of(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
+    """What the suite answered, five a question."""
+    return [str(text) for row in samples["siq_demo_apply"] for text in row["resps"][0]]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""A model that hears, behind an OpenAI-compatible endpoint: chat with audio parts."""
+
+from __future__ import annotations
+
+import logging
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.endpoints import RETRIES, TIMEOUT, Refusal
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import Response
+from speechiq.harness_patch.batches import Keep, drop
+from speechiq.harness_patch.engines.remote import CONCURRENT, Remote, encode
+from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
+from speechiq.siq_tasks.audio import AudioClip
+
+log = logging.getLogger(__name__)
+
+SEEDS = 2**31  # some endpoints take no larger one
+BAD_REQUEST, UNPROCESSABLE = 400, 422
+CONTENT_FILTER = "content_filter"
+CUT_OFF = {"length": "reached the token limit", CONTENT_FILTER: "were cut off by a content filter"}
+
+
+def _input_audio(wav: str) -> dict[str, Any]:
+    return {"type": "input_audio", "input_audio": {"data": wav, "format": "wav"}}
+
+
+def _audio_url(wav: str) -> dict[str, Any]:
+    return {"type": "audio_url", "audio_url": {"url": f"data:audio/wav;base64,{wav}"}}
+
+
+PARTS = {"input_audio": _input_audio, "audio_url": _audio_url}
+
+
+class AudioEndpoint:
+    """Prompts go out as text and audio (16-bit WAV) parts, in the prompt's own order.
+
+    Transcripts are asked for at temperature 0. Answers are sampled by the endpoint's own defaults, before which
+    the task's generation settings count; what the endpoint's API has no name for is passed on as it is.
+
+    The answers to a question come from one call (`n`); an endpoint that gives fewer, or refuses, is asked once
+    more an answer. Those calls carry a seed each, one call for several answers carries none: some servers would
+    then give the same answer several times. A refusal, and what a content filter left, is what the system said.
+
+    Args:
+        model: as the endpoint calls it.
+        device, batch_size: not used.
+        base_url, key_variable, num_concurrent, timeout, max_retries, longest: see `Remote`; of a question all
+            pieces are sent at once.
+        audio_part: `input_audio`, or `audio_url` for servers that take only these.
+        own_seeds: a call an answer from the start, so that an endpoint that minds seeds repeats its answers.
+    """
+
+    weighs = False
+    asks_in_words = True
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device,
+        batch_size,
+        base_url: str | None = None,
+        key_variable: str | None = None,
+        num_concurrent: int = CONCURRENT,
+        timeout: float = TIMEOUT,
+        max_retries: int = RETRIES,
+        longest: float | None = None,
+        audio_part: str = "input_audio",
+        own_seeds: bool = False,
+    ) -> None:
+        if audio_part not in PARTS:
+            raise SpeechIQError(f"audio_part={audio_part}: unknown; known are {', '.join(PARTS)}")
+        self.remote = Remote(
+            model, "", base_url=base_url, key_variable=key_variable, num_concurrent=num_concurrent,
+            timeout=timeout, max_retries=max_retries, longest=longest,
+        )  # fmt: skip
+        self.name, self.audio_part, self.own_seeds = self.remote.endpoint.name, audio_part, own_seeds
+        self._takes = {"seed"} if own_seeds else {"seed", "n"}
+        self._ends: list[str] = []
+
+    def at_work(self) -> AbstractContextManager:
+        return nullcontext()
+
+    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+        return [prompt.share_heard([1.0] * len(prompt.clips)) for prompt in prompts]
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        return self._run(clips, self._write_down, "transcribing", "clip", keep)
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        keep: Keep = drop,
+    ) -> list[list[str]]:
+        asked = _as_parameters(settings)
+        rows = list(zip(prompts, seeds, strict=True))
+        return self._run(rows, lambda row: self._answer(*row, asked), "answering", "prompt", keep)
+
+    def loglikelihood(
+        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        raise SpeechIQError(f"{self.name}: an endpoint weighs no texts; run it on tasks that generate")
+
+    def _run(self, items, ask, verb: str, unit: str, keep: Keep) -> list:
+        self._ends.clear()
+        results = self.remote.run(items, ask, verb, unit, keep)
+        for end, count in Counter(self._ends).items():
+            if end in CUT_OFF:
+                log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
+        return results
+
+    def _write_down(self, clip: AudioClip) -> Response:
+        words = Prompt.about(clip["words"], [clip]).text
+        pieces = [self._content(words, [[piece]]) for piece in self.remote.pieces(clip)]
+        said = [self._say(content, {"temperature": 0}, {})[0].strip() for content in pieces]
+        return Response(" ".join(said).strip(), heard=1.0)
+
+    def _answer(self, prompt: Prompt, seeds: Sequence[int], asked: Mapping[str, Any]) -> list[str]:
+        content = self._content(prompt.text, [self.remote.pieces(clip) for clip in prompt.clips])
+        answers: list[str] = []
+        while missing := len(seeds) - len(answers):
+            several = {"n": missing} if missing > 1 and "n" in self._takes else {}
+            one = {"seed": seeds[len(answers)] % SEEDS} if "seed" in self._takes else {}
+            answers += self._say(content, asked, several or one)[:missing]
+        return answers
+
+    def _content(self, text: str, clips: Sequence[Sequence[np.ndarray]]) -> list[dict[str, Any]]:
+        """The parts of a message; each `<audio>` of `text` stands for the pieces of one clip."""
+        as_part = PARTS[self.audio_part]
+        parts = []
+        for words, pieces in zip(text.split(AUDIO), [*clips, []], strict=True):
+            parts += [{"type": "text", "text": words.strip()}] if words.strip() else []
+            parts += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in pieces]
+        return parts
+
+    def _say(self, content, asked: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
+        """What came back: nothing where `optional` may be what the endpoint refused, which is left out from now on."""
+
+        def chat(client) -> list[str]:
+            messages = [{"role": "user", "content": content}]
+            reply = client.chat.completions.create(model=self.remote.model, messages=messages, **asked, **optional)
+            if not reply.choices:
+                raise ValueError("no choices")
+            return [self._read(choice) for choice in reply.choices]
+
+        try:
+            said = self.remote.endpoint.call(chat, "chat completion")
+        except Refusal as refusal:
+            if refusal.code == CONTENT_FILTER:
+                self._ends.append(CONTENT_FILTER)
+                return [""] * optional.get("n", 1)
+            if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
+                raise
+            self._takes -= optional.keys()
+            return []
+        if len(said) < optional.get("n", 1):
+            self._takes.discard("n")
+        return said
+
+    def _read(self, choice) -> str:
+        text = choice.message.content or choice.message.refusal or ""
+        if not isinstance(text, str):
+            raise TypeError(f"content is a {type(text).__name__}")
+        self._ends.append(choice.finish_reason)
+        if not text and choice.finish_reason == "length":
+            raise SpeechIQError(
+                f"{self.name}: a reply ended at the token limit before it said anything; a model that "
+                f"thinks first needs more, --gen_kwargs max_gen_toks=4096"
+            )
+        return text
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "end to end",
+            **self.remote.describe(),
+            "engine": "openai",
+            "audio_part": self.audio_part,
+            "own_seeds": self.own_seeds,
+        }
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "audio", **self.describe()}
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What the endpoint is told of sampling; the rest is its own affair."""
+        told = _as_parameters(settings)["extra_body"]
+        return {"do_sample": bool(settings.get("do_sample")), **told}
+
+
+def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Generation settings of lm-eval as parameters of the chat API."""
+    own = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
+    if not settings.get("do_sample"):
+        own["temperature"] = 0
+    return {"max_completion_tokens": settings.get("max_gen_toks", 256), "extra_body": own}

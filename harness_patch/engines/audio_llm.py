@@ -1,0 +1,250 @@
+"""End to end: a language model that hears, run by `transformers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import AutoProcessor, BatchFeature, Cache
+
+from speechiq.core.checkpoints import find_audio_language_model, first_line
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
+from speechiq.core.response import Response
+from speechiq.harness_patch.batches import Keep, drop, run_in_batches, together
+from speechiq.harness_patch.engines.audio_prompts import AudioPrompts, Fed
+from speechiq.harness_patch.engines.checkpoint import Checkpoint
+from speechiq.harness_patch.engines.encodings import Encodings, keep_encodings
+from speechiq.harness_patch.engines.prefix import Reading, begin, can_join, read, sampling_settings, weigh, write
+from speechiq.harness_patch.engines.reach import Reach
+from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
+from speechiq.siq_tasks.audio import AudioClip
+
+#: More than anyone says, in any tokens; what a model writes beyond that is no transcript.
+TOKENS_PER_SECOND, TOKENS_AT_LEAST = 12, 64
+MEND = (
+    "give a text model a recogniser before it (pretrained=ASR+LLM), a recogniser a language model behind it, "
+    "or choose a model that takes audio and text"
+)
+
+
+class AutoModelThatHears:
+    """The auto class that the auto mappings of transformers name for a config."""
+
+    @staticmethod
+    def from_pretrained(place: str, *, config, **options: Any):
+        auto_class, part = find_audio_language_model(config)
+        return auto_class.from_pretrained(place, config=part, **options)
+
+
+class AudioLLM:
+    """Clips go into the chat template of the model's own processor, and each is read once.
+
+    What a prompt begins with, up to the end of its audio, is read alone, unpadded, so that nothing depends on the
+    batch, and once for all questions about the clip. The caches are joined and copied, and the rest is done in
+    batches. Audio is encoded once for transcript and questions, as long as the model stays loaded.
+
+    A clip longer than the model takes is transcribed in pieces; in a question it is fed as several pieces of audio,
+    or, where the model takes but one, as far as it goes, and `heard` tells how far.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        device: see `Checkpoint`.
+        batch_size: see `Checkpoint`; counted in prompts.
+        language: of the speech, for processors whose transcription request asks for it.
+        **loading: see `Loading`.
+
+    Raises:
+        SpeechIQError: a checkpoint that does not hear, that only transcribes, or that lacks what makes a chat.
+    """
+
+    def __init__(self, model: str, *, device, batch_size, language: str = "en", **loading: Any) -> None:
+        self.checkpoint = Checkpoint(
+            model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
+            "a language model that hears", mend=MEND, equip=self._equip, device=device, batch_size=batch_size,
+            **loading,
+        )  # fmt: skip
+        if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
+            raise SpeechIQError(
+                f"{model}: hears by an adapter that comes with it and needs a package that is not installed; "
+                f"`pip install speechiq[peft]`"
+            )
+        self.prompts = AudioPrompts(model, self._load_processor(), language)
+        context = getattr(self.checkpoint.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        self.reach = Reach(self.prompts, context)
+        self._encodings: Encodings | None = None
+        self._last_beginning: dict[tuple, Cache] = {}
+
+    def _load_processor(self):
+        try:
+            return self.checkpoint.load_processor(AutoProcessor)
+        except (ImportError, OSError, ValueError) as error:
+            raise SpeechIQError(
+                f"{self.checkpoint.name}: its processor cannot be loaded ({first_line(error)}); give a checkpoint "
+                f"with its processor files, and install what they need"
+            ) from error
+
+    @contextmanager
+    def _equip(self, model) -> Iterator[None]:
+        try:
+            with keep_encodings(model) as self._encodings:
+                yield
+        finally:
+            self._encodings = None
+
+    def at_work(self) -> AbstractContextManager:
+        return self.checkpoint.staying()
+
+    @property
+    def asks_in_words(self) -> bool:
+        """Whether a transcript depends on the words with which the task asks for it."""
+        return not self.prompts.has_request
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        pieces = [self.reach.pieces(clip) for clip in clips]
+        sizes = list(map(len, pieces))
+        prompts = [Prompt.about(piece.get("words", ""), [piece]) for group in pieces for piece in group]
+        limits = [int(TOKENS_AT_LEAST + TOKENS_PER_SECOND * prompt.clips[0]["duration"]) for prompt in prompts]
+        keep_whole = together(sizes, _join, keep)
+        texts = iter(self._run("transcribing", prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
+        return [_join([next(texts) for _ in range(size)]) for size in sizes]
+
+    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+        return [
+            prompt.share_heard(
+                [
+                    seconds / clip["duration"]
+                    for seconds, clip in zip(self.reach.of_a_prompt(prompt.clips), prompt.clips, strict=True)
+                ]
+            )
+            for prompt in prompts
+        ]
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        keep: Keep = drop,
+    ) -> list[list[str]]:
+        """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say."""
+        return self._run("answering", prompts, seeds, self._feed, partial(self._answer, settings), keep)
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """How answers are sampled: by the task's settings, else by the model's own."""
+        return sampling_settings(settings, self.checkpoint.generation_config)
+
+    def loglikelihood(
+        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        """How likely each continuation is as the beginning of the model's answer to the prompt.
+
+        Every prompt, also one without clips, stands in the model's chat template: nowhere else has the model met
+        audio.
+        """
+        tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
+        return self._run("weighing", prompts, tokens, self._feed, weigh, keep)
+
+    def _run(self, verb: str, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep) -> list:
+        """What `go_on(model, reading, wishes)` makes of the prompts, each with its wish, batch by batch."""
+        self._check(prompts)
+        results: dict[int, Any] = {}
+        bar = progress_bar(total=len(prompts), verb=f"{self.checkpoint.name} {verb}", unit="prompt")
+        with self.checkpoint.loaded() as model, bar as progress:
+            for hears in (True, False):
+                chosen = [i for i, prompt in enumerate(prompts) if bool(prompt.clips) is hears]
+                found = run_in_batches(
+                    [(prompts[i], wishes[i]) for i in chosen],
+                    partial(self._run_batch, model, feed, go_on),
+                    length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
+                    batch_size=self.checkpoint.batch_size,
+                    progress=progress,
+                    keep=lambda places, found, chosen=chosen: keep([chosen[i] for i in places], found),
+                )
+                results.update(zip(chosen, found, strict=True))
+                self._last_beginning = {}
+        return [results[i] for i in range(len(prompts))]
+
+    def _check(self, prompts: Sequence[Prompt]) -> None:
+        crowded = [prompt for prompt in prompts if len(prompt.clips) > 1]
+        if crowded and not self.prompts.takes_several:
+            raise SpeechIQError(
+                f"{self.checkpoint.name}: takes one clip a prompt, and {crowded[0].clips[0].name} comes with others; "
+                f"choose another model for this task"
+            )
+
+    def _run_batch(self, model, feed, go_on, batch) -> list:
+        rows, caches = [], []
+        beginnings = dict(self._last_beginning)
+        for prompt, _ in batch:
+            fed = feed(prompt)
+            rows.append(fed.ids)
+            if prompt.clips:
+                key = *(clip.key for clip in prompt.clips), *fed.ids[: fed.begins]
+                if key not in beginnings:
+                    beginnings[key] = self._begin(model, fed, len(prompt.clips))
+                caches.append(beginnings[key])
+                self._last_beginning = {key: beginnings[key]}
+        wishes = [wish for _, wish in batch]
+        if caches and not can_join(caches[0]):
+            one_by_one = zip(rows, caches, wishes, strict=True)
+            return [go_on(model, read(model, [row], [cache]), [wish])[0] for row, cache, wish in one_by_one]
+        return go_on(model, read(model, rows, caches), wishes)
+
+    def _begin(self, model, fed: Fed, clips: int) -> Cache:
+        """The cache of a prompt up to the end of its audio."""
+        ids = torch.tensor([fed.ids[: fed.begins]], device=model.device)
+        features = BatchFeature(fed.features).to(model.device, model.dtype)
+        calls = self._encodings and self._encodings.calls
+        cache = begin(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
+        if self._encodings is None or self._encodings.calls > calls:
+            passes["encoded_clips"] += clips
+        return cache
+
+    def _feed(self, prompt: Prompt) -> Fed:
+        return self.prompts.ask(self._parts(prompt))
+
+    def _feed_to_transcribe(self, prompt: Prompt) -> Fed:
+        (clip,) = prompt.clips
+        return self.prompts.transcribe(clip["array"]) if self.prompts.has_request else self._feed(prompt)
+
+    def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
+        first, *others = prompt.text.split(AUDIO)
+        parts = [first]
+        shares = self.reach.of_a_prompt(prompt.clips)
+        for clip, share, words in zip(prompt.clips, shares, others, strict=True):
+            parts += [*(piece["array"] for piece in self.reach.pieces(clip, share)), words]
+        return [part for part in parts if len(part)]
+
+    def _answer(self, settings, model, reading: Reading, seeds) -> list[list[str]]:
+        rows = write(model, reading, seeds, settings, self.prompts.pad_token_id)
+        texts = iter(self.prompts.write_out(rows.tolist()))
+        return [[next(texts) for _ in row] for row in seeds]
+
+    def _write_down(self, model, reading: Reading, limits: Sequence[int]) -> list[str]:
+        settings = {"do_sample": False, "max_gen_toks": max(limits)}
+        rows = write(model, reading, [[0]] * len(limits), settings, self.prompts.pad_token_id)
+        cut = [row[:limit] for row, limit in zip(rows.tolist(), limits, strict=True)]
+        return [text.strip() for text in self.prompts.write_out_transcripts(cut)]
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "audio", "transcription": self.prompts.describe(), **self.checkpoint.identity()}
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "end to end",
+            **self.checkpoint.describe(),
+            "transcription": self.prompts.describe(),
+            **self.reach.describe(),
+        }
+
+
+def _join(texts: Sequence[str]) -> Response:
+    """The transcript of a clip from those of its pieces."""
+    return Response(" ".join(texts).strip(), heard=1.0)

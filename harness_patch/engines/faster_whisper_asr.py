@@ -1,0 +1,142 @@
+"""Speech recognition by faster-whisper: Whisper as CTranslate2 runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from speechiq.core.checkpoints import DEMO
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
+from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
+from speechiq.core.response import Response
+from speechiq.harness_patch.batches import Keep, drop, run_in_batches
+from speechiq.siq_tasks.audio import AudioClip
+
+WEIGHTS = "model.bin"
+
+
+class FasterWhisperASR:
+    """Whole files, window by window: with timestamps, without voice detection, and without what was heard before.
+
+    Decoding is at temperature 0 alone: what falls back to sampling would differ from run to run.
+
+    Args:
+        model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
+        device: where it runs; CTranslate2 knows CUDA and CPU.
+        batch_size: not used; a clip at a time.
+        compute_type: a CTranslate2 type by name; by default float32 on a CPU and the model's own elsewhere.
+        language: spoken language.
+        num_beams: 1 is greedy.
+
+    Raises:
+        SpeechIQError: the package is missing, or no such model.
+    """
+
+    def __init__(self, model, *, device, batch_size, compute_type=None, language="en", num_beams=1) -> None:
+        if find_spec("faster_whisper") is None:
+            raise SpeechIQError(f"faster-whisper:{model}: not installed; `pip install speechiq[faster-whisper]`")
+        self.model, self.place = model, _find(model)
+        self.on_cuda, self.index = torch.device(device).type == "cuda", torch.device(device).index or 0
+        self.compute_type = _choose_type(model, compute_type, self.on_cuda)
+        self.language, self.num_beams = language, int(num_beams)
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        model = self._load()
+        doing = f"faster-whisper:{self.model} transcribing"
+        with progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
+            return run_in_batches(
+                clips,
+                lambda batch: [self._hear(model, clip) for clip in batch],
+                length=lambda clip: clip["duration"],
+                batch_size=1,
+                progress=progress,
+                keep=keep,
+            )
+
+    def _hear(self, model, clip: AudioClip) -> Response:
+        passes["asr_clips"] += 1
+        return Response(self._decode(model, clip), heard=1.0)
+
+    def _load(self):
+        from faster_whisper import WhisperModel
+
+        place = {"device": "cuda", "device_index": self.index} if self.on_cuda else {"device": "cpu"}
+        try:
+            model = WhisperModel(self.place, compute_type=self.compute_type, **place)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().split("\n")[0][:200]
+            raise SpeechIQError(
+                f"faster-whisper:{self.model}: cannot be loaded ({reason}); check the name and the connection to the "
+                f"hub, or give a folder"
+            ) from error
+        if self.language not in model.supported_languages:
+            known = ", ".join(sorted(model.supported_languages)[:12])
+            raise SpeechIQError(
+                f"asr_language={self.language}: unknown to faster-whisper:{self.model}; it knows {known}"
+            )
+        return model
+
+    def _decode(self, model, clip: AudioClip) -> str:
+        segments, _ = model.transcribe(
+            clip["array"],
+            language=self.language,
+            beam_size=self.num_beams,
+            temperature=0.0,
+            condition_on_previous_text=False,
+            vad_filter=False,
+            without_timestamps=False,
+        )
+        return " ".join(segment.text.strip() for segment in segments)
+
+    def identity(self) -> dict[str, Any]:
+        files = identity(self.place) if Path(self.place).is_dir() else {}
+        return {"stage": "asr", **self.describe(), **files}
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "engine": f"faster-whisper {version('faster-whisper')}, ctranslate2 {version('ctranslate2')}",
+            "compute_type": self.compute_type,
+            "language": self.language,
+            "num_beams": self.num_beams,
+        }
+
+
+def _find(model: str) -> str:
+    """What faster-whisper takes for `model`, sizes and hub ids as they are."""
+    from faster_whisper import available_models
+
+    folder = Path(model).expanduser()
+    if folder.joinpath(WEIGHTS).is_file():
+        return str(folder)
+    if folder.is_dir() or model.startswith((DEMO, ".", "~", os.sep)):
+        raise SpeechIQError(
+            f"faster-whisper:{model}: no folder with a {WEIGHTS} of CTranslate2 is there; make one of a Whisper "
+            f"checkpoint with `ct2-transformers-converter --copy_files tokenizer.json preprocessor_config.json`"
+        )
+    if "/" not in model and model not in available_models():
+        raise SpeechIQError(
+            f"faster-whisper:{model}: unknown size; known are {', '.join(available_models())}, a hub id, or a folder"
+        )
+    return model
+
+
+def _choose_type(model: str, wanted: str | None, on_cuda: bool) -> str:
+    import ctranslate2
+
+    chosen = wanted or ("default" if on_cuda else "float32")
+    known = ctranslate2.get_supported_compute_types("cuda" if on_cuda else "cpu") | {"default", "auto"}
+    if chosen not in known:
+        raise SpeechIQError(
+            f"asr_compute_type={chosen}: not on this device for faster-whisper:{model}; it has "
+            f"{', '.join(sorted(known))}"
+        )
+    return chosen

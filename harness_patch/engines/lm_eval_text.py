@@ -1,0 +1,289 @@
+"""A text stage run by any model type of lm-eval, by its registered name: what the harness learns next works here."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import LM
+from lm_eval.api.registry import get_model
+from lm_eval.models.api_models import TemplateAPI
+from lm_eval.models.huggingface import HFLM
+from tqdm import tqdm
+from transformers import GenerationConfig
+
+from speechiq.core.checkpoints import first_line, is_speech_recogniser, read_config, resolve
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
+from speechiq.core.progress import progress_bar
+from speechiq.harness_patch.batches import Keep, drop, run_in_batches
+from speechiq.harness_patch.engines.checkpoint import ACCELERATOR_BATCH, CPU_BATCH
+from speechiq.harness_patch.systems.system import Scored
+
+SAMPLING = ("temperature", "top_k", "top_p")
+NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
+PACKAGES = ("vllm", "sglang")
+SEEDED = ("vllm", "vllm-vlm")
+SEEDS = 2**31
+AT_ONCE = 256
+SECRET = ("key", "header", "credentials", "password", "auth_token")
+
+
+def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any) -> LMEvalText:
+    """The model `model` of lm-eval's model type `engine`, as a text stage.
+
+    Args:
+        engine: such as `vllm`, `sglang`, `local-chat-completions`, `huggingface`.
+        model: as that type names it.
+        device, batch_size: as lm-eval passes them.
+        **options: see `LMEvalText`.
+
+    Raises:
+        SpeechIQError: what can be known before any weight is loaded: the type's package is missing, it is a
+            speech system itself, an option holds a secret, an endpoint is down or has no key.
+    """
+    name = f"{engine}:{model}"
+    if engine in PACKAGES and find_spec(engine) is None:
+        raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
+    try:
+        kind = get_model(engine)
+    except (ImportError, ValueError) as error:
+        raise SpeechIQError(
+            f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or take another"
+        ) from error
+    if kind.__module__.startswith(__name__.partition(".")[0]):
+        raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
+    if secret := next((option for option in options if option.endswith(SECRET) or option == "token"), None):
+        raise SpeechIQError(
+            f"{name}: the option {secret} would be written into the results; keys go into the environment"
+        )
+    if not issubclass(kind, TemplateAPI):
+        return LMEvalText(name, kind, model, device=device, batch_size=batch_size, **options)
+    try:
+        from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
+    except ImportError as error:
+        raise SpeechIQError(f"{name}: {first_line(error)}; run `pip install speechiq[endpoints]`") from error
+    return LMEvalEndpoint(name, kind, model, device=device, batch_size=batch_size, **options)
+
+
+class LMEvalText:
+    """A model type that holds weights; they are in memory only while the stage works.
+
+    Each answer is a request of its own, so that five are five independent samples, by the checkpoint's own
+    sampling settings. vLLM is given a seed an answer. `transformers` models are given one a prompt: their
+    samples are the same again for the same batch size. Others sample by seeds of their own.
+
+    Args:
+        name: `ENGINE:MODEL`.
+        kind: the model type.
+        model: hub id, folder, `demo:NAME`, or what the type takes.
+        device, batch_size: as lm-eval passes them.
+        temperature, top_k, top_p, max_gen_toks: before the task's and the checkpoint's own.
+        **options: of the type's constructor.
+    """
+
+    weighs = True
+
+    def __init__(
+        self,
+        name: str,
+        kind: type[LM],
+        model: str,
+        *,
+        device,
+        batch_size,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        max_gen_toks: int | None = None,
+        **options: Any,
+    ) -> None:
+        if temperature is not None and not temperature > 0:
+            raise SpeechIQError(
+                f"{name}: temperature={temperature}: answers would all be one; give a number above 0, or "
+                f"--gen_kwargs do_sample=false"
+            )
+        own = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_gen_toks": max_gen_toks}
+        self.name, self.engine, self.kind, self.model = name, name.partition(":")[0], kind, model
+        self.own = {setting: value for setting, value in own.items() if value is not None}
+        self.options = options
+        self._lm: LM | None = None
+        self._chats = False
+        self._prepare(device, batch_size)
+
+    def _prepare(self, device, batch_size) -> None:
+        place = resolve(self.model)
+        self.is_checkpoint, sampling = self._check_checkpoint(place)
+        self.defaults = {"temperature": 1.0, **sampling}
+        parameters = inspect.signature(self.kind).parameters
+        named = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
+        if issubclass(self.kind, HFLM) and batch_size == "auto":
+            batch_size = CPU_BATCH if torch.device(device).type == "cpu" else ACCELERATOR_BATCH
+        self.batch_size = batch_size if isinstance(batch_size, int) else AT_ONCE
+        self.arguments = {named: place, "device": str(device), "batch_size": batch_size, **self.options}
+
+    def _check_checkpoint(self, place: str) -> tuple[bool, dict[str, Any]]:
+        """Whether the model is a checkpoint, and the sampling settings that come with it."""
+        try:
+            config = read_config(place)
+        except SpeechIQError:
+            return False, {}
+        if is_speech_recogniser(config):
+            raise SpeechIQError(
+                f"{self.name}: a {config.model_type} checkpoint cannot stand where a language model must; "
+                f"check the order of the stages in pretrained"
+            )
+        whole = {"top_k": 0} if issubclass(self.kind, HFLM) else {}  # else transformers would take 50
+        try:
+            told = GenerationConfig.from_pretrained(place)
+        except OSError:
+            return True, whole
+        return True, whole | {name: value for name in SAMPLING if (value := getattr(told, name)) is not None}
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        keep: Keep = drop,
+    ) -> list[list[str]]:
+        """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
+        settled, rows = self._settle(settings), list(zip(prompts, seeds, strict=True))
+        with self._loaded(), self._progress("answering", len(rows)) as progress:
+            return self._answer(rows, settled, progress, keep)
+
+    def _settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Generation settings in the one form that all model types understand alike."""
+        settled = {"do_sample": False, **settings} | self.own
+        if settled["do_sample"]:
+            settled = self.defaults | settled
+        else:
+            settled = {name: value for name, value in settled.items() if name not in SAMPLING} | {"temperature": 0.0}
+        if not settled.get("until"):
+            settled.pop("until", None)
+        return settled
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """How answers are sampled: by the stage's options, the task's settings, the model's own."""
+        settled = self._settle(settings)
+        return {name: settled[name] for name in ("do_sample", *SAMPLING) if name in settled}
+
+    def _answer(self, rows, settings: Mapping[str, Any], progress: tqdm, keep: Keep) -> list[list[str]]:
+        seeded_by_prompt = issubclass(self.kind, HFLM) and settings["do_sample"]
+        return run_in_batches(
+            rows,
+            lambda batch: self._generate(batch, settings),
+            length=lambda row: len(row[0]),
+            batch_size=1 if seeded_by_prompt else self.batch_size,
+            progress=progress,
+            keep=keep,
+        )
+
+    def _generate(self, rows, settings: Mapping[str, Any]) -> list[list[str]]:
+        torch.manual_seed(rows[0][1][0])
+        takes_seed = settings["do_sample"] and self.engine in SEEDED
+        asked = [
+            (self._as_chat(prompt), settings | ({"seed": seed % SEEDS} if takes_seed else {}))
+            for prompt, seeds in rows
+            for seed in distinct(seeds, settings)
+        ]
+        texts = iter(self._ask("generate_until", asked))
+        return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
+
+    def _as_chat(self, prompt: str) -> str:
+        said = [{"role": "user", "content": prompt}]
+        return self._lm.apply_chat_template(said) if self._chats else prompt
+
+    def loglikelihood(
+        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        """How likely each continuation is after its context, both taken as plain text.
+
+        Raises:
+            SpeechIQError: the model type weighs no texts.
+        """
+        rows = list(zip(contexts, continuations, strict=True))
+        with self._loaded(), self._progress("weighing", len(rows)) as progress:
+            return run_in_batches(
+                rows,
+                self._weigh,
+                length=lambda row: len(row[0]),
+                batch_size=self.batch_size,
+                progress=progress,
+                keep=keep,
+            )
+
+    def _weigh(self, rows) -> list[list[Scored]]:
+        try:
+            pairs = [(context, text) for context, group in rows for text in group]
+            found = iter(self._ask("loglikelihood", pairs))
+        except NotImplementedError as error:
+            raise self.cannot_weigh() from error
+        return [[Scored(*next(found)) for _ in group] for _, group in rows]
+
+    def cannot_weigh(self) -> SpeechIQError:
+        return SpeechIQError(f"{self.name}: weighs no texts; use llm_answer=generate and tasks that generate")
+
+    def _ask(self, method: str, arguments: Sequence[tuple]) -> list:
+        """What the model type gives to requests of these arguments, one each."""
+        call = getattr(self._lm, method)
+        if "disable_tqdm" in inspect.signature(call).parameters:
+            call = partial(call, disable_tqdm=True)
+        found = list(call([Instance(method, {}, given, i) for i, given in enumerate(arguments)]))
+        if len(found) != len(arguments) or None in found:
+            raise SpeechIQError(
+                f"{self.name}: gave {len(found)} of {len(arguments)} answers, or empty ones; see its log"
+            )
+        return found
+
+    @contextmanager
+    def _loaded(self) -> Iterator[None]:
+        """The model, in memory while the block runs."""
+        self._lm = self._create()
+        try:
+            yield
+        finally:
+            shutdown = getattr(getattr(self._lm, "model", None), "shutdown", None)
+            self._lm = None
+            if shutdown:
+                shutdown()
+            gc.collect()
+            if torch.accelerator.is_available():
+                torch.accelerator.empty_cache()
+
+    def _create(self) -> LM:
+        try:
+            lm = self.kind(**self.arguments)
+            self._chats = bool(getattr(getattr(lm, "tokenizer", None), "chat_template", None))
+            return lm
+        except Exception as error:
+            raise SpeechIQError(
+                f"{self.name}: cannot be loaded ({type(error).__name__}: {first_line(error)}); check name and options"
+            ) from error
+
+    def _progress(self, verb: str, total: int) -> tqdm:
+        return progress_bar(total=total, verb=f"{self.name} {verb}", unit="prompt")
+
+    def describe(self) -> dict[str, Any]:
+        return {"engine": self.engine, "model": self.model, "options": self.options | self.own}
+
+    def identity(self) -> dict[str, Any]:
+        weights = identity(self.model, self.options.get("revision")) if self.is_checkpoint else {}
+        return {"stage": "text", **self.describe(), **weights}
+
+
+def distinct(seeds: Sequence[int], settings: Mapping[str, Any]) -> Sequence[int]:
+    """The seeds that make a difference; without sampling one does for all."""
+    return seeds if settings["do_sample"] else seeds[:1]
+
+
+def copied(texts: list[str], n: int) -> list[str]:
+    """The texts, or the one text, `n` times in all."""
+    return (texts * n)[:n]

@@ -1,0 +1,118 @@
+"""How a checkpoint comes into memory: one set of options for every stage that `transformers` runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import BitsAndBytesConfig
+
+from speechiq.core.checkpoints import first_line
+from speechiq.core.errors import SpeechIQError
+
+BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
+
+
+@dataclass(frozen=True)
+class Loading:
+    """The options that an engine takes as `**loading`.
+
+    Attributes:
+        dtype: a torch dtype by name; by default float32 on a CPU and the checkpoint's own elsewhere.
+        revision: branch, tag or commit of a hub id.
+        attn_implementation: `sdpa`, `eager`, `flash_attention_2`, ..., as transformers names them.
+        device_map: how layers are spread over devices; `auto` fills all accelerators of this machine.
+        quantization: `4bit` or `8bit`, by bitsandbytes while loading.
+        peft: a LoRA or other adapter of the package peft, a folder or hub id.
+        trust_remote_code: whether Python code that comes with the checkpoint may run.
+    """
+
+    dtype: str | None = None
+    revision: str | None = None
+    attn_implementation: str | None = None
+    device_map: str | dict[str, Any] | None = None
+    quantization: str | None = None
+    peft: str | None = None
+    trust_remote_code: bool = False
+
+    def check(self, device: torch.device) -> None:
+        """Refuse what cannot work on `device`, before anything is loaded.
+
+        Raises:
+            SpeechIQError: naming the option.
+        """
+        if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
+            raise SpeechIQError(f"dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ...")
+        if self.quantization is not None:
+            self._check_quantization(device)
+        if self.peft is not None:
+            self._check_adapter()
+
+    def _check_quantization(self, device: torch.device) -> None:
+        if self.quantization not in BITS:
+            raise SpeechIQError(f"quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
+        if device.type == "cpu":
+            raise SpeechIQError(
+                f"quantization={self.quantization}: needs an accelerator, and this run is on the CPU; "
+                f"leave it out or choose another --device"
+            )
+        if find_spec("bitsandbytes") is None:
+            raise SpeechIQError(
+                f"quantization={self.quantization}: needs a package that is not installed; "
+                f"`pip install speechiq[quantization]`"
+            )
+
+    def _check_adapter(self) -> None:
+        if find_spec("peft") is None:
+            raise SpeechIQError(
+                f"peft={self.peft}: needs a package that is not installed; `pip install speechiq[peft]`"
+            )
+        from peft import PeftConfig
+
+        try:
+            PeftConfig.from_pretrained(self._adapter)
+        except (OSError, ValueError) as error:
+            raise SpeechIQError(
+                f"peft={self.peft}: no adapter is there ({first_line(error)}); "
+                f"give a folder with an adapter_config.json, or a hub id"
+            ) from error
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Which files of a checkpoint are meant, for every `from_pretrained`."""
+        meant = {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
+        return {name: value for name, value in meant.items() if value}
+
+    def dtype_on(self, device: torch.device) -> str:
+        return self.dtype or ("float32" if device.type == "cpu" else "auto")
+
+    def arguments(self, device: torch.device) -> dict[str, Any]:
+        """What a model's `from_pretrained` is given beside `source`; with a `device_map` it places the model itself."""
+        given: dict[str, Any] = {"dtype": self.dtype_on(device)}
+        if self.attn_implementation is not None:
+            given["attn_implementation"] = self.attn_implementation
+        if self.device_map is not None:
+            given["device_map"] = self.device_map
+        if self.quantization is not None:
+            given |= {"quantization_config": BitsAndBytesConfig(**BITS[self.quantization])}
+            given.setdefault("device_map", {"": device})
+        return given
+
+    @property
+    def _adapter(self) -> str:
+        return str(Path(self.peft).expanduser()) if self.peft.startswith("~") else self.peft
+
+    def adapt(self, model) -> None:
+        """Lay the adapter, where one is named, over the model."""
+        if self.peft is not None:
+            model.load_adapter(self._adapter)
+
+    def describe(self) -> dict[str, Any]:
+        """The options that were given."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+
+OPTIONS = frozenset(field.name for field in fields(Loading))

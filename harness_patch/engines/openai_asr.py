@@ -1,0 +1,72 @@
+"""Speech recognition behind an endpoint: `/v1/audio/transcriptions`, as OpenAI, vLLM and others serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.endpoints import RETRIES, TIMEOUT
+from speechiq.core.passes import passes
+from speechiq.core.response import Response
+from speechiq.harness_patch.batches import Keep, drop
+from speechiq.harness_patch.engines.remote import CONCURRENT, Remote, encode
+from speechiq.siq_tasks.audio import AudioClip
+
+
+class OpenAIASR:
+    """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
+
+    What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
+    cut a file after 30 s without a word: give those `longest=30`.
+
+    Args:
+        model: as the endpoint calls it.
+        device, batch_size: not used.
+        base_url, key_variable, num_concurrent, timeout, max_retries, longest: see `Remote`.
+        language: spoken language.
+        prompt: words that the recogniser is to expect; what it makes of them is its own affair.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device,
+        batch_size,
+        base_url: str | None = None,
+        key_variable: str | None = None,
+        num_concurrent: int = CONCURRENT,
+        timeout: float = TIMEOUT,
+        max_retries: int = RETRIES,
+        longest: float | None = None,
+        language: str = "en",
+        prompt: str | None = None,
+    ) -> None:
+        self.remote = Remote(
+            model, "asr_", base_url=base_url, key_variable=key_variable, num_concurrent=num_concurrent,
+            timeout=timeout, max_retries=max_retries, longest=longest,
+        )  # fmt: skip
+        self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        passes["asr_clips"] += len(clips)
+        return self.remote.run(clips, self._transcribe, "transcribing", "clip", keep)
+
+    def _transcribe(self, clip: AudioClip) -> Response:
+        return Response(" ".join(self._send(piece) for piece in self.remote.pieces(clip)).strip(), heard=1.0)
+
+    def _send(self, samples: np.ndarray) -> str:
+        file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
+
+        def transcribe(client) -> str:
+            return client.audio.transcriptions.create(model=self.remote.model, file=file, **self.settings).text.strip()
+
+        return self.remote.endpoint.call(transcribe, "transcription")
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "asr", **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        return self.remote.describe() | {"engine": "openai", **self.settings}

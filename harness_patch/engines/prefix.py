@@ -1,0 +1,194 @@
+"""Prompts that are read once and continued several times: sampled answers, weighed continuations.
+
+A prompt is read into a cache, the cache is copied, and each copy goes its own way.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from transformers import (
+    Cache,
+    DynamicCache,
+    GenerationConfig,
+    GenerationMixin,
+    LogitsProcessorList,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+from transformers.cache_utils import DynamicLayer
+
+from speechiq.core.passes import passes
+from speechiq.harness_patch.engines.sampling import SeededSampling
+from speechiq.harness_patch.systems.system import Scored
+
+WARPERS = {"temperature": TemperatureLogitsWarper, "top_k": TopKLogitsWarper, "top_p": TopPLogitsWarper}
+
+
+class Reading(NamedTuple):
+    """Prompts as a model has read them.
+
+    Attributes:
+        ids: token ids, shape (prompts, tokens); where the mask is 0 they mean nothing.
+        mask: 1 for a token, 0 for padding, the same shape; the last column is 1.
+        cache: of all columns but the last; None where there is one column only.
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    cache: Cache | None
+
+    def copied(self, rows: Sequence[int]) -> Reading:
+        """The prompts of these numbers, in this order, each as often as it is named."""
+        copies = torch.tensor(rows, device=self.ids.device)
+        if self.cache is not None:
+            self.cache.reorder_cache(copies)
+        return Reading(self.ids[copies], self.mask[copies], self.cache)
+
+
+def sampling_settings(settings: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
+    """How answers are sampled: by the task's settings, else by the model's own; JSON types only."""
+    if not settings.get("do_sample"):
+        return {"do_sample": False}
+    used = {name: settings.get(name, getattr(defaults, name, None)) for name in WARPERS}
+    return {"do_sample": True, "temperature": 1.0} | {name: value for name, value in used.items() if value}
+
+
+def greedy(model) -> GenerationConfig:
+    """The model's own way of writing, without beams, chance and its own limit of tokens."""
+    config = copy.deepcopy(model.generation_config)
+    config.update(
+        do_sample=False, num_beams=1, temperature=None, top_k=None, top_p=None, max_length=None,
+        cache_implementation=None,
+    )  # fmt: skip
+    if config.pad_token_id is None:
+        config.pad_token_id = next(iter(torch.tensor(config.eos_token_id).flatten().tolist()), 0)
+    return config
+
+
+def write(
+    model, reading: Reading, seeds: Sequence[Sequence[int]], settings: Mapping[str, Any], pad_token_id: int
+) -> torch.Tensor:
+    """Tokens that follow each prompt, once a seed.
+
+    Args:
+        model: as loaded.
+        reading: used up.
+        seeds: for each prompt a seed an answer; all of one length.
+        settings: `max_gen_toks`, and, where `do_sample` is set, before the model's own defaults, `temperature`,
+            `top_k`, `top_p`.
+        pad_token_id: what follows the end of an answer.
+
+    Returns:
+        Token ids, shape (prompts * seeds, tokens), the answers to one prompt next to each other.
+    """
+    steps = int(settings.get("max_gen_toks", 256))
+    processors = []
+    used = sampling_settings(settings, model.generation_config)
+    if used.pop("do_sample"):
+        processors = [WARPERS[name](value) for name, value in used.items()]
+        processors.append(SeededSampling([seed for row in seeds for seed in row], steps))
+    ids, mask, cache = reading.copied([i for i, row in enumerate(seeds) for _ in row])
+    output = GenerationMixin.generate(
+        model,
+        ids,
+        attention_mask=mask,
+        past_key_values=cache,
+        generation_config=greedy(model),
+        max_new_tokens=steps,
+        pad_token_id=pad_token_id,
+        logits_processor=LogitsProcessorList(processors),
+    )[:, ids.shape[1] :]
+    passes["generated_tokens"] += int((output != pad_token_id).sum())
+    return output
+
+
+def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]) -> list[list[Scored]]:
+    """How likely each prompt's continuations, lists of token ids, are after it; `reading` is used up."""
+    rows = [i for i, group in enumerate(continuations) for _ in group]
+    ids, mask, cache = reading.copied(rows)
+    tail_ids, tail_mask = pad([row for group in continuations for row in group], "right", ids.device)
+    tail_ids, tail_mask = torch.cat([ids[:, -1:], tail_ids], 1), torch.cat([mask[:, -1:], tail_mask], 1)
+    mask = torch.cat([mask[:, :-1], tail_mask], dim=1)
+    logits = model(
+        input_ids=tail_ids,
+        attention_mask=mask,
+        position_ids=(mask.cumsum(-1) - 1)[:, -tail_ids.shape[1] :],
+        past_key_values=cache,
+    ).logits[:, :-1]
+    targets, wanted = tail_ids[:, 1:], tail_mask[:, 1:].bool()
+    logprobs = logits.float().log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)
+    totals = logprobs.masked_fill(~wanted, 0).double().sum(-1).tolist()
+    likeliest = ((logits.argmax(-1) == targets) | ~wanted).all(-1).tolist()
+    scored = map(Scored, totals, likeliest)
+    return [[next(scored) for _ in group] for group in continuations]
+
+
+def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
+    """Prompts of text, or what is text of them after their beginnings.
+
+    Args:
+        model: as loaded.
+        prompts: token ids, those of the beginning too.
+        beginnings: for each prompt the cache of its first tokens, which stays as it is; none at all where the
+            prompts have none.
+    """
+    lengths = [cache.get_seq_length() for cache in beginnings] or [0] * len(prompts)
+    heads = pad([row[:length] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
+    tails = pad([row[length:] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
+    ids, mask = (torch.cat(parts, dim=1) for parts in zip(heads, tails, strict=True))
+    cache = join(beginnings) if beginnings else None
+    if tails[0].shape[1] > 1:
+        cache = begin(model, cache, input_ids=ids[:, :-1], attention_mask=mask[:, :-1])
+    return Reading(ids, mask, cache)
+
+
+def begin(model, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
+    """The cache of all `inputs`, filled by the model's own generation, which knows what its architecture needs.
+
+    With a `cache` the inputs are those of the cache and more, all text; some models take prompts without audio for
+    ones that were never heard, and would switch off what they hear with.
+    """
+    generate = model.generate if cache is None else partial(GenerationMixin.generate, model)
+    if cache is None:
+        passes["prefills"] += len(inputs["input_ids"])
+    return generate(
+        **inputs,
+        past_key_values=cache,
+        generation_config=greedy(model),
+        max_new_tokens=1,
+        return_dict_in_generate=True,
+    ).past_key_values
+
+
+def can_join(cache: Cache) -> bool:
+    """Whether rows of other lengths may stand beside this one: no layer forgets or sums up what it has read."""
+    return all(type(layer) is DynamicLayer for layer in cache.layers)
+
+
+def join(caches: Sequence[Cache]) -> Cache:
+    """One cache of many rows, padded on the left; a copy. Of caches that cannot be joined there must be one only."""
+    if not can_join(caches[0]):
+        (cache,) = caches
+        return copy.deepcopy(cache)
+    longest, joined = max(cache.get_seq_length() for cache in caches), DynamicCache()
+    for number, layers in enumerate(zip(*(cache.layers for cache in caches), strict=True)):
+        keys, values = (
+            torch.cat([torch.nn.functional.pad(state, (0, 0, longest - state.shape[-2], 0)) for state in states])
+            for states in ([layer.keys for layer in layers], [layer.values for layer in layers])
+        )
+        joined.update(keys, values, number)
+    return joined
+
+
+def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids and mask, each (rows, longest row); padded places hold id 0 and mask 0."""
+    tensors = [torch.tensor(row, dtype=torch.long, device=device) for row in rows]
+    ones = [torch.ones_like(row) for row in tensors]
+    ids, mask = (torch.nn.utils.rnn.pad_sequence(part, batch_first=True, padding_side=side) for part in (tensors, ones))
+    return ids, mask

@@ -1,0 +1,105 @@
+"""A model behind an OpenAI-compatible endpoint: what the engines that call one share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any, TypeVar
+
+import numpy as np
+import soundfile
+
+from speechiq.core.endpoints import Endpoint, Mends
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.progress import progress_bar
+from speechiq.harness_patch.batches import Keep, drop, run_concurrently
+from speechiq.harness_patch.engines.windows import split
+from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
+
+CONCURRENT = 8
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Remote:
+    """The model, asked by several threads; somebody answers there, or it cannot be built.
+
+    Args:
+        model: as the endpoint calls it.
+        prefix: what its options begin with, for the errors.
+        base_url, key_variable, timeout, max_retries: see `Endpoint`.
+        num_concurrent: the most calls under way at a time.
+        longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
+
+    Raises:
+        SpeechIQError: an option that is no such number, no key, or nobody at the address.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        prefix: str,
+        *,
+        base_url: str | None,
+        key_variable: str | None,
+        num_concurrent: int,
+        timeout: float,
+        max_retries: int,
+        longest: float | None,
+    ) -> None:
+        if not model:
+            raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
+        for name, value, least in (
+            ("num_concurrent", num_concurrent, 1),
+            ("timeout", timeout, 0.01),
+            ("max_retries", max_retries, 0),
+            ("longest", math.inf if longest is None else longest, 1),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
+                raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
+        self.model, self.workers, self.longest = model, int(num_concurrent), longest
+        self.endpoint = Endpoint(
+            model,
+            base_url,
+            key_variable=key_variable,
+            timeout=timeout,
+            max_retries=int(max_retries),
+            mends=Mends(
+                f"{prefix}base_url",
+                f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
+                f"pieces of audio that are shorter, {prefix}longest=SECONDS",
+                "speechiq[endpoints]",
+            ),
+        )
+        self.endpoint.check()
+
+    def run(
+        self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, keep: Keep = drop
+    ) -> list[Result]:
+        """`ask` of each item, several at a time."""
+        with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
+            return run_concurrently(items, ask, workers=self.workers, progress=progress, keep=keep)
+
+    def pieces(self, clip: AudioClip) -> list[np.ndarray]:
+        """The clip's samples, parted where it is longer than the model takes."""
+        samples = clip["array"]
+        if self.longest is None:
+            return [samples]
+        return [samples[start:stop] for start, stop in split(samples, self.longest)]
+
+    def describe(self) -> dict[str, Any]:
+        return {"model": self.model, "base_url": self.endpoint.address, "longest": self.longest}
+
+
+def encode(samples: np.ndarray, container: str) -> bytes:
+    """Samples (mono, 16 kHz) as a file of 16-bit audio.
+
+    Args:
+        samples: shape (samples,).
+        container: `WAV` or `FLAC`.
+    """
+    file = BytesIO()
+    soundfile.write(file, samples, SAMPLING_RATE, format=container, subtype="PCM_16")
+    return file.getvalue()

@@ -1,0 +1,310 @@
+"""Models that hear behind an endpoint: what is sent, what faults become, over real HTTP."""
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64decode
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.system import Prompt
+from speechiq.siq_tasks.audio import AudioClip
+from tests.conftest import run
+from tests.siq_tasks.questions.server import completion, serving
+
+KEY = "sk-never-shown-4711"
+SOON = {"Retry-After-Ms": "5"}
+SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 256}
+REFUSES = '{"error": {"message": "Unknown name: %s"}}'
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture(scope="module")
+def clip(demo_clips):
+    return AudioClip(demo_clips[0], duration=1.5, words="<audio>\nWrite it down.")
+
+
+def open_ear(server, **options):
+    return AudioEndpoint("ear", device="cpu", batch_size=1, **{"base_url": server.url, "max_retries": 2} | options)
+
+
+def ask(script, prompt, n=1, settings=SAMPLED, **options):
+    """The answers to one prompt, or the one line; and what the server was sent."""
+    with serving(script) as server:
+        try:
+            ear = open_ear(server, **options)
+            return ear.generate([prompt], [list(range(7, 7 + n))], settings)[0], server.requests
+        except SpeechIQError as error:
+            return str(error), server.requests
+
+
+def read_wav(part):
+    data, rate = soundfile.read(io.BytesIO(b64decode(part["input_audio"]["data"])), dtype="float32")
+    assert part["input_audio"]["format"] == "wav" and rate == 16_000 and data.ndim == 1
+    return data
+
+
+def test_words_and_audio_go_out_in_the_order_of_the_prompt(clip):
+    _, (asked,) = ask(
+        lambda *_: "B", Prompt("Hear <audio>, then <audio>\n Which?", (clip, AudioClip(clip, offset=2.0)))
+    )
+    (message,) = asked["messages"]
+    kinds = [part.get("text", part["type"]) for part in message["content"]]
+    assert message["role"] == "user" and kinds == ["Hear", "input_audio", ", then", "input_audio", "Which?"]
+    first, second = (read_wav(message["content"][i]) for i in (1, 3))
+    np.testing.assert_allclose(first, clip["array"], atol=2**-15)
+    assert len(second) == len(first) and not np.array_equal(first, second)
+
+
+def test_a_prompt_without_a_place_for_its_clip_has_it_first_and_one_without_clips_is_text(clip):
+    _, (asked,) = ask(lambda *_: "B", Prompt.about("Which?", (clip,)), audio_part="audio_url")
+    url, text = asked["messages"][0]["content"]
+    assert url["audio_url"]["url"].startswith("data:audio/wav;base64,UklGR") and text["text"] == "Which?"
+    _, (asked,) = ask(lambda *_: "B", Prompt("Which?"))
+    assert asked["messages"][0]["content"] == [{"type": "text", "text": "Which?"}]
+
+
+def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_down_in_pieces(clip):
+    with serving(lambda prompt, _: " and".join(f" {len(read_wav(p))}" for p in prompt if "text" not in p)) as server:
+        ear = open_ear(server, longest=1, num_concurrent=1)
+        (answers,) = ear.generate([Prompt("<audio> What?", (clip,))], [[1]], SAMPLED)
+        first, second = map(int, answers[0].split(" and "))
+        assert first + second == 24_000 and max(first, second) <= 16_000
+        (transcript,) = ear.transcribe([clip])
+    assert transcript == f"{first} {second}" and transcript.heard == 1.0
+    assert ear.heard([Prompt("<audio>", (clip,))]) == [1.0]
+
+
+def test_five_answers_come_from_one_call_sampled_by_the_servers_own_defaults(clip):
+    before = passes["calls"]
+    answers, (asked,) = ask(lambda *_: list("ABCDE"), Prompt("<audio> Which?", (clip,)), n=5)
+    assert answers == list("ABCDE") and passes["calls"] == before + 1
+    assert asked.keys() == {"model", "messages", "n", "max_completion_tokens"}
+    assert (asked["model"], asked["n"], asked["max_completion_tokens"]) == ("ear", 5, 256)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        (SAMPLED | {"temperature": 0.7, "top_p": 0.9, "top_k": 20}, {"temperature": 0.7, "top_p": 0.9, "top_k": 20}),
+        ({"do_sample": False, "max_gen_toks": 8}, {"temperature": 0, "max_completion_tokens": 8}),
+        ({"until": ["\n"]}, {"temperature": 0, "max_completion_tokens": 256}),
+    ],
+)
+def test_generation_settings_of_the_task_come_before_the_servers(clip, settings, sent):
+    _, (asked,) = ask(lambda *_: "B", Prompt("<audio>", (clip,)), settings=settings)
+    assert asked.items() >= sent.items() and "until" not in asked and "do_sample" not in asked
+
+
+@pytest.mark.parametrize(
+    ("unknown", "seeds"),
+    [(["n"], [7, 8, 9, 17, 18, 19]), (["n", "seed"], [None] * 6), ([], [None, 8, 9, 17, 18, 19])],
+    ids=["n refused", "n and seed refused", "n ignored"],
+)
+def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(clip, unknown, seeds):
+    def script(_prompt, number):
+        asked = server.requests[number - 1]
+        return next(((400, {}, REFUSES % name) for name in unknown if name in asked), "B")
+
+    with serving(script) as server:
+        ear = open_ear(server, num_concurrent=1)
+        prompts = [Prompt("<audio> Which?", (clip,))] * 2
+        assert ear.generate(prompts, [[7, 8, 9], [17, 18, 19]], SAMPLED) == [["B"] * 3] * 2
+    answered = [asked for asked in server.requests if not any(name in asked for name in unknown)]
+    assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 6 + len(unknown)
+
+
+def test_with_own_seeds_a_call_an_answer_is_made_from_the_start(clip):
+    answers, requests = ask(lambda *_: "B", Prompt("<audio>", (clip,)), n=3, own_seeds=True, num_concurrent=1)
+    assert len(answers) == 3 and [asked["seed"] for asked in requests] == [7, 8, 9]
+
+
+def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
+    said, requests = ask(lambda *_: (400, {}, REFUSES % "audio"), Prompt("<audio>", (clip,)), n=5)
+    assert said.startswith("openai:ear at 127.0.0.1: answered 400, ") and "Unknown name: audio" in said
+    assert [(asked.get("n"), asked.get("seed")) for asked in requests] == [(5, None), (None, 7), (None, None)]
+
+
+def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(clip):
+    with serving(lambda *_: " hello there ") as server:
+        ear = open_ear(server)
+        assert ear.transcribe([clip, clip]) == ["hello there"] * 2 and ear.transcribe([clip]) == ["hello there"]
+        ear.transcribe([AudioClip(clip, words="Write it down.")])
+        asked, without_a_place = server.requests
+    assert without_a_place == asked
+    assert asked["temperature"] == 0 and "seed" not in asked and "max_completion_tokens" not in asked
+    assert asked["messages"][0]["content"][1] == {"type": "text", "text": "Write it down."}
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "logged"),
+    [
+        (completion("", content=None, refusal="I must not."), ["I must not."], ""),
+        (completion("", "content_filter"), [""], "were cut off by a content filter"),
+        (completion("It is (B", "length"), ["It is (B"], "reached the token limit"),
+    ],
+    ids=["refusal", "content filter", "cut off"],
+)
+def test_a_refusal_or_what_a_filter_left_is_what_the_system_said(clip, reply, answer, logged, caplog):
+    assert ask(lambda *_: (200, {}, reply), Prompt("<audio>", (clip,)))[0] == answer
+    assert caplog.messages == [f"openai:ear answering: 1 of 1 replies {logged}"] if logged else not caplog.messages
+
+
+def test_a_prompt_that_a_filter_keeps_back_is_an_answer_that_says_nothing(clip):
+    filtered = 400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'
+    assert ask(lambda *_: filtered, Prompt("<audio>", (clip,)), n=3)[0] == ["", "", ""]
+
+
+@pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, {"Retry-After": "0.01"}, "busy")]])
+def test_too_many_requests_and_server_errors_are_tried_again(clip, faults):
+    answers, requests = ask(lambda _, number: [*faults, "B"][number - 1], Prompt("<audio>", (clip,)))
+    assert answers == ["B"] and len(requests) == len(faults) + 1
+
+
+def wait(_prompt, _number):
+    time.sleep(0.6)
+    return "B"
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "message"),
+    [
+        (lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), {}, "answered 500, .*out of memory"),
+        (lambda *_: (429, SOON, "{}"), {}, "answered 429, .*; try a larger timeout or a smaller num_concurrent"),
+        (lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'), {}, r"\*\*\*.*; check OPENAI_API_KEY"),
+        (lambda *_: (413, {}, "{}"), {}, "answered 413, .*longest=SECONDS"),
+        (wait, {"timeout": 0.2, "max_retries": 0}, "no answer in time; try a larger timeout"),
+        (lambda *_: (200, {"Content-Type": "text/html"}, "<html>hello</html>"), {}, "sent no chat completion"),
+        (lambda *_: (200, {}, "{"), {}, "sent no chat completion"),
+        (lambda *_: (200, {}, '{"choices": []}'), {}, r"sent no chat completion \(no choices\)"),
+        (lambda *_: (200, {}, completion("", content=[{"text": "B"}])), {}, "content is a list"),
+        (lambda *_: (200, {}, completion("", "length")), {}, "before it said anything.*max_gen_toks=4096"),
+    ],
+)  # fmt: skip
+def test_what_fails_for_good_is_one_line_and_never_an_empty_answer(clip, script, options, message):
+    said, _ = ask(script, Prompt("<audio>", (clip,)), **options)
+    assert isinstance(said, str) and said.startswith("openai:ear") and "\n" not in said
+    assert re.search(message, said) and KEY not in said
+
+
+def build(**options):
+    return build_system("openai:ear", options, device="cpu", batch_size="auto", seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}, "at 127.0.0.1: cannot be reached; check base_url"),
+        ({"base_url": "localhost:8000/v1"}, "'localhost:8000/v1' is no address; give base_url like http://"),
+        ({"audio_part": "mp3"}, "audio_part=mp3: unknown; known are input_audio, audio_url"),
+        ({"num_concurrent": 0}, "num_concurrent=0: not a number of 1 or more"),
+        ({"timeout": "soon"}, "timeout=soon: not a number"),
+        ({"longest": 0.5}, "longest=0.5: not a number of 1 or more"),
+        ({"api_key": KEY}, "api_key: no such option of the openai engine; it has .*key_variable"),
+    ],
+)
+def test_what_cannot_run_is_named_before_anything_runs(options, message):
+    with pytest.raises(SpeechIQError, match=message) as told:
+        build(**options)
+    assert KEY not in str(told.value)
+
+
+def test_the_key_comes_from_the_environment_alone(monkeypatch):
+    with serving(lambda *_: "B") as server:
+        monkeypatch.setenv("OTHER_KEY", "sk-other")
+        system = build(base_url=server.url, key_variable="OTHER_KEY")
+        told = json.dumps(system.describe())
+        assert "sk-" not in told and "ear" in told and server.url in told
+        monkeypatch.delenv("OPENAI_API_KEY")
+        build(base_url=server.url)
+    with pytest.raises(SpeechIQError, match=r"openai:ear: no key; set the environment variable OPENAI_API_KEY, or"):
+        build()
+    with pytest.raises(SpeechIQError, match=r"no key; set the environment variable NO_KEY$"):
+        build(base_url="http://127.0.0.1:1/v1", key_variable="NO_KEY")
+
+
+def test_likelihood_is_refused_since_an_endpoint_weighs_no_texts(clip):
+    with serving(lambda *_: "B") as server:
+        with pytest.raises(SpeechIQError, match="answer=likelihood: openai:ear weighs no texts; use answer=generate"):
+            build(base_url=server.url, answer="likelihood")
+        with pytest.raises(SpeechIQError, match="weighs no texts; run it on tasks that generate"):
+            build(base_url=server.url).loglikelihood([Prompt("<audio>", (clip,))], [" yes"])
+
+
+def hash_ear(prompt, number):
+    """Knows the words it is asked for a transcript by; else a letter by the audio's bytes. First it is busy."""
+    if number == 1:
+        return 429, {"Retry-After": "0.01"}, '{"error": {"message": "slow down, {key}"}}'
+    (wav,) = (read_wav(part) for part in prompt if part["type"] == "input_audio")
+    words = " ".join(part["text"] for part in prompt if part["type"] == "text")
+    if words.startswith("Write down what is said"):
+        return f"heard {len(wav)} samples"
+    return ["ABCDE"[(int(np.abs(wav).sum()) + i) % 5] for i in range(5)]
+
+
+def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
+    with serving(hash_ear) as server:
+        arguments = f"model=ear-1,base_url={server.url},num_concurrent=3"
+        command = "--tasks", "siq_demo", "--limit", "2", "--output_path", "out", "--log_samples", "--device", "cpu"
+        done = run("lm_eval", "--model", "audio-api", "--model_args", arguments, *command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (results,) = tmp_path.joinpath("out").rglob("results_*.json")
+    told = json.loads(results.read_text())["config"]["siq"]
+    assert told["pretrained"] == "openai:ear-1" and told["system"]["answering"] == {"way": "generate"}
+    samples = {file.name.split("_2")[0]: file for file in results.parent.glob("samples_*.jsonl")}
+    rows = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in samples.items()}
+    for row in rows["samples_siq_demo_remember"]:
+        assert row["filtered_resps"] == [f"heard {round(row['doc']['audio']['duration'] * 16_000)} samples"]
+        assert row["heard"] == 1.0
+    for row in rows["samples_siq_demo_apply"]:
+        assert len(set(row["resps"][0])) == 5 and row["unparsed"] == 0
+    assert len(server.requests) == 1 + 2 + 2
+    everything = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(KEY in text for text in [*everything, done.stdout, done.stderr])
+
+
+def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
+    held, enough = threading.Event(), threading.Event()
+
+    def script(_prompt, number):
+        if number > 3:
+            enough.set()
+            held.wait(60)
+        return "hello"
+
+    program = str(Path(sys.executable).with_name("lm_eval"))
+    with serving(script) as server:
+        arguments = f"model=ear,base_url={server.url},num_concurrent=1"
+        command = "--tasks", "siq_demo_remember", "--output_path", "out", "--device", "cpu"
+        process = subprocess.Popen(
+            [program, "--model", "audio-api", "--model_args", arguments, *command],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+        try:
+            assert enough.wait(60)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
+            held.set()
+    assert process.returncode != 0 and "Traceback" not in errors
+    assert errors.splitlines()[-1] == "speechiq: stopped by hand after 3 of 14"
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]

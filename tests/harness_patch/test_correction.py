@@ -1,0 +1,192 @@
+"""ASR + GER: what a corrector is asked, what is made of its answer, and what the three levels see of it."""
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import CORRECTIONS, Response
+from speechiq.harness_patch.engines.controls import Gold, Silence
+from speechiq.harness_patch.engines.openai_text import OpenAIText
+from speechiq.harness_patch.engines.transcript_file import TranscriptFile
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.corrected import Corrected
+from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
+from speechiq.siq_tasks.audio import AudioClip
+from tests.siq_tasks.questions.server import serving
+
+LLM = "demo:SmolLM2-135M-Instruct"
+FROZEN = {1: "d0fcea2229afac8b"}
+HEARD = [
+    "here is the card quarter was cut by a third this year and the boats stay in the harbour",
+    "the cod quarter was cut by a third this year and the boats stay in the harbour",
+]
+RIGHT = "The cod quota was cut by a third this year, and the boats stay in the harbour."
+WORDS = ["sure", "here", "is", "the", "corrected", "transcript:", "1.", '"cod"', "quota", "was", "cut", "Answer:"]
+
+
+def test_the_prompt_is_that_of_its_version():
+    found = hashlib.sha256(PROMPT.encode()).hexdigest()[:16]
+    assert FROZEN.get(PROMPT_VERSION) == found, "raise PROMPT_VERSION"
+
+
+def test_the_corrector_is_shown_what_was_held_possible_best_first():
+    assert "\n1. one\n2. other\n" in ask(["one", " ", "other"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"Sure, here is the corrected transcript:\n\n{RIGHT}",
+        f"Here is the corrected transcript: {RIGHT}",
+        f"Sure! I'd be happy to help.\n\n{RIGHT}\nLet me know if you need anything else.",
+        f"**Corrected transcript:** {RIGHT}",
+        f"The most likely transcript is:\n\n> {RIGHT}",
+        f"Transcription: \u201c{RIGHT}\u201d",
+        f'"{RIGHT}"',
+        f"```\n{RIGHT}\n```",
+        f"```text\n{RIGHT}\n```\nI hope that this helps.",
+        f"<think>A card, or cod? It is about fish.</think>\n{RIGHT}",
+        f"{RIGHT}\n\nExplanation: I wrote cod, since the text is about fishing.",
+        f"{RIGHT}\n\nCorrected words: card, quarter",
+        f"1. {RIGHT}\n2. {HEARD[1]}",
+        f"Original: {HEARD[0]}\nCorrected: {RIGHT}",
+        f"Changes:\n- card -> cod\n- quarter -> quota\n\nFinal transcript:\n{RIGHT}",
+    ],
+)
+def test_chatter_is_cut_off_the_transcript(answer):
+    assert read(answer, HEARD) == (RIGHT, "trimmed")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        " \n",
+        "...",
+        "I'm sorry, but I can't assist with that request.",
+        "Please give me the recording, and I will write down what is said in it.",
+        "<think>The card, or the cod? It was cut by a third this year",
+        "Yes.",
+        f"{RIGHT} " * 6,
+    ],
+)
+def test_an_answer_that_is_no_transcript_leaves_the_recognisers_first_text(answer):
+    assert read(answer, HEARD) == (HEARD[0], "refused")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        RIGHT,
+        f"  {RIGHT}\n",
+        RIGHT.replace("year, ", "year,\n"),
+        "The cod quota was cut by a third: the boats stay in the harbour all year, says the minister.",
+        "Here is the thing: the cod quarter was cut by a third this year and boats stay in the harbour.",
+    ],
+)
+def test_a_text_that_could_have_been_said_is_taken_as_it_is_right_or_wrong(answer):
+    assert read(answer, HEARD) == (" ".join(answer.split()), "clean")
+
+
+def test_what_was_heard_is_no_label_however_it_looks():
+    spoken = "so the corrected transcript is this one"
+    assert read("So, the corrected transcript: is this one.", [spoken])[1] == "clean"
+
+
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join), min_size=1), st.data())
+def test_a_hypothesis_is_never_changed(hypotheses, data):
+    chosen = data.draw(st.sampled_from(hypotheses))
+    assert read(chosen, hypotheses) == (chosen, "clean")
+
+
+@given(st.text(), st.lists(st.text().filter(lambda text: any(map(str.isalnum, text))), min_size=1, max_size=3))
+def test_every_answer_is_read_as_one_of_the_known_corrections(answer, hypotheses):
+    text, correction = read(answer, hypotheses)
+    assert correction in CORRECTIONS and (correction != "refused" or text == hypotheses[0])
+
+
+def correct(asr, clips, script, **options):
+    with serving(script) as server:
+        ger = OpenAIText("c", device="cpu", batch_size=1, base_url=server.url)
+        corrected = Corrected(asr, ger, **options)
+        return corrected.transcribe(clips), server.requests, corrected.describe()
+
+
+@pytest.fixture
+def nbest(tmp_path):
+    file = tmp_path / "nbest.jsonl"
+    lines = [{"id": "a", "nbest": [*HEARD, HEARD[0]]}, {"id": "b", "text": "the sea is warm today"}]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    return TranscriptFile(str(file), device="cpu", batch_size=1)
+
+
+def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
+    said = {HEARD[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
+    clips = [AudioClip(id="b"), AudioClip(id="a")]
+    script = lambda prompt, _: next(answer for text, answer in said.items() if text in prompt)  # noqa: E731
+    (sea, cod), requests, told = correct(nbest, clips, script, max_gen_toks=99)
+    assert (sea, sea.correction, sea.hypotheses) == ("the sea is warm today", "refused", ("the sea is warm today",))
+    assert (cod, cod.correction, cod.hypotheses) == (RIGHT, "trimmed", tuple(HEARD))
+    assert all(asked["temperature"] == 0 and asked["max_completion_tokens"] == 99 for asked in requests)
+    assert told["transcripts"] == "nbest.jsonl" and told["corrector"]["prompt_version"] == PROMPT_VERSION
+
+
+def test_where_nothing_was_heard_the_corrector_is_not_asked():
+    clips = [AudioClip(reference=""), AudioClip(reference="")]
+    for asr in (Silence("", device="cpu", batch_size=1), Gold("", device="cpu", batch_size=1)):
+        heard, requests, _ = correct(asr, clips, lambda *_: "I heard a lot.")
+        assert heard == ["", ""] and heard[0].correction == "skipped" and not requests
+
+
+def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
+    gold = Gold("", device="cpu", batch_size=1)
+    (heard,), (asked,), _ = correct(gold, [AudioClip(reference=RIGHT)], lambda *_: HEARD[1])
+    assert heard == HEARD[1] and heard.correction == "clean" and heard.heard == 1.0
+    assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
+
+
+def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_asked():
+    gold, long = Gold("", device="cpu", batch_size=1), AudioClip(reference="so " * 100, id="x")
+    with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks=64: the correction of x, a transcript of 300 char"):
+        correct(gold, [long], lambda *_: "", max_gen_toks=64)
+
+
+@pytest.mark.parametrize("limit", [0, "many", 2.5])
+def test_a_limit_that_is_none_is_refused_before_anything_is_loaded(demo_models, limit):
+    with pytest.raises(SpeechIQError, match=f"^ger_max_gen_toks={limit}: not a whole number"):
+        build_system(f"gold+{LLM}+{LLM}", {"ger_max_gen_toks": limit}, device="cpu", batch_size=1, seed=1)
+
+
+def test_a_correctors_options_are_those_of_its_engine(demo_models):
+    with pytest.raises(SpeechIQError, match=r"^ger_num_beams: no such option of the hf engine; it has .*ger_dtype"):
+        build_system(f"gold+{LLM}+{LLM}", {"ger_num_beams": 2}, device="cpu", batch_size=1, seed=1)
+    with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks: no such model argument"):
+        build_system(f"gold+{LLM}", {"ger_max_gen_toks": 2}, device="cpu", batch_size=1, seed=1)
+
+
+def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_models):
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"demo:whisper-tiny.en+{LLM}+{LLM}", "llm_answer": "likelihood",
+                    "ger_max_gen_toks": 190},
+        tasks=["siq_demo_remember", "siq_demo_apply"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        samples={"siq_demo_remember": [12, 13], "siq_demo_apply": [36, 39]},
+        bootstrap_iters=0,
+    )  # fmt: skip
+    system = results["config"]["siq"]["system"]
+    assert system["asr"]["corrector"]["model"] == LLM and system["asr"]["model"] == "demo:whisper-tiny.en"
+    for row in results["samples"]["siq_demo_remember"]:
+        heard = row["filtered_resps"][0]
+        assert isinstance(heard, Response) and heard.correction in CORRECTIONS and heard.hypotheses
+        assert row["wer_oracle"] <= row["wer_first"] < 0.5
+        assert row["corrector_refused"] == (heard.correction == "refused")
+        assert row["corrector_refused"] == 0 or row["wer"] == row["wer_first"]
+    assert results["config"]["siq"]["passes"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2

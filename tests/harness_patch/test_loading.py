@@ -1,0 +1,116 @@
+"""The options of how a checkpoint comes into memory, on models that hear and on text stages."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines.audio_llm import AudioLLM
+from speechiq.harness_patch.engines.checkpoint import Checkpoint
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.system import Prompt
+from speechiq.siq_tasks.audio import AudioClip
+from tests.harness_patch import tiny
+
+SMOLLM = "demo:SmolLM2-135M-Instruct"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, demo_models):
+    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("qwen2_audio"))
+
+
+@pytest.fixture(scope="module")
+def prompts(demo_clips):
+    return [Prompt("<audio>\nWho speaks?", (AudioClip(clip, duration=2.0),)) for clip in demo_clips[:2]]
+
+
+def answer(model, prompts):
+    return model.generate(prompts, [[1, 2]] * len(prompts), {"do_sample": True, "max_gen_toks": 6})
+
+
+def build(spelling, **options):
+    return build_system(spelling, options, device="cpu", batch_size=2, seed=0)
+
+
+def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
+    adapted = get_peft_model(
+        AutoModelForMultimodalLM.from_pretrained(folder),
+        LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False),
+    )
+    adapted.save_pretrained(tmp_path / "adapter")
+    adapted.merge_and_unload().save_pretrained(tmp_path / "merged")
+    AutoProcessor.from_pretrained(folder).save_pretrained(tmp_path / "merged")
+    plain = AudioLLM(folder, device="cpu", batch_size=2)
+    merged = AudioLLM(str(tmp_path / "merged"), device="cpu", batch_size=2)
+    model = AudioLLM(folder, device="cpu", batch_size=2, peft=str(tmp_path / "adapter"))
+    assert answer(model, prompts) == answer(merged, prompts) != answer(plain, prompts)
+    assert model.describe()["peft"] == str(tmp_path / "adapter")
+
+
+def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
+    plain = AudioLLM(folder, device="cpu", batch_size=2)
+    spread = AudioLLM(folder, device="cpu", batch_size=2, device_map="auto", attn_implementation="eager")
+    with spread.checkpoint.loaded() as model:
+        assert model.config._attn_implementation == "eager"
+        assert answer(spread, prompts) == answer(plain, prompts)
+    assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
+
+
+def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
+    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, lambda config: True, "it", device="cpu", batch_size=1)
+    with checkpoint.staying():
+        assert checkpoint._model is None
+        with checkpoint.loaded() as first:
+            pass
+        with checkpoint.loaded() as second:
+            assert second is first
+    assert first.device.type == "meta" and checkpoint._model is None
+    with checkpoint.loaded() as third:
+        assert third is not first
+
+
+def test_options_hold_for_every_stage_and_are_told(demo_models):
+    told = build(
+        f"demo:whisper-tiny.en+{SMOLLM}", asr_attn_implementation="eager", llm_dtype="bfloat16", llm_device_map="auto"
+    ).describe()
+    assert told["asr"]["attn_implementation"] == "eager" and told["asr"]["dtype"] == "float32"
+    assert (told["llm"]["dtype"], told["llm"]["device_map"]) == ("bfloat16", "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"llm_dtype": "bf16"}, "^dtype=bf16: torch has none of that name"),
+        ({"llm_quantization": "3bit"}, "^quantization=3bit: unknown; give 4bit or 8bit"),
+        ({"llm_quantization": "4bit"}, "^quantization=4bit: needs an accelerator"),
+        ({"llm_peft": "./nowhere"}, "^peft=./nowhere: no adapter is there"),
+        ({"llm_lora": "x"}, "^llm_lora: no such option of the hf engine; it has .*llm_device_map, .*llm_revision"),
+    ],
+)
+def test_an_option_that_cannot_work_is_named_before_anything_is_loaded(demo_models, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build(f"gold+{SMOLLM}", **options)
+
+
+def test_quantisation_names_the_package_it_lacks(demo_models):
+    with pytest.raises(SpeechIQError, match=r"quantization=8bit: .* not installed; `pip install speechiq\[q"):
+        Checkpoint(
+            SMOLLM, AutoModelForCausalLM, lambda config: True, "it", device="cuda", batch_size=1, quantization="8bit"
+        )
+
+
+def test_what_transformers_refuses_to_load_is_told_in_one_line(folder, prompts):
+    model = AudioLLM(folder, device="cpu", batch_size=2, attn_implementation="bogus")
+    with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
+        answer(model, prompts)
+
+
+def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):
+    shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
+    model = AudioLLM(str(tmp_path / "cut"), device="cpu", batch_size=2)
+    with pytest.raises(SpeechIQError, match=f"^{Path(tmp_path)}/cut: cannot be loaded .*model.safetensors"):
+        answer(model, prompts)

@@ -1,0 +1,79 @@
+"""Several processes give what one gives: real processes, started as a user starts them."""
+
+import json
+import os
+import re
+import threading
+
+import pytest
+
+from speechiq.harness_patch.ranks import assign
+from tests.conftest import run
+
+SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
+ASK = ("--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "4", "--log_samples")
+CPU = os.environ | {"ACCELERATE_USE_CPU": "true", "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}
+LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--num_processes"
+TIMES = ("doc_hash", "prompt_hash", "target_hash")
+
+
+def evaluate(folder, *launch, limit=5, expect=0):
+    command = (*launch, "-m", "lm_eval", *ASK, "--limit", str(limit), "--output_path", str(folder))
+    done = run(*command, env=CPU)
+    assert done.returncode == expect, done.stderr[-3000:]
+    return done.stderr
+
+
+def read(folder):
+    """Rows by task and doc, the aggregated results, and what was done, of the one run in `folder`."""
+    (file,) = folder.rglob("results_*.json")
+    results = json.loads(file.read_text())
+    rows = {}
+    for samples in folder.rglob("samples_*.jsonl"):
+        for line in samples.read_text().splitlines():
+            row = json.loads(line)
+            key = samples.name.partition("_2")[0], row["doc_id"]
+            assert key not in rows, "a doc was answered twice"
+            rows[key] = {name: value for name, value in row.items() if name not in TIMES}
+    return rows, results["results"], results["config"]["siq"]["passes"]
+
+
+@pytest.fixture(scope="module")
+def one(demo_models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    evaluate(folder, "python")
+    return read(folder)
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_uneven_shards_give_the_same_rows_and_scores(one, tmp_path, processes):
+    said = evaluate(tmp_path, *LAUNCH, str(processes))
+    rows, results, passes = read(tmp_path)
+    assert rows == one[0]
+    assert results == one[1]
+    assert passes["asr_clips"] == one[2]["asr_clips"] == 5
+    assert passes["prefills"] == one[2]["prefills"]
+    assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", said))) == 1
+
+
+def test_two_nodes_on_loopback_are_ranked_by_the_global_index(one, tmp_path):
+    port = "29517"
+    node = ("accelerate", "launch", "--multi_gpu", "--num_machines", "2", "--num_processes", "2",
+            "--main_process_ip", "127.0.0.1", "--main_process_port", port, "--machine_rank")  # fmt: skip
+    other = threading.Thread(target=evaluate, args=(tmp_path / "b", *node, "1"))
+    other.start()
+    evaluate(tmp_path / "a", *node, "0")
+    other.join()
+    assert read(tmp_path / "a")[:2] == one[:2]
+    assert not list((tmp_path / "b").rglob("results_*.json"))
+
+
+def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):
+    said = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
+    assert "siq_demo_remember: 1 docs for 2 processes leave one without work; raise --limit" in said
+
+
+def test_a_clip_is_one_processes_and_the_work_is_even():
+    owner = assign({f"clip {i}": 10.0 + i for i in range(9)}, 3)
+    load = [sum(10.0 + i for i in range(9) if owner[f"clip {i}"] == rank) for rank in range(3)]
+    assert max(load) - min(load) <= 10

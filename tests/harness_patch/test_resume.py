@@ -1,0 +1,75 @@
+"""Runs that were killed, and runs that have all they need: real lm_eval processes over a store of their own."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from speechiq.core.shelves import look
+from tests.conftest import run
+
+SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
+ASK = ("-m", "lm_eval", "--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "1",
+       "--limit", "4", "--device", "cpu", "--log_samples", "--output_path")  # fmt: skip
+
+
+def environment(store):
+    return os.environ | {"SIQ_STORE": str(store), "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}
+
+
+def evaluate(folder, store):
+    done = run("python", *ASK, str(folder), env=environment(store))
+    assert done.returncode == 0, done.stderr[-3000:]
+    (file,) = folder.rglob("results_*.json")
+    samples = {path.name.partition("_2")[0]: path.read_bytes() for path in folder.rglob("samples_*.jsonl")}
+    return samples, json.loads(file.read_text())["config"]["siq"]
+
+
+def count(store):
+    return {stage.stage["stage"]: stage.rows for stage in look(store)}
+
+
+@pytest.fixture(scope="module")
+def whole(demo_models, tmp_path_factory):
+    """A run that nobody disturbed, and its store."""
+    folder = tmp_path_factory.mktemp("whole")
+    return *evaluate(folder / "runs", folder / "store"), folder / "store"
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_path):
+    expected, told, _ = whole
+    store, moments = tmp_path / "store", random.Random(5)
+    for rows in (1, 6):
+        process = subprocess.Popen([sys.executable, *ASK, str(tmp_path / "killed")], env=environment(store),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+        while process.poll() is None and sum(count(store).values()) < rows:
+            time.sleep(0.1)
+        time.sleep(moments.random())
+        process.kill()
+        process.wait()
+    before = count(store)
+    samples, last = evaluate(tmp_path / "runs", store)
+    assert samples == expected
+    assert count(store) == count(whole[2])
+    assert last["passes"].get("asr_clips", 0) == told["passes"]["asr_clips"] - before.get("asr", 0)
+    assert last["passes"].get("prefills", 0) == told["passes"]["prefills"] - before.get("text", 0)
+
+
+def test_a_rerun_computes_nothing_and_loses_no_word(whole, tmp_path):
+    samples, told = evaluate(tmp_path, whole[2])
+    assert samples == whole[0]
+    assert told["passes"] == {} and told["system"] == whole[1]["system"]
+
+
+def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
+    (asr,) = (stage.folder for stage in look(whole[2]) if stage.stage["stage"] == "asr")
+    (file,) = asr.glob("*.jsonl")
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join([lines[0], lines[1][:40] + b"\n", *lines[2:]]))
+    samples, told = evaluate(tmp_path, whole[2])
+    assert samples == whole[0] and told["passes"] == {"asr_clips": 1}
+    assert len(list(asr.glob("*.set-aside"))) == 1

@@ -1,0 +1,82 @@
+"""The endpoints' clients against `transformers serve`: the demo's Whisper, and a tiny random audio language model."""
+
+import jiwer
+import pytest
+import torch
+from transformers import (
+    AutoTokenizer,
+    Qwen2AudioConfig,
+    Qwen2AudioForConditionalGeneration,
+    Qwen2AudioProcessor,
+    WhisperFeatureExtractor,
+)
+
+from speechiq.core.checkpoints import resolve
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
+from speechiq.harness_patch.engines.openai_asr import OpenAIASR
+from speechiq.harness_patch.systems.system import Prompt
+from speechiq.metrics.normaliser import normalise
+from speechiq.siq_tasks.audio import AudioClip
+from tests.served import transformers_serve
+
+SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 8}
+
+
+@pytest.fixture(scope="module")
+def url(demo_models, tmp_path_factory):
+    with transformers_serve(tmp_path_factory.mktemp("serve") / "log", "--dtype", "float32") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def ear(demo_models, tmp_path_factory):
+    """A folder with a Qwen2-Audio of one layer and random weights, and its processor."""
+    tokenizer = AutoTokenizer.from_pretrained(resolve("demo:SmolLM2-135M-Instruct"))
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>"]})
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32}
+    config = Qwen2AudioConfig(
+        audio_config={"num_mel_bins": 80, "d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2},
+        text_config={"model_type": "qwen2", "vocab_size": len(tokenizer), "hidden_size": 32, **sizes},
+        audio_token_index=tokenizer.convert_tokens_to_ids("<|AUDIO|>"),
+    )
+    torch.manual_seed(1)
+    model = Qwen2AudioForConditionalGeneration(config)
+    model.generation_config.update(do_sample=True, eos_token_id=tokenizer.eos_token_id)
+    folder = tmp_path_factory.mktemp("ear")
+    model.save_pretrained(folder)
+    Qwen2AudioProcessor(WhisperFeatureExtractor(feature_size=80), tokenizer).save_pretrained(folder)
+    return str(folder)
+
+
+def open_ear(model, url, **options):
+    return AudioEndpoint(model, device="cpu", batch_size=1, base_url=url, **options)
+
+
+def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces(url, demo_clips):
+    longest = max(demo_clips, key=lambda clip: clip["duration"])
+    shortest = min(demo_clips, key=lambda clip: clip["duration"])
+    model = resolve("demo:whisper-tiny.en")
+    asr = OpenAIASR(model, device="cpu", batch_size=1, base_url=url, longest=30, num_concurrent=2)
+    for transcript, clip in zip(asr.transcribe([longest, shortest]), [longest, shortest], strict=True):
+        reference = normalise(clip["reference"])
+        assert jiwer.wer(reference, normalise(transcript)) < 0.25
+        assert normalise(transcript).split()[-4:] == reference.split()[-4:]
+
+
+def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):
+    one, other = (AudioClip(clip, duration=1.0) for clip in demo_clips[:2])
+    prompts = [Prompt("Hear <audio> now. Which?", (one,)), Prompt("Hear <audio> now. Which?", (other,))]
+    seeds = [[1, 2, 3, 4, 5]] * 2
+    first, second = open_ear(ear, url, own_seeds=True).generate(prompts, seeds, SAMPLED)
+    assert len(set(first)) == 5 and first != second
+    as_url = open_ear(ear, url, own_seeds=True, audio_part="audio_url").generate(prompts, seeds, SAMPLED)
+    assert as_url == [first, second]
+    (answers,) = open_ear(ear, url).generate(prompts[:1], seeds[:1], SAMPLED)
+    assert len(set(answers)) == 5 and answers[1:] == first[1:]
+
+
+def test_a_model_that_the_server_lacks_is_one_line(url, demo_clips):
+    with pytest.raises(SpeechIQError, match=r"^openai:/nowhere at 127\.0\.0\.1: answered \d+, "):
+        clip = AudioClip(demo_clips[0], duration=1.0)
+        open_ear("/nowhere", url, max_retries=0).generate([Prompt("<audio>", (clip,))], [[1]], SAMPLED)
