@@ -1,6 +1,7 @@
 """The main job, as `make demo` does it: real models on real audio through lm-eval, then SIQ."""
 
 import json
+import os
 import shlex
 
 import pytest
@@ -15,7 +16,8 @@ BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS
 @pytest.fixture(scope="module")
 def demo_run(demo_models, tmp_path_factory):
     output = tmp_path_factory.mktemp("demo")
-    done = run("siq", "demo", "run", "--output", str(output))
+    store = {"SIQ_STORE": str(tmp_path_factory.mktemp("store"))}
+    done = run("siq", "demo", "run", "--output", str(output), env=os.environ | store)
     assert done.returncode == 0, done.stderr
     return output, done.stdout
 
@@ -73,6 +75,7 @@ def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
         assert f"$ {shlex.join(lm_eval_command(system, output))}\n" in printed
     table = printed[printed.index("Speech IQ") :]
     assert all(system in table for system in SYSTEMS)
+    assert "</html>" in (output / "report.html").read_text()
 
 
 def test_results_say_what_ran(demo_run):

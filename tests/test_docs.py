@@ -6,17 +6,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from accelerate.commands.launch import launch_command_parser
 from lm_eval._cli.harness import HarnessCLI
 from typer.main import get_command
 
+from speechiq.harness_patch.engines.loading import OPTIONS
 from speechiq.harness_patch.systems.build import ALIASES
-from speechiq.harness_patch.systems.spelling import ENGINES, parse
+from speechiq.harness_patch.systems.spelling import ENGINES, parse, takes
 from speechiq.reducer.cli import app
 from speechiq.siq_tasks.demo.run import SYSTEMS
 from tests.reducer.conftest import write_run
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+VARIABLE = re.compile(r"[A-Z_]+=")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 BLOCKS = [found for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()})
@@ -29,10 +32,22 @@ def check_make(arguments):
 
 def check_lm_eval(arguments):
     told = HarnessCLI()._parser.parse_args(["run", *arguments])
-    spelling = told.model_args.pop("pretrained")
-    parse(ALIASES.get(spelling, (spelling,))[0])
-    assert told.model == "hf-audio" and told.log_samples and told.output_path
-    assert all(name.partition("_")[0] in ENGINES for name in told.model_args)
+    options = told.model_args
+    spelling = options.pop("pretrained") if told.model == "hf-audio" else f"openai:{options.pop('model')}"
+    *_, last = stages = parse(ALIASES.get(spelling, (spelling,))[0])
+    assert told.model in ("hf-audio", "audio-api") and told.log_samples and told.output_path
+    for name in options.keys() - {f"{last.prefix}answer"}:
+        stage = next(stage for stage in stages if name.startswith(stage.prefix))
+        option = name.removeprefix(stage.prefix)
+        assert stage.engine not in ENGINES[stage.role] or option in OPTIONS or takes(stage, option), name
+
+
+def check_accelerate(arguments):
+    assert arguments[0] == "launch"
+    launcher, asked = arguments[1 : arguments.index("-m")], arguments[arguments.index("-m") + 1 :]
+    launch_command_parser().parse_args([*launcher, "script.py"])
+    assert asked[0] == "lm_eval"
+    check_lm_eval(asked[1:])
 
 
 def check_siq(arguments):
@@ -47,12 +62,18 @@ def check_pip(arguments):
     assert arguments == ["install", ".[demo]"]
 
 
-CHECKS = {"make": check_make, "lm_eval": check_lm_eval, "siq": check_siq, "pip": check_pip}
+CHECKS = {
+    "make": check_make,
+    "lm_eval": check_lm_eval,
+    "siq": check_siq,
+    "pip": check_pip,
+    "accelerate": check_accelerate,
+}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_docs_is_one_that_exists(command):
-    program, *arguments = shlex.split(command)
+    program, *arguments = [word for word in shlex.split(command) if not VARIABLE.match(word)]
     CHECKS[program](arguments)
 
 

@@ -153,6 +153,8 @@ class AudioLLM:
 
     def _run(self, verb: str, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep) -> list:
         """What `go_on(model, reading, wishes)` makes of the prompts, each with its wish, batch by batch."""
+        if not prompts:
+            return []
         self._check(prompts)
         results: dict[int, Any] = {}
         bar = progress_bar(total=len(prompts), verb=f"{self.checkpoint.name} {verb}", unit="prompt")

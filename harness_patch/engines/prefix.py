@@ -187,8 +187,16 @@ def join(caches: Sequence[Cache]) -> Cache:
 
 
 def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and mask, each (rows, longest row); padded places hold id 0 and mask 0."""
-    tensors = [torch.tensor(row, dtype=torch.long, device=device) for row in rows]
-    ones = [torch.ones_like(row) for row in tensors]
-    ids, mask = (torch.nn.utils.rnn.pad_sequence(part, batch_first=True, padding_side=side) for part in (tensors, ones))
-    return ids, mask
+    """Token ids and mask, each (rows, longest row), padded on the left or right; the mask of padded places is 0.
+
+    A row is padded with its own first token: a penalty for repetition looks at all ids, whatever the mask says.
+    """
+    longest = max(map(len, rows))
+    ids, mask = [], []
+    for row in rows:
+        gap = longest - len(row)
+        left, right = (gap, 0) if side == "left" else (0, gap)
+        filler = row[0] if row else 0
+        ids.append([filler] * left + list(row) + [filler] * right)
+        mask.append([0] * left + [1] * len(row) + [0] * right)
+    return tuple(torch.tensor(part, dtype=torch.long, device=device) for part in (ids, mask))

@@ -18,6 +18,7 @@ import soundfile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
+from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.system import Prompt
 from speechiq.siq_tasks.audio import AudioClip
@@ -144,7 +145,7 @@ def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
 
 def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(clip):
     with serving(lambda *_: " hello there ") as server:
-        ear = open_ear(server)
+        ear = Kept(open_ear(server), None)
         assert ear.transcribe([clip, clip]) == ["hello there"] * 2 and ear.transcribe([clip]) == ["hello there"]
         ear.transcribe([AudioClip(clip, words="Write it down.")])
         asked, without_a_place = server.requests

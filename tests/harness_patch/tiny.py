@@ -47,6 +47,7 @@ def make(name: str, folder: Path, **changes) -> str:
     torch.manual_seed(0)
     model, processor = globals()[name](folder, changes)
     model.generation_config.eos_token_id = [2, *range(50, 1200, 10), *range(1200, 40_000, 30)]
+    model.generation_config.repetition_penalty = 1.3
     model.save_pretrained(folder)
     processor.save_pretrained(folder)
     return str(folder)

@@ -1,0 +1,130 @@
+"""How a run grows with its clips: seconds a clip and peak memory at 1, 2 and 4 times the demo's size.
+
+    python benchmarks/growth.py [--clips 14] [--times 1 2 4]
+
+Copy k of a clip is its second half and the first half of the clip k places on, so that the audio, the words and hence
+all work of all copies are as much as the demo's own and nothing is done once for two. The questions are the demo's, with
+the number of the copy. Each size is a set of one's own (`siq tasks new`) in a process of its own with an empty cache;
+start-up is not in the seconds. The last columns are relative to the first size: flat is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import measure
+import numpy as np
+import soundfile
+
+from speechiq.core.cache import cache_dir
+from speechiq.siq_tasks.demo.demo import HERE, list_clips
+
+NAME = "growth"
+
+
+def evaluate(folder: str) -> None:
+    """Run the demo's cascade on the tasks in `folder`; seconds and passes on stdout."""
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    tasks = TaskManager(include_path=folder, include_defaults=False)
+    start = time.perf_counter()
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"{measure.ASR}+{measure.LLM}", "llm_answer": "likelihood"},
+        tasks=[f"siq_{NAME}"],
+        task_manager=tasks,
+        batch_size="auto",
+        device="cpu",
+    )
+    print(json.dumps([time.perf_counter() - start, results["config"]["siq"]["passes"]]))
+
+
+def halves(clip: dict) -> tuple[list[np.ndarray], list[str]]:
+    """The two halves of a clip's samples and of its words."""
+    samples, words = soundfile.read(HERE / clip["file"], dtype="float32")[0], clip["text"].split()
+    return np.array_split(samples, 2), [" ".join(part) for part in np.array_split(words, 2)]
+
+
+def write_set(folder: Path, clips: list[dict], times: int) -> Path:
+    """A set of `times` copies of each clip, with questions; returns the folder of its tasks."""
+    audio, tasks = folder / "audio", folder / "tasks"
+    audio.mkdir()
+    parts = [halves(clip) for clip in clips]
+    asked = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows, questions = [], []
+    for copy in range(times):
+        for i, clip in enumerate(clips):
+            (_, samples), (_, words) = parts[i]
+            (first, _), (opening, _) = parts[(i + copy) % len(clips)]
+            key = f"{clip['id'].rpartition('/')[2]}-{copy}"
+            soundfile.write(audio / f"{key}.flac", np.concatenate([samples, first]), clip["sampling_rate"])
+            rows.append({"id": key, "audio": f"{key}.flac", "text": f"{words} {opening}"})
+            questions += [
+                row
+                | {"id": f"{NAME}/{key}", "question_id": f"{key}-{number}", "question": f"{copy}. {row['question']}"}
+                for number, row in enumerate(row for row in asked if row["id"] == clip["id"])
+            ]
+    listed = folder / "clips.jsonl"
+    listed.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    embedder = ["--embedder", measure.LLM]
+    made = [
+        "siq",
+        "tasks",
+        "new",
+        NAME,
+        "--audio",
+        str(audio),
+        "--text",
+        str(listed),
+        "--output",
+        str(tasks),
+        *embedder,
+    ]
+    measure.run_child([str(Path(sys.executable).with_name(made[0])), *made[1:]])
+    tasks.joinpath("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
+    return tasks
+
+
+def run(clips: list[dict], times: int) -> dict[str, float]:
+    """One size."""
+    with tempfile.TemporaryDirectory() as folder:
+        tasks, cache = write_set(Path(folder), clips, times), Path(folder, "cache")
+        cache.mkdir()
+        cache.joinpath("models").symlink_to(cache_dir("models"), target_is_directory=True)
+        paths = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
+        child = measure.run_child(
+            [sys.executable, "-c", "import sys, growth; growth.evaluate(sys.argv[1])", str(tasks)],
+            SIQ_CACHE=str(cache), SIQ_STORE="off", PYTHONPATH=paths,
+        )  # fmt: skip
+    seconds, passes = json.loads(child.output.splitlines()[-1])
+    number = times * len(clips)
+    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "passes": passes}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clips", type=int, default=14, help="of the demo")
+    parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
+    told = parser.parse_args()
+    sizes = [run(list_clips()[: told.clips], times) for times in told.times]
+    print(" clips        s   s/clip   peak MB   time a clip, relative   peak, relative")
+    for row in sizes:
+        relative = {name: row[name] / sizes[0][name] for name in ("a_clip", "peak_mb")}
+        print(
+            f"{row['clips']:6} {row['seconds']:8.1f} {row['a_clip']:8.2f} {row['peak_mb']:9.0f} "
+            f"{relative['a_clip']:23.2f} {relative['peak_mb']:16.2f}"
+        )
+    print(f"passes a clip: {[{name: n / row['clips'] for name, n in row['passes'].items()} for row in sizes]}")
+    measure.write("growth", {"sizes": sizes})
+
+
+if __name__ == "__main__":
+    main()
