@@ -2,17 +2,16 @@
 
     python benchmarks/growth.py [--clips 14] [--times 1 2 4]
 
-Copy k of a clip is its second half and the first half of the clip k places on, so that the audio, the words and hence
-all work of all copies are as much as the demo's own and nothing is done once for two. The questions are the demo's, with
-the number of the copy. Each size is a set of one's own (`siq tasks new`) in a process of its own with an empty cache;
-start-up is not in the seconds. The last columns are relative to the first size: flat is 1.
+Copy k of a clip is its second half and the first half of the clip k places on: as much audio, as many words and hence
+as much work as the demo has, and nothing that is done once for two. The questions are the demo's, with the number of
+the copy. Each size is a set of one's own (`siq tasks new`) in a process of its own with an empty cache; start-up is not
+in the seconds. The last columns are relative to the first size: flat is 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -66,28 +65,15 @@ def write_set(folder: Path, clips: list[dict], times: int) -> Path:
             key = f"{clip['id'].rpartition('/')[2]}-{copy}"
             soundfile.write(audio / f"{key}.flac", np.concatenate([samples, first]), clip["sampling_rate"])
             rows.append({"id": key, "audio": f"{key}.flac", "text": f"{words} {opening}"})
-            questions += [
-                row
-                | {"id": f"{NAME}/{key}", "question_id": f"{key}-{number}", "question": f"{copy}. {row['question']}"}
-                for number, row in enumerate(row for row in asked if row["id"] == clip["id"])
-            ]
+            for row in asked:
+                if row["id"] == clip["id"]:
+                    told = {"id": f"{NAME}/{key}", "question_id": f"{row['question_id']}-{copy}"}
+                    questions.append(row | told | {"question": f"{copy}. {row['question']}"})
     listed = folder / "clips.jsonl"
     listed.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    embedder = ["--embedder", measure.LLM]
-    made = [
-        "siq",
-        "tasks",
-        "new",
-        NAME,
-        "--audio",
-        str(audio),
-        "--text",
-        str(listed),
-        "--output",
-        str(tasks),
-        *embedder,
-    ]
-    measure.run_child([str(Path(sys.executable).with_name(made[0])), *made[1:]])
+    siq = str(Path(sys.executable).with_name("siq"))
+    places = ["--audio", str(audio), "--text", str(listed), "--output", str(tasks)]
+    measure.run_child([siq, "tasks", "new", NAME, *places, "--embedder", measure.LLM])
     tasks.joinpath("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
     return tasks
 
@@ -98,11 +84,7 @@ def run(clips: list[dict], times: int) -> dict[str, float]:
         tasks, cache = write_set(Path(folder), clips, times), Path(folder, "cache")
         cache.mkdir()
         cache.joinpath("models").symlink_to(cache_dir("models"), target_is_directory=True)
-        paths = os.pathsep.join(filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")]))
-        child = measure.run_child(
-            [sys.executable, "-c", "import sys, growth; growth.evaluate(sys.argv[1])", str(tasks)],
-            SIQ_CACHE=str(cache), SIQ_STORE="off", PYTHONPATH=paths,
-        )  # fmt: skip
+        child = measure.call_child(f"{NAME}.evaluate", str(tasks), SIQ_CACHE=str(cache), SIQ_STORE="off")
     seconds, passes = json.loads(child.output.splitlines()[-1])
     number = times * len(clips)
     return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "passes": passes}

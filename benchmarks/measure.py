@@ -218,3 +218,11 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
             print(said.read(), file=sys.stderr)
             raise subprocess.CalledProcessError(child.returncode, command)
     return Child(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
+
+
+def call_child(function: str, *arguments: str, **environment: str) -> Child:
+    """A function of a benchmark, such as `growth.evaluate`, called in a process of its own."""
+    module, _, name = function.partition(".")
+    program = f"import sys, {module}; {module}.{name}(*sys.argv[1:])"
+    paths = os.pathsep.join(filter(None, [str(RESULTS.parent), os.environ.get("PYTHONPATH")]))
+    return run_child([sys.executable, "-c", program, *arguments], PYTHONPATH=paths, **environment)

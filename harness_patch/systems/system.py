@@ -80,7 +80,7 @@ class Hearer(Protocol):
         """Answers to each prompt, one a seed."""
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
-        """How likely each prompt's continuations are after it, all taken as plain text around the clips."""
+        """How likely each prompt's continuations are after it; what stands around the prompt is the hearer's affair."""
 
     def describe(self) -> dict[str, Any]:
         """What ran and how, for the results file: JSON types only."""
