@@ -1,32 +1,44 @@
 """That a cascade needs no more memory than the largest of its models: the peak of the suite / that of each model alone.
 
-    python benchmarks/stage_memory.py [--clips 8]
+    python benchmarks/stage_memory.py [--clips 4]
 
-Each row is a process of its own that does a part of the demo's work: one stage alone, the whole suite, and for
-comparison all stages with all models loaded from the start. What Python and the packages take is shown apart.
+Each row is a process of its own that does a part of the demo's work: one stage alone, the whole suite, and, for
+comparison, all stages with all models loaded from the start. `weights` is the most that lived at once, counted whenever
+a model has been loaded; `peak` is what the process took of the machine, packages, activations and all.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
-from contextlib import ExitStack
+from functools import wraps
 
 import measure
 
-ALONE = ("recogniser", "answerer", "embedder")
 PARTS = {
-    "nothing": "packages imported, no model",
+    "nothing": "no model, packages only",
     "recogniser": f"{measure.ASR} alone",
-    "answerer": f"{measure.LLM} answering alone",
-    "embedder": f"{measure.LLM} embedding alone",
+    "answerer": f"{measure.LLM}, answering alone",
+    "embedder": f"{measure.LLM}, embedding alone",
     "suite": "the suite, stage by stage",
     "together": "all three loaded together",
 }
+ALONE = ("recogniser", "answerer", "embedder")
+
+
+def count_weights() -> float:
+    """MB of all tensors alive, each storage once."""
+    import torch
+
+    tensors = (item for item in gc.get_objects() if isinstance(item, torch.Tensor) and item.device.type == "cpu")
+    storages = (tensor.untyped_storage() for tensor in tensors)
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values()) / 2**20
 
 
 def work(part: str, clips: str) -> None:
-    """One part, in a process of its own."""
+    """One part, in a process of its own; prints the weights that lived at once."""
+    from speechiq.harness_patch.engines.checkpoint import Checkpoint
     from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
     from speechiq.harness_patch.engines.whisper_asr import WhisperASR
     from speechiq.metrics import embedder
@@ -34,33 +46,39 @@ def work(part: str, clips: str) -> None:
     from speechiq.siq_tasks.audio import AudioClip
     from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
+    weights = [0.0]
+
+    def watched(load):
+        @wraps(load)
+        def loading(*args, **kwargs):
+            loaded = load(*args, **kwargs)
+            weights.append(count_weights())
+            return loaded
+
+        return loading
+
+    Checkpoint._load, embedder.Embedder.__init__ = map(watched, (Checkpoint._load, embedder.Embedder.__init__))
     measure.tasks()
-    listed = list_clips()[: int(clips)]
-    texts = {clip["id"]: clip["text"] for clip in listed}
+    listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
     asked = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    asked = [row for row in asked if row["id"] in texts]
-    asr, llm = (
-        engine(model, device="cpu", batch_size="auto")
-        for engine, model in ((WhisperASR, measure.ASR), (TransformersLLM, measure.LLM))
-    )
+    asked = [row for row in asked if row["id"] in listed]
+    asr = WhisperASR(measure.ASR, device="cpu", batch_size="auto")
+    llm = TransformersLLM(measure.LLM, device="cpu", batch_size="auto")
 
     def hear() -> None:
-        asr.transcribe([AudioClip(clip) for clip in listed])
+        asr.transcribe([AudioClip(clip) for clip in listed.values()])
 
     def answer() -> None:
-        contexts = [f"Speech: {texts[row['id']]}\n\nQuestion: {row['question']}\nAnswer:" for row in asked]
+        contexts = [f"Speech: {listed[row['id']]['text']}\n\nQuestion: {row['question']}\nAnswer:" for row in asked]
         llm.loglikelihood(contexts, [[f" {option}" for option in [*row["options"], "None"]] for row in asked])
 
     def embed() -> None:
-        embedder.embed(
-            [prompt.format(text=text) for prompt in PROMPTS.values() for text in texts.values()], measure.LLM
-        )
+        texts = [prompt.format(text=clip["text"]) for prompt in PROMPTS.values() for clip in listed.values()]
+        embedder.embed(texts, measure.LLM)
 
     def together() -> None:
-        with ExitStack() as stack:
-            stack.enter_context(asr.checkpoint.loaded())
-            stack.enter_context(llm.checkpoint.loaded())
-            embedder.load_embedder(measure.LLM)
+        embedder.load_embedder(measure.LLM)
+        with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (hear, answer, embed):
                 stage()
 
@@ -69,22 +87,29 @@ def work(part: str, clips: str) -> None:
 
     parts = {"recogniser": hear, "answerer": answer, "embedder": embed, "suite": suite, "together": together}
     parts.get(part, lambda: None)()
+    print(max(weights))
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=8)
+    parser.add_argument("--clips", type=int, default=4)
     clips = str(parser.parse_args().clips)
-    peaks = {part: measure.call_child("stage_memory.work", part, clips, SIQ_STORE="off").peak_mb for part in PARTS}
-    print(f"{'':45} peak MB   above nothing")
-    for part, peak in peaks.items():
-        print(f"{PARTS[part]:45} {peak:7.0f} {peak - peaks['nothing']:15.0f}")
-    ratio = peaks["suite"] / max(peaks[part] for part in ALONE)
-    print(
-        f"suite / the largest model alone: {ratio:.2f}; together / that: {peaks['together'] / max(peaks[part] for part in ALONE):.2f}"
-    )
-    measure.write("stage_memory", {"peak_mb": peaks, "ratio": ratio})
+    rows = {}
+    for part in PARTS:
+        child = measure.call_child("stage_memory.work", part, clips, SIQ_STORE="off")
+        rows[part] = {"weights_mb": float(child.output.splitlines()[-1]), "peak_mb": child.peak_mb}
+    print(f"{'':45} weights MB   peak MB")
+    for part, row in rows.items():
+        print(f"{PARTS[part]:45} {row['weights_mb']:10.0f} {row['peak_mb']:9.0f}")
+    ratios = {
+        kind: {part: rows[part][kind] / max(rows[one][kind] for one in ALONE) for part in ("suite", "together")}
+        for kind in ("weights_mb", "peak_mb")
+    }
+    for part in ("suite", "together"):
+        weights, peak = (ratios[kind][part] for kind in ("weights_mb", "peak_mb"))
+        print(f"{part} / largest model alone: weights {weights:.2f}, peak {peak:.2f}")
+    measure.write("stage_memory", {"parts": rows, "ratios": ratios})
 
 
 if __name__ == "__main__":

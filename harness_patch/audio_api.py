@@ -14,7 +14,8 @@ class AudioAPI(HFAudio):
     Args:
         model: as the endpoint calls it.
         device, batch_size, max_batch_size: not used; lm-eval passes them.
-        **options: `store` of `HFAudio`, and those of `AudioEndpoint`, such as `base_url=http://127.0.0.1:8000/v1` or `num_concurrent=16`.
+        **options: `store` of `HFAudio`, and those of `AudioEndpoint`, such as
+            `base_url=http://127.0.0.1:8000/v1` or `num_concurrent=16`.
 
     Raises:
         SpeechIQError: no model is named, no key, nobody at the address, or the results could not be written.

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.endpoints import RETRIES, TIMEOUT, Refusal
+from speechiq.core.endpoints import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.batches import Keep, drop
-from speechiq.harness_patch.engines.remote import CONCURRENT, Remote, encode
+from speechiq.harness_patch.engines.remote import Calling, Remote, encode
 from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
@@ -51,10 +51,10 @@ class AudioEndpoint:
     Args:
         model: as the endpoint calls it.
         device, batch_size: not used.
-        base_url, key_variable, num_concurrent, timeout, max_retries, longest: see `Remote`; of a question all
-            pieces are sent at once.
+        longest: see `Remote`; of a question all pieces are sent at once.
         audio_part: `input_audio`, or `audio_url` for servers that take only these.
         own_seeds: a call an answer from the start, so that an endpoint that minds seeds repeats its answers.
+        **calling: see `Calling`.
     """
 
     weighs = False
@@ -66,21 +66,14 @@ class AudioEndpoint:
         *,
         device,
         batch_size,
-        base_url: str | None = None,
-        key_variable: str | None = None,
-        num_concurrent: int = CONCURRENT,
-        timeout: float = TIMEOUT,
-        max_retries: int = RETRIES,
         longest: float | None = None,
         audio_part: str = "input_audio",
         own_seeds: bool = False,
+        **calling: Any,
     ) -> None:
         if audio_part not in PARTS:
             raise SpeechIQError(f"audio_part={audio_part}: unknown; known are {', '.join(PARTS)}")
-        self.remote = Remote(
-            model, "", base_url=base_url, key_variable=key_variable, num_concurrent=num_concurrent,
-            timeout=timeout, max_retries=max_retries, longest=longest,
-        )  # fmt: skip
+        self.remote = Remote(model, "", Calling(**calling), longest)
         self.name, self.audio_part, self.own_seeds = self.remote.endpoint.name, audio_part, own_seeds
         self._takes = {"seed"} if own_seeds else {"seed", "n"}
         self._ends: list[str] = []

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.endpoints import RETRIES, TIMEOUT
 from speechiq.core.passes import passes
 from speechiq.core.response import Response
 from speechiq.harness_patch.batches import Keep, drop
-from speechiq.harness_patch.engines.remote import CONCURRENT, Remote, encode
+from speechiq.harness_patch.engines.remote import Calling, Remote, encode
 from speechiq.siq_tasks.audio import AudioClip
 
 
@@ -24,9 +23,10 @@ class OpenAIASR:
     Args:
         model: as the endpoint calls it.
         device, batch_size: not used.
-        base_url, key_variable, num_concurrent, timeout, max_retries, longest: see `Remote`.
+        longest: see `Remote`.
         language: spoken language.
         prompt: words that the recogniser is to expect; what it makes of them is its own affair.
+        **calling: see `Calling`.
     """
 
     def __init__(
@@ -35,19 +35,12 @@ class OpenAIASR:
         *,
         device,
         batch_size,
-        base_url: str | None = None,
-        key_variable: str | None = None,
-        num_concurrent: int = CONCURRENT,
-        timeout: float = TIMEOUT,
-        max_retries: int = RETRIES,
         longest: float | None = None,
         language: str = "en",
         prompt: str | None = None,
+        **calling: Any,
     ) -> None:
-        self.remote = Remote(
-            model, "asr_", base_url=base_url, key_variable=key_variable, num_concurrent=num_concurrent,
-            timeout=timeout, max_retries=max_retries, longest=longest,
-        )  # fmt: skip
+        self.remote = Remote(model, "asr_", Calling(**calling), longest)
         self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
 
     def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:

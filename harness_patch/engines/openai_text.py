@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speechiq.core.endpoints import RETRIES, TIMEOUT
 from speechiq.harness_patch.batches import Keep, drop
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
 from speechiq.harness_patch.engines.independence import check_samples
-from speechiq.harness_patch.engines.remote import CONCURRENT
 from speechiq.harness_patch.systems.system import Prompt
 
 
@@ -19,26 +17,12 @@ class OpenAIText(AudioEndpoint):
     Args:
         model: as the endpoint calls it.
         device, batch_size: not used.
-        base_url, key_variable, num_concurrent, timeout, max_retries, own_seeds: see `AudioEndpoint`.
+        own_seeds: see `AudioEndpoint`.
+        **calling: see `Calling`.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        device,
-        batch_size,
-        base_url: str | None = None,
-        key_variable: str | None = None,
-        num_concurrent: int = CONCURRENT,
-        timeout: float = TIMEOUT,
-        max_retries: int = RETRIES,
-        own_seeds: bool = False,
-    ) -> None:
-        super().__init__(
-            model, device=device, batch_size=batch_size, base_url=base_url, key_variable=key_variable,
-            num_concurrent=num_concurrent, timeout=timeout, max_retries=max_retries, own_seeds=own_seeds,
-        )  # fmt: skip
+    def __init__(self, model: str, *, device, batch_size, own_seeds: bool = False, **calling: Any) -> None:
+        super().__init__(model, device=device, batch_size=batch_size, own_seeds=own_seeds, **calling)
         self._samples = False
 
     def generate(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from io import BytesIO
 from typing import Any, TypeVar
 
 import numpy as np
 import soundfile
 
-from speechiq.core.endpoints import Endpoint, Mends
+from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.harness_patch.batches import Keep, drop, run_concurrently
@@ -23,49 +24,56 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True)
+class Calling:
+    """The options that an engine takes as `**calling`.
+
+    Attributes:
+        base_url, key_variable, timeout, max_retries: see `Endpoint`.
+        num_concurrent: the most calls under way at a time.
+    """
+
+    base_url: str | None = None
+    key_variable: str | None = None
+    num_concurrent: int = CONCURRENT
+    timeout: float = TIMEOUT
+    max_retries: int = RETRIES
+
+
+OPTIONS = frozenset(field.name for field in fields(Calling))
+
+
 class Remote:
     """The model, asked by several threads; somebody answers there, or it cannot be built.
 
     Args:
         model: as the endpoint calls it.
         prefix: what its options begin with, for the errors.
-        base_url, key_variable, timeout, max_retries: see `Endpoint`.
-        num_concurrent: the most calls under way at a time.
+        calling: how it is called.
         longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
 
     Raises:
         SpeechIQError: an option that is no such number, no key, or nobody at the address.
     """
 
-    def __init__(
-        self,
-        model: str,
-        prefix: str,
-        *,
-        base_url: str | None,
-        key_variable: str | None,
-        num_concurrent: int,
-        timeout: float,
-        max_retries: int,
-        longest: float | None,
-    ) -> None:
+    def __init__(self, model: str, prefix: str, calling: Calling, longest: float | None = None) -> None:
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
         for name, value, least in (
-            ("num_concurrent", num_concurrent, 1),
-            ("timeout", timeout, 0.01),
-            ("max_retries", max_retries, 0),
+            ("num_concurrent", calling.num_concurrent, 1),
+            ("timeout", calling.timeout, 0.01),
+            ("max_retries", calling.max_retries, 0),
             ("longest", math.inf if longest is None else longest, 1),
         ):
             if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
                 raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
-        self.model, self.workers, self.longest = model, int(num_concurrent), longest
+        self.model, self.workers, self.longest = model, int(calling.num_concurrent), longest
         self.endpoint = Endpoint(
             model,
-            base_url,
-            key_variable=key_variable,
-            timeout=timeout,
-            max_retries=int(max_retries),
+            calling.base_url,
+            key_variable=calling.key_variable,
+            timeout=calling.timeout,
+            max_retries=int(calling.max_retries),
             mends=Mends(
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",

@@ -13,7 +13,7 @@ from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import MAX_GEN_TOKS, NBEST, Corrected
 from speechiq.harness_patch.systems.hearing import HearingSystem
-from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, parse, takes
+from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, find_options, parse
 from speechiq.harness_patch.systems.system import SpeechSystem
 
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
@@ -48,7 +48,7 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         )
     correcting = "ger" in [stage.role for stage in stages]
     limit = options.pop("ger_max_gen_toks", MAX_GEN_TOKS) if correcting else None
-    if correcting and takes(stages[0], "nbest"):
+    if correcting and "nbest" in find_options(stages[0])[0]:
         options.setdefault("asr_nbest", NBEST)
     engines = [_keep(build_stage(stage, options, device=device, batch_size=batch_size)) for stage in stages]
     if correcting:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.engines.loading import OPTIONS
 
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
@@ -32,6 +31,9 @@ ENGINES = {
     "llm": TEXT,
 }
 LM_EVAL = "lm_eval_text:lm_eval_text"
+PLACE = "speechiq.harness_patch.engines"
+SHARED = {"model", "device", "batch_size"}
+GROUPS = {"loading": "loading", "calling": "remote"}
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 WITHOUT_MODEL = ("gold", "silence")
 WHOLE = "letter"
@@ -107,15 +109,26 @@ def _is_model_type(name: str) -> bool:
 def _engine(stage: Stage):
     where = ENGINES[stage.role].get(stage.engine, LM_EVAL)
     module, _, name = where.partition(":")
-    engine = getattr(import_module(f"speechiq.harness_patch.engines.{module}"), name)
+    engine = getattr(import_module(f"{PLACE}.{module}"), name)
     if where is LM_EVAL:
         return partial(engine, stage.engine)
     return engine if isinstance(engine, type) else engine(stage.model)
 
 
-def takes(stage: Stage, option: str) -> bool:
-    """Whether the stage's engine has that option."""
-    return option in inspect.signature(_engine(stage)).parameters
+def find_options(stage: Stage) -> tuple[set[str], bool]:
+    """The options of the stage's engine, and whether it leaves others to what it runs.
+
+    An engine that takes `**loading` or `**calling` has the options of the group of that name.
+    """
+    options, open_end = set(), False
+    for parameter in inspect.signature(_engine(stage)).parameters.values():
+        if parameter.name in GROUPS:
+            options |= import_module(f"{PLACE}.{GROUPS[parameter.name]}").OPTIONS
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            open_end = True
+        else:
+            options.add(parameter.name)
+    return options - SHARED, open_end
 
 
 def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
@@ -123,22 +136,18 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
 
     Args:
         stage: as parsed.
-        options: `model_args` of this run; those that begin with its prefix are this stage's. An engine that takes
-            `**loading` has the options of `Loading`.
+        options: `model_args` of this run; those that begin with its prefix are this stage's.
         **shared: what every engine is given (`device`, `batch_size`).
 
     Raises:
         SpeechIQError: an option that the engine does not have.
     """
-    engine, prefix = _engine(stage), stage.prefix
+    prefix = stage.prefix
     mine = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
-    parameters = dict(inspect.signature(engine).parameters)
-    loading = OPTIONS if parameters.pop("loading", None) else frozenset()
-    known = (parameters.keys() | loading) - {"model", *shared}
-    leaves_it_to_the_model = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if (unknown := sorted(mine.keys() - known)) and not leaves_it_to_the_model:
+    known, open_end = find_options(stage)
+    if (unknown := sorted(mine.keys() - known)) and not open_end:
         raise SpeechIQError(
             f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has "
             f"{', '.join(prefix + option for option in sorted(known)) or 'none'}{ELSEWHERE.get(unknown[0], '')}"
         )
-    return engine(model=stage.model, **{**shared, **mine})
+    return _engine(stage)(model=stage.model, **{**shared, **mine})

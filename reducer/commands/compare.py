@@ -18,7 +18,15 @@ from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.reducer import compare as comparing
 from speechiq.reducer import side_by_side, unanswerable
 from speechiq.reducer.bootstrap import DRAWS
-from speechiq.reducer.commands.score import WIDTH_OF_A_PIPE, Force, Weights, read_norms
+from speechiq.reducer.commands.score import (
+    WIDTH_OF_A_PIPE,
+    AllowMismatch,
+    Exclude,
+    Force,
+    NormsFile,
+    Weights,
+    read_norms,
+)
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.conditions import Mismatch, summarise
 from speechiq.reducer.levels import LEVELS
@@ -44,16 +52,9 @@ def compare(
         ),
     ] = None,
     weights: Weights = None,
-    norms_file: Annotated[
-        str | None,
-        typer.Option("--norms", help="SIQ on the scale of norms: a file of `siq norms build`, or the name demo."),
-    ] = None,
-    allow_mismatch: Annotated[
-        bool, typer.Option("--allow-mismatch", help="Compare what is shared where runs differ, and mark it.")
-    ] = False,
-    exclude: Annotated[
-        Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
-    ] = None,
+    norms_file: NormsFile = None,
+    allow_mismatch: AllowMismatch = False,
+    exclude: Exclude = None,
     levels: Annotated[
         str | None,
         typer.Option(

@@ -10,24 +10,17 @@ import typer
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import siq, unanswerable
-from speechiq.reducer.commands.score import Force, Runs, Weights, read_norms
+from speechiq.reducer.commands.score import AllowMismatch, Draws, Exclude, Force, NormsFile, Runs, Weights, read_norms
 
 
 def report(
     runs: Runs,
     output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, HTML.")],
-    norms_file: Annotated[
-        str | None,
-        typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or the name demo."),
-    ] = None,
+    norms_file: NormsFile = None,
     weights: Weights = None,
-    allow_mismatch: Annotated[
-        bool, typer.Option("--allow-mismatch", help="Score what is shared where runs differ, and mark it.")
-    ] = False,
-    exclude: Annotated[
-        Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
-    ] = None,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Draws for the intervals; 0 leaves them out.")] = 1000,
+    allow_mismatch: AllowMismatch = False,
+    exclude: Exclude = None,
+    bootstrap: Draws = 1000,
     force: Force = False,
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""

@@ -32,23 +32,27 @@ Weights = Annotated[
         f"Remember, Understand and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) unless told."
     ),
 ]
+NormsFile = Annotated[
+    str | None,
+    typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or the name demo."),
+]
+AllowMismatch = Annotated[
+    bool, typer.Option("--allow-mismatch", help="Take what is shared where runs differ, and mark it.")
+]
+Exclude = Annotated[
+    Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
+]
+Draws = Annotated[int, typer.Option(min=0, help="Draws for the intervals; 0 leaves them out.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
 def score(
     runs: Runs,
     weights: Weights = None,
-    norms_file: Annotated[
-        str | None,
-        typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or the name demo."),
-    ] = None,
-    allow_mismatch: Annotated[
-        bool, typer.Option("--allow-mismatch", help="Score what is shared where runs differ, and mark it.")
-    ] = False,
-    exclude: Annotated[
-        Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
-    ] = None,
-    bootstrap: Annotated[int, typer.Option(min=0, help="Draws for the intervals; 0 leaves them out.")] = 1000,
+    norms_file: NormsFile = None,
+    allow_mismatch: AllowMismatch = False,
+    exclude: Exclude = None,
+    bootstrap: Draws = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this JSON file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the scores to this CSV file.")] = None,
