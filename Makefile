@@ -21,7 +21,7 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 
 test: $(INSTALLED)  ## all tests, a thread a worker
 	$(BIN)/siq demo fetch
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
@@ -201,7 +202,7 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
     """Run a process to its end, quietly. Linux begins a child's peak at its parent's, so the caller must be small.
 
     Raises:
-        CalledProcessError: it failed; what it said is printed.
+        RuntimeError: it failed; with what it said.
     """
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as said:
@@ -215,8 +216,7 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             said.seek(0)
-            print(said.read(), file=sys.stderr)
-            raise subprocess.CalledProcessError(child.returncode, command)
+            raise RuntimeError(f"{shlex.join(command)} ended with {child.returncode}:\n{said.read()}")
     return Child(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
 
 

@@ -31,6 +31,7 @@ def count_weights() -> float:
     """MB of all tensors alive, each storage once."""
     import torch
 
+    gc.collect()
     tensors = (item for item in gc.get_objects() if isinstance(item, torch.Tensor) and item.device.type == "cpu")
     storages = (tensor.untyped_storage() for tensor in tensors)
     return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values()) / 2**20
@@ -77,7 +78,7 @@ def work(part: str, clips: str) -> None:
         embedder.embed(texts, measure.LLM)
 
     def together() -> None:
-        embedder.load_embedder(measure.LLM)
+        embedder.load_embedder(measure.LLM, embedder.TEMPLATES[0])
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (hear, answer, embed):
                 stage()

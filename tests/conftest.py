@@ -35,6 +35,7 @@ def demo_clips() -> list[AudioClip]:
     ]
 
 
+LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
 KEPT = ("sha256", "sampling_rate", "duration")
 
 
@@ -46,5 +47,5 @@ def run(*command: str, **options) -> subprocess.CompletedProcess:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """The longest file first, so that workers end together."""
-    items.sort(key=lambda item: item.path.name != "test_demo.py")
+    """The longest files first, so that workers end together."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))

@@ -1,0 +1,224 @@
+"""Transcription against peers: the same Whisper over the demo's clips by this suite, transformers' pipeline, lmms-eval.
+
+    python benchmarks/peer.py [--rounds 3] [--clips 14]
+
+lmms-eval lives in an environment of its own in the cache folder, made on first use, with this environment's versions of
+torch and transformers. Its Whisper is written for CUDA alone; how it ends on this machine as it is, is recorded. Timed
+is its own file with `cuda` read as `cpu`, and a copy of the checkpoint with OpenAI's table of spellings, without which
+its `generate_until` raises inside a `try` and answers "" to every clip. The pipeline cannot put clips of more than 30 s
+into one batch; it runs clip by clip, and in the batches of chunks that its page calls experimental. Each run is a
+process of its own, in turn; timed is the call that turns clips into texts, audio decoding in, imports and loading out.
+Word errors are counted over all clips, by this suite's metric.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import measure
+
+from speechiq.core.cache import cache_dir
+from speechiq.core.checkpoints import resolve
+from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.wer import Errors, count_errors
+from speechiq.siq_tasks.demo.demo import HERE, list_clips
+
+PEER = "lmms-eval==0.7.3"
+TASK = """task: siq_demo_asr
+dataset_path: json
+dataset_kwargs: {data_files: {test: CLIPS}}
+test_split: test
+output_type: generate_until
+doc_to_visual: !function clips.read
+doc_to_text: !function clips.ask
+doc_to_target: text
+generation_kwargs: {max_new_tokens: 256, temperature: 0, num_beams: 1, do_sample: false}
+process_results: !function clips.score
+metric_list:
+  - {metric: done, aggregation: mean, higher_is_better: true}
+"""
+FUNCTIONS = """import soundfile
+
+def read(doc):
+    samples, rate = soundfile.read(doc["path"], dtype="float32")
+    return [{"array": samples, "sampling_rate": rate}]
+
+def ask(doc, lmms_eval_specific_kwargs=None):
+    return "Write down what is said."
+
+def score(doc, results):
+    return {"done": 1.0}
+"""
+
+
+def make_environment() -> Path:
+    """The peer's interpreter, made where it is not there yet."""
+    pins = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "transformers")]
+    folder = cache_dir("benchmarks", "-".join([PEER, *pins]).replace("==", "-"))
+    python = folder / "bin" / "python"
+    if not folder.joinpath("ready").is_file():
+        print(f"making {folder}", file=sys.stderr)
+        venv.create(folder, with_pip=True, clear=True)
+        pip = [str(python), "-m", "pip"]
+        # A torchvision built for another torch breaks the import of transformers; Whisper needs none.
+        subprocess.run([*pip, "install", "-qq", *pins, PEER, "librosa", "soundfile"], check=True)
+        subprocess.run([*pip, "uninstall", "-qq", "--yes", "torchvision"], check=True)
+        folder.joinpath("ready").touch()
+    return python
+
+
+def write_task(folder: Path, clips: list[dict]) -> None:
+    """The clips as a task of the peer."""
+    rows = [{"path": str(HERE / clip["file"]), "text": clip["text"]} for clip in clips]
+    folder.joinpath("clips.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    folder.joinpath("siq_demo_asr.yaml").write_text(TASK.replace("CLIPS", str(folder / "clips.jsonl")))
+    folder.joinpath("clips.py").write_text(FUNCTIONS)
+
+
+def write_checkpoint(folder: Path) -> None:
+    """The checkpoint with the table of spellings that OpenAI's own have and the demo's conversion leaves out."""
+    from whisper_normalizer.english import EnglishTextNormalizer
+
+    for file in Path(resolve(measure.ASR)).iterdir():
+        folder.joinpath(file.name).symlink_to(file)
+    table = EnglishTextNormalizer().standardize_spellings.mapping
+    folder.joinpath("normalizer.json").write_text(json.dumps(table))
+
+
+def run_suite(place: str, clips: str) -> None:
+    """This suite's recogniser."""
+    from speechiq.harness_patch.engines.transformers_asr import transformers_asr
+    from speechiq.siq_tasks.audio import AudioClip
+
+    engine = transformers_asr(measure.ASR)(model=measure.ASR, device="cpu", batch_size="auto")
+    listed = [AudioClip(clip) for clip in list_clips()[: int(clips)]]
+    with engine.checkpoint.loaded():
+        start = time.perf_counter()
+        texts = engine.transcribe(listed)
+        note(place, time.perf_counter() - start, texts)
+
+
+def run_pipeline(place: str, clips: str, chunked: str) -> None:
+    """The pipeline of transformers, clip by clip or in batches of chunks."""
+    import torch
+    from transformers import pipeline
+
+    from speechiq.harness_patch.engines.checkpoint import CPU_BATCH
+    from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
+
+    way = {"batch_size": CPU_BATCH, "chunk_length_s": 30} if chunked else {"batch_size": 1}
+    folder = resolve(measure.ASR)
+    recogniser = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
+    listed = list_clips()[: int(clips)]
+    start = time.perf_counter()
+    sounds = [{"raw": AudioClip(clip)["array"], "sampling_rate": SAMPLING_RATE} for clip in listed]
+    texts = [found["text"] for found in recogniser(sounds, return_timestamps=True)]
+    note(place, time.perf_counter() - start, texts)
+
+
+def note(place: str, seconds: float, texts: Sequence[str]) -> None:
+    """What a run came to, where its parent looks for it."""
+    Path(place).write_text(json.dumps({"seconds": seconds, "texts": list(map(str, texts))}))
+
+
+class Peer(NamedTuple):
+    """lmms-eval, ready to run.
+
+    Attributes:
+        python: its interpreter.
+        folder: of its task, its checkpoint and what it writes.
+    """
+
+    python: Path
+    folder: Path
+
+    def command(self, place: str, how: str, device_map: str, batch_size: int) -> list[str]:
+        model = f"pretrained={self.folder / 'checkpoint'},device=cpu,device_map={device_map}"
+        return [
+            str(self.python), str(Path(__file__).with_name("peer_runner.py")), place, how,
+            "--model", "whisper", "--model_args", model, "--batch_size", str(batch_size),
+            "--tasks", "siq_demo_asr", "--include_path", str(self.folder / "task"),
+            "--output_path", str(self.folder / "out"),
+        ]  # fmt: skip
+
+    def run(self, place: str, batch_size: int) -> None:
+        measure.run_child(self.command(place, "for-the-cpu", "cpu", batch_size), HF_HOME=str(self.folder / "home"))
+
+    def fail(self, place: str, device_map: str) -> str:
+        """Where and how it ends as it is."""
+        environment = {**os.environ, **measure.QUIET, "HF_HOME": str(self.folder / "home")}
+        command = self.command(place, "as-it-is", device_map, 1)
+        said = subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+        frames = re.findall(r'File "\S*(lmms_eval/models/\S+)", line (\d+)', said)
+        errors = re.findall(r"^\w*Error: .*", said, re.MULTILINE)
+        return f"{errors[-1]} ({':'.join(frames[-1])})" if errors and frames else "no error"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clips", type=int, default=14)
+    told = parser.parse_args()
+    clips, number = list_clips()[: told.clips], str(told.clips)
+    with tempfile.TemporaryDirectory() as folder:
+        peer, place = Peer(make_environment(), Path(folder)), str(Path(folder, "found.json"))
+        for name in ("task", "checkpoint"):
+            Path(folder, name).mkdir()
+        write_task(Path(folder, "task"), clips)
+        write_checkpoint(Path(folder, "checkpoint"))
+        fails = {f"device_map={device_map}": peer.fail(place, device_map) for device_map in ("auto", "cpu")}
+        seconds: dict[str, list[float]] = {}
+        texts: dict[str, list[str]] = {}
+
+        def noted(name: str, run: Callable[[], object]) -> Callable[[], None]:
+            def way() -> None:
+                run()
+                found = json.loads(Path(place).read_text())
+                seconds.setdefault(name, []).append(found["seconds"])
+                texts[name] = found["texts"]
+
+            return way
+
+        ways = {
+            "this suite": lambda: measure.call_child("peer.run_suite", place, number),
+            "pipeline, clip by clip": lambda: measure.call_child("peer.run_pipeline", place, number, ""),
+            "pipeline, chunks": lambda: measure.call_child("peer.run_pipeline", place, number, "chunked"),
+            "lmms-eval, batch 1": lambda: peer.run(place, 1),
+            "lmms-eval, batch 8": lambda: peer.run(place, 8),
+        }
+        measure.in_turn({name: noted(name, run) for name, run in ways.items()}, told.rounds)
+    report(clips, seconds, texts, fails)
+
+
+def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) -> None:
+    """The table and the JSON."""
+    rows = {}
+    print("                          s   relative   word errors   clips without a word")
+    for name, took in seconds.items():
+        pairs = zip((clip["text"] for clip in clips), texts[name], strict=True)
+        errors = sum((count_errors(*map(normalise, pair)) for pair in pairs), Errors())
+        relative = statistics.median(a / b for a, b in zip(took, seconds["this suite"], strict=True))
+        rows[name] = {"seconds": took, "relative": relative, "wer": errors.per_unit(errors.total)}
+        empty = sum(not text.strip() for text in texts[name])
+        print(f"{name:22} {statistics.median(took):6.2f} {relative:8.2f} {rows[name]['wer']:13.3f} {empty:12}")
+    for how, error in fails.items():
+        print(f"lmms-eval as it is, {how}: {error}")
+    measure.write("peer", {"ways": rows, "as_it_is": fails, "texts": texts, "peer": PEER})
+
+
+if __name__ == "__main__":
+    main()
