@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -59,15 +58,6 @@ def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
     assert isinstance(refused.exception, SpeechIQError) and "--allow-mismatch" in str(refused.exception)
     assert siq_report(tmp_path / "runs", "-o", file, "--allow-mismatch", "--bootstrap", 0).exit_code == 0
     assert "Not asked the same" in file.read_text(encoding="utf-8")
-
-
-def test_without_plotly_the_mend_is_named(study, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plotly", None)
-    for module in [name for name in sys.modules if name.startswith(("speechiq.reducer.report", "plotly."))]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.delattr("speechiq.reducer.report", raising=False)
-    result = siq_report(study, "-o", tmp_path / "report.html")
-    assert isinstance(result.exception, SpeechIQError) and "extra `report`" in str(result.exception)
 
 
 def test_what_can_be_scored_can_be_shown(tmp_path):
