@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 WORKERS ?= 2
+BENCHMARKS := prepare_subset score_scale startup suite_vs_limit suite_vs_request_at_a_time growth stage_memory resume
 
-.PHONY: demo test lint format bench build clean
+.PHONY: demo test lint format bench bench-kills bench-peer build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
@@ -31,9 +32,17 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED)  ## ratios, two ways of one work in one run
-	$(BIN)/python benchmarks/prepare_subset.py
-	$(BIN)/python benchmarks/score_scale.py
+bench: $(INSTALLED)  ## ratios, two ways of one work in one run; a quarter of an hour on 2 idle cores
+	$(BIN)/siq demo fetch
+	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+bench-kills: $(INSTALLED)  ## 20 kills at random moments of the demo; as long again
+	$(BIN)/siq demo fetch
+	$(BIN)/python benchmarks/resume.py --kills 20
+
+bench-peer: $(INSTALLED)  ## against lmms-eval, in an environment of its own (2.4 GB)
+	$(BIN)/siq demo fetch
+	$(BIN)/python benchmarks/peer.py
 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .

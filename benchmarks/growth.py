@@ -84,7 +84,7 @@ def run(clips: list[dict], times: int) -> dict[str, float]:
         tasks, cache = write_set(Path(folder), clips, times), Path(folder, "cache")
         cache.mkdir()
         cache.joinpath("models").symlink_to(cache_dir("models"), target_is_directory=True)
-        child = measure.call_child(f"{NAME}.evaluate", str(tasks), SIQ_CACHE=str(cache), SIQ_STORE="off")
+        child = measure.run_child(measure.calling("growth.evaluate", str(tasks)), SIQ_CACHE=str(cache), SIQ_STORE="off")
     seconds, passes = json.loads(child.output.splitlines()[-1])
     number = times * len(clips)
     return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "passes": passes}

@@ -220,9 +220,8 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
     return Child(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
 
 
-def call_child(function: str, *arguments: str, **environment: str) -> Child:
-    """A function of a benchmark, such as `growth.evaluate`, called in a process of its own."""
-    module, _, name = function.partition(".")
-    program = f"import sys, {module}; {module}.{name}(*sys.argv[1:])"
-    paths = os.pathsep.join(filter(None, [str(RESULTS.parent), os.environ.get("PYTHONPATH")]))
-    return run_child([sys.executable, "-c", program, *arguments], PYTHONPATH=paths, **environment)
+def calling(function: str, *arguments: str) -> list[str]:
+    """The command that calls a function of a benchmark, such as `growth.evaluate`, in a process of its own."""
+    module = function.partition(".")[0]
+    program = f"import sys; sys.path.insert(0, {str(RESULTS.parent)!r}); import {module}; {function}(*sys.argv[1:])"
+    return [sys.executable, "-c", program, *arguments]

@@ -112,7 +112,7 @@ def run_suite(place: str, clips: str) -> None:
 
 
 def run_pipeline(place: str, clips: str, chunked: str) -> None:
-    """The pipeline of transformers, clip by clip or in batches of chunks."""
+    """The pipeline of transformers, greedy like the others, clip by clip or in batches of chunks."""
     import torch
     from transformers import pipeline
 
@@ -125,8 +125,8 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     listed = list_clips()[: int(clips)]
     start = time.perf_counter()
     sounds = [{"raw": AudioClip(clip)["array"], "sampling_rate": SAMPLING_RATE} for clip in listed]
-    texts = [found["text"] for found in recogniser(sounds, return_timestamps=True)]
-    note(place, time.perf_counter() - start, texts)
+    found = recogniser(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
+    note(place, time.perf_counter() - start, [told["text"] for told in found])
 
 
 def note(place: str, seconds: float, texts: Sequence[str]) -> None:
@@ -184,6 +184,9 @@ def main() -> None:
         seconds: dict[str, list[float]] = {}
         texts: dict[str, list[str]] = {}
 
+        def call(*asked: str) -> None:
+            measure.run_child(measure.calling(*asked))
+
         def noted(name: str, run: Callable[[], object]) -> Callable[[], None]:
             def way() -> None:
                 run()
@@ -194,9 +197,13 @@ def main() -> None:
             return way
 
         ways = {
-            "this suite": lambda: measure.call_child("peer.run_suite", place, number),
-            "pipeline, clip by clip": lambda: measure.call_child("peer.run_pipeline", place, number, ""),
-            "pipeline, chunks": lambda: measure.call_child("peer.run_pipeline", place, number, "chunked"),
+            "this suite": lambda: measure.run_child(measure.calling("peer.run_suite", place, number)),
+            "pipeline, clip by clip": lambda: measure.run_child(
+                measure.calling("peer.run_pipeline", place, number, "")
+            ),
+            "pipeline, chunks": lambda: measure.run_child(
+                measure.calling("peer.run_pipeline", place, number, "chunked")
+            ),
             "lmms-eval, batch 1": lambda: peer.run(place, 1),
             "lmms-eval, batch 8": lambda: peer.run(place, 8),
         }
@@ -207,14 +214,22 @@ def main() -> None:
 def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) -> None:
     """The table and the JSON."""
     rows = {}
-    print("                          s   relative   word errors   clips without a word")
+    print("                              s   relative   words   ms a word   word errors")
     for name, took in seconds.items():
         pairs = zip((clip["text"] for clip in clips), texts[name], strict=True)
         errors = sum((count_errors(*map(normalise, pair)) for pair in pairs), Errors())
-        relative = statistics.median(a / b for a, b in zip(took, seconds["this suite"], strict=True))
-        rows[name] = {"seconds": took, "relative": relative, "wer": errors.per_unit(errors.total)}
-        empty = sum(not text.strip() for text in texts[name])
-        print(f"{name:22} {statistics.median(took):6.2f} {relative:8.2f} {rows[name]['wer']:13.3f} {empty:12}")
+        row = {
+            "seconds": took,
+            "relative": statistics.median(a / b for a, b in zip(took, seconds["this suite"], strict=True)),
+            "words": errors.hits + errors.substitutions + errors.insertions,
+            "wer": errors.per_unit(errors.total),
+        }
+        rows[name], middle = row, statistics.median(took)
+        print(
+            f"{name:24} {middle:6.2f} {row['relative']:10.2f} {row['words']:7} {1000 * middle / row['words']:11.1f} "
+            f"{row['wer']:13.3f}"
+        )
+    print(f"of {errors.reference_length} words that are said")
     for how, error in fails.items():
         print(f"lmms-eval as it is, {how}: {error}")
     measure.write("peer", {"ways": rows, "as_it_is": fails, "texts": texts, "peer": PEER})

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
+from measure import write
 from tqdm import tqdm
 
 RATE, SECONDS = 16_000, 5
@@ -78,6 +79,8 @@ def main() -> None:
     for size, (first, again, memory) in measured.items():
         relative = first / size / (measured[sizes[0]][0] / sizes[0])
         print(f"{size:6} {first:7.2f} {size / first:9.1f} {again:9.4f} {memory:9.0f} {relative:12.2f}")
+    parts = ("first_s", "again_s", "peak_mb")
+    write("prepare_subset", {"clips": {size: dict(zip(parts, row, strict=True)) for size, row in measured.items()}})
 
 
 if __name__ == "__main__":

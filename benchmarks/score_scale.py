@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from measure import write
 from tqdm import tqdm
 
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
@@ -103,6 +104,9 @@ def main() -> None:
             f"{clips:6} {rows:8} {size:7.0f} {read:7.2f} {1e6 * read / rows:7.2f} {score:8.3f} {draw:7.2f} {peak:8.0f} "
             f"{relative:12.2f}"
         )
+    parts = ("rows", "mb", "read_s", "score_s", "draw_s", "peak_mb")
+    sizes = {clips: dict(zip(parts, row, strict=True)) for clips, row in measured.items()}
+    write("score_scale", {"systems": told.systems, "clips": sizes})
 
 
 if __name__ == "__main__":

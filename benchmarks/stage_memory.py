@@ -98,7 +98,7 @@ def main() -> None:
     clips = str(parser.parse_args().clips)
     rows = {}
     for part in PARTS:
-        child = measure.call_child("stage_memory.work", part, clips, SIQ_STORE="off")
+        child = measure.run_child(measure.calling("stage_memory.work", part, clips), SIQ_STORE="off")
         rows[part] = {"weights_mb": float(child.output.splitlines()[-1]), "peak_mb": child.peak_mb}
     print(f"{'':45} weights MB   peak MB")
     for part, row in rows.items():

@@ -28,7 +28,6 @@ from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT
 from speechiq.metrics import similarity
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.metrics.embedder import TOKENS_PER_BATCH
 from speechiq.metrics.similarity import PROMPTS
 from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 from speechiq.siq_tasks.demo import demo
@@ -113,15 +112,8 @@ def count_shared(rows: list[list[int]]) -> int:
 def embed(texts: list[str]) -> np.ndarray:
     tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
     model = AutoModel.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
-    rows, states = tokenizer(texts).input_ids, {}
-    left = sorted(range(len(rows)), key=lambda i: len(rows[i]), reverse=True)
-    while left:
-        size = max(1, TOKENS_PER_BATCH // len(rows[left[0]]))
-        batch, left = left[:size], left[size:]
-        ids, mask = pad([rows[i] for i in batch], "right")
-        hidden = model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
-        states.update(zip(batch, hidden[torch.arange(len(batch)), mask.sum(1) - 1].numpy(), strict=True))
-    return np.stack([states[i] for i in range(len(rows))])
+    rows = (torch.tensor([ids]) for ids in tokenizer(texts).input_ids)
+    return np.stack([model(input_ids=ids, use_cache=False).last_hidden_state[0, -1].numpy() for ids in rows])
 
 
 def pad(rows: list[list[int]], side: str) -> tuple[torch.Tensor, torch.Tensor]:
