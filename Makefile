@@ -32,17 +32,16 @@ format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED)  ## ratios, two ways of one work in one run; a quarter of an hour on 2 idle cores
-	$(BIN)/siq demo fetch
-	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
+bench: $(INSTALLED)  ## ratios, two ways of one work in one run
+	for name in prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time; do \
+		$(BIN)/python benchmarks/$$name.py || exit 1; done
+	$(BIN)/python benchmarks/suite_vs_limit.py --rounds 1
 
-bench-kills: $(INSTALLED)  ## 20 kills at random moments of the demo; as long again
-	$(BIN)/siq demo fetch
-	$(BIN)/python benchmarks/resume.py --kills 20
-
-bench-peer: $(INSTALLED)  ## against lmms-eval, in an environment of its own (2.4 GB)
-	$(BIN)/siq demo fetch
+bench-peer: $(INSTALLED)  ## another harness, in an environment of its own
 	$(BIN)/python benchmarks/peer.py
+
+bench-kills: $(INSTALLED)  ## twenty runs killed at random moments
+	$(BIN)/python benchmarks/resume.py --kills 20
 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
