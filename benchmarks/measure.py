@@ -39,14 +39,15 @@ QUIET = {
 
 def write(name: str, measured: Mapping[str, Any]) -> None:
     """The numbers, with the machine and the versions they came from, into `results/<name>.json`."""
-    told = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), "machine": machine(), "versions": versions()}
+    about = {"machine": machine(), "versions": versions()}
+    told = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), **about, **measured}
     RESULTS.mkdir(exist_ok=True)
-    RESULTS.joinpath(f"{name}.json").write_text(json.dumps(told | dict(measured), indent=2) + "\n")
-    print(f"{name}: {', '.join(f'{name} {value}' for name, value in (told['machine'] | told['versions']).items())}")
+    RESULTS.joinpath(f"{name}.json").write_text(json.dumps(told, indent=2) + "\n")
+    print(*(f"{key} {value}" for part in about.values() for key, value in part.items()), sep=", ", end="\n\n")
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores, threads of torch where it is imported, memory (GB), and how busy others keep it."""
+    """Processor, usable cores, threads of torch where it is imported, memory (GB), load of the last minute."""
     told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
     names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -190,10 +191,9 @@ def by_stage(clocks: Mapping[str, Clock], costs: Mapping[str, Sequence[Cost]]) -
 
 
 class Child(NamedTuple):
-    """What a process cost: wall and processor seconds, and the most memory it had (MB); what it wrote to stdout."""
+    """What a process cost: wall seconds, and the most memory it had (MB); and what it wrote to stdout."""
 
     seconds: float
-    processor_seconds: float
     peak_mb: float
     output: str
 
@@ -217,7 +217,7 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
         if child.returncode:
             said.seek(0)
             raise RuntimeError(f"{shlex.join(command)} ended with {child.returncode}:\n{said.read()}")
-    return Child(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, output)
+    return Child(seconds, used.ru_maxrss / 1024, output)
 
 
 def calling(function: str, *arguments: str) -> list[str]:
