@@ -68,9 +68,10 @@ def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_see
     one, other = (AudioClip(clip, duration=1.0) for clip in demo_clips[:2])
     prompts = [Prompt("Hear <audio> now. Which?", (one,)), Prompt("Hear <audio> now. Which?", (other,))]
     seeds = [[1, 2, 3, 4, 5]] * 2
-    first, second = open_ear(ear, url, own_seeds=True).generate(prompts, seeds, SAMPLED)
+    seeded = {"own_seeds": True, "num_concurrent": 1}  # this server's seed is of its process, not of a call
+    first, second = open_ear(ear, url, **seeded).generate(prompts, seeds, SAMPLED)
     assert len(set(first)) == 5 and first != second
-    as_url = open_ear(ear, url, own_seeds=True, audio_part="audio_url").generate(prompts, seeds, SAMPLED)
+    as_url = open_ear(ear, url, audio_part="audio_url", **seeded).generate(prompts, seeds, SAMPLED)
     assert as_url == [first, second]
     (answers,) = open_ear(ear, url).generate(prompts[:1], seeds[:1], SAMPLED)
     assert len(set(answers)) == 5 and answers[1:] == first[1:]
