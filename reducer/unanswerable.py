@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
+from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.reducer.answers import Answers, Question
 from speechiq.reducer.frozen import freeze, thaw
 from speechiq.reducer.samples import Item, show_item
@@ -75,8 +76,7 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
 def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Writes a review file, whole or not at all."""
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_whole(path, lines.encode(errors="backslashreplace"), MEND)
+    write_whole(path, as_lines(rows), MEND)
 
 
 def confirm(path: Path) -> dict[str, Any]:
@@ -142,20 +142,9 @@ def refuse_strangers(questions: Collection[Item], asked: Collection[Item]) -> No
 
 def _read_review(path: Path) -> dict[int, dict[str, Any]]:
     """Line number -> row."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read ({error}); give a review file in UTF-8") from error
     rows: dict[int, dict[str, Any]] = {}
     seen: dict[Item, int] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{str(path)!r} line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {MEND_REVIEW}") from error
+    for number, where, row in read_objects(path, MEND_REVIEW):
         if fault := _find_fault(row):
             raise SpeechIQError(f"{where}: {fault}; {MEND_REVIEW}")
         item = row["id"], row["question_id"]
@@ -167,9 +156,7 @@ def _read_review(path: Path) -> dict[int, dict[str, Any]]:
     return rows
 
 
-def _find_fault(row: Any) -> str | None:
-    if not isinstance(row, dict):
-        return "holds no object"
+def _find_fault(row: Mapping[str, Any]) -> str | None:
     for key, kind in ROW.items():
         if not isinstance(row.get(key), kind):
             return f"{key!r} is {row.get(key)!r}, not a {kind.__name__}"

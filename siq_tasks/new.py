@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.json_lines import as_lines
 from speechiq.siq_tasks.rows import Source, read_file
 from speechiq.siq_tasks.store import inspect
 from speechiq.siq_tasks.suite import HERE, data_sets
@@ -43,7 +43,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> l
         raise SpeechIQError(f"{folder}: holds files already; choose another folder with --output")
     folder.mkdir(parents=True, exist_ok=True)
     listed = folder.resolve() / "clips.jsonl"
-    listed.write_text("".join(json.dumps(clip, ensure_ascii=False) + "\n" for clip in clips), encoding="utf-8")
+    listed.write_bytes(as_lines(clips))
     source = Source(str(listed), id_column="id" if "id" in clips[0] else None)
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     for task, level in zip(tasks, LEVELS, strict=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.json_lines import read_objects
 
 METADATA_FILES = {".jsonl": None, ".csv": ",", ".tsv": "\t"}
 
@@ -149,18 +149,14 @@ def read_file(file: Path) -> Iterator[dict]:
         raise SpeechIQError(f"{file}: not one of {', '.join(METADATA_FILES)}; convert it to one of them")
     if not file.is_file():
         raise SpeechIQError(f"{file}: no such metadata file; correct the path")
+    separator = METADATA_FILES[file.suffix]
+    if separator is None:
+        yield from (line.row for line in read_objects(file, "mend the line"))
+        return
     try:
-        lines = io.StringIO(file.read_text(encoding="utf-8-sig"))
+        yield from csv.DictReader(io.StringIO(file.read_text(encoding="utf-8-sig")), delimiter=separator)
     except UnicodeDecodeError as error:
         raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
-    if separator := METADATA_FILES[file.suffix]:
-        yield from csv.DictReader(lines, delimiter=separator)
-        return
-    for number, line in enumerate(lines, 1):
-        try:
-            yield dict(json.loads(line))
-        except (ValueError, TypeError) as error:
-            raise SpeechIQError(f"{file} line {number}: no JSON object ({error}); mend the line") from error
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:

@@ -52,7 +52,7 @@ class Checkpoint:
     ) -> None:
         self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(device), equip
         self.loading = Loading(**loading)
-        self.loading.check(self.device)
+        self.loading.check()
         self.config = read_config(model, **self.loading.source)
         if not fits(self.config):
             raise SpeechIQError(
@@ -115,7 +115,8 @@ class Checkpoint:
 
     def _free(self) -> None:
         model, self._model = self._model, None
-        torch.nn.Module.to(model, "meta")
+        for module in list(model.modules()):
+            vars(module).clear()
         if torch.accelerator.is_available():
             torch.accelerator.empty_cache()
 

@@ -32,6 +32,7 @@ NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
 PACKAGES = ("vllm", "sglang")
 SEEDED = ("vllm", "vllm-vlm")
 SEEDS = 2**31
+ANSWER = 256  # tokens, lm-eval's own default
 AT_ONCE = 256
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
@@ -194,6 +195,7 @@ class LMEvalText:
             for prompt, seeds in rows
             for seed in distinct(seeds, settings)
         ]
+        self._check_room([text for text, _ in asked], settings.get("max_gen_toks", ANSWER))
         texts = iter(self._ask("generate_until", asked))
         return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
 
@@ -223,10 +225,23 @@ class LMEvalText:
     def _weigh(self, rows) -> list[list[Scored]]:
         try:
             pairs = [(context, text) for context, group in rows for text in group]
+            self._check_room([context + text for context, text in pairs], 0)
             found = iter(self._ask("loglikelihood", pairs))
         except NotImplementedError as error:
             raise self.cannot_weigh() from error
         return [[Scored(*next(found)) for _ in group] for _, group in rows]
+
+    def _check_room(self, texts: Sequence[str], answer: int) -> None:
+        """Refuse what lm-eval would shorten to fit the model's context."""
+        room = getattr(self._lm, "max_length", None)
+        if room is None or getattr(self._lm, "tokenizer", None) is None:
+            return
+        longest = max(len(self._lm.tok_encode(text)) for text in texts)
+        if longest + answer > room:
+            raise SpeechIQError(
+                f"{self.name}: a prompt of {longest} tokens and {answer} for the answer exceed the {room} it takes; "
+                f"give the stage a larger max_length, a smaller max_gen_toks, or a model of a longer context"
+            )
 
     def cannot_weigh(self) -> SpeechIQError:
         return SpeechIQError(f"{self.name}: weighs no texts; use llm_answer=generate and tasks that generate")

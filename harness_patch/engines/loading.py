@@ -38,8 +38,8 @@ class Loading:
     peft: str | None = None
     trust_remote_code: bool = False
 
-    def check(self, device: torch.device) -> None:
-        """Refuse what cannot work on `device`, before anything is loaded.
+    def check(self) -> None:
+        """Refuse what cannot work, before anything is loaded.
 
         Raises:
             SpeechIQError: naming the option.
@@ -47,18 +47,13 @@ class Loading:
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
             raise SpeechIQError(f"dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ...")
         if self.quantization is not None:
-            self._check_quantization(device)
+            self._check_quantization()
         if self.peft is not None:
             self._check_adapter()
 
-    def _check_quantization(self, device: torch.device) -> None:
+    def _check_quantization(self) -> None:
         if self.quantization not in BITS:
             raise SpeechIQError(f"quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
-        if device.type == "cpu":
-            raise SpeechIQError(
-                f"quantization={self.quantization}: needs an accelerator, and this run is on the CPU; "
-                f"leave it out or choose another --device"
-            )
         if find_spec("bitsandbytes") is None:
             raise SpeechIQError(
                 f"quantization={self.quantization}: needs a package that is not installed; "

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.nbest import unlike
 from speechiq.siq_tasks.audio import AudioClip
+
+MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 
 
 class TranscriptFile:
@@ -34,12 +36,11 @@ class TranscriptFile:
         if not self.file.is_file():
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
         self.texts: dict[str, Response] = {}
-        for number, line in enumerate(self.file.read_text(encoding="utf-8").split("\n"), 1):
-            if line.strip():
-                key, text = _read_line(line, f"{self.file}:{number}")
-                if key in self.texts:
-                    raise SpeechIQError(f"{self.file}:{number}: id {key!r} stands twice; delete one of the lines")
-                self.texts[key] = text
+        for _, where, row in read_objects(self.file, MEND):
+            key, text = _read(row, where)
+            if key in self.texts:
+                raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
+            self.texts[key] = text
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         if missing := [clip["id"] for clip in clips if clip["id"] not in self.texts]:
@@ -53,18 +54,14 @@ class TranscriptFile:
         return {"transcripts": self.file.name, "clips": len(self.texts)}
 
 
-def _read_line(line: str, where: str) -> tuple[str, Response]:
+def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     try:
-        row = json.loads(line)
         texts = row["nbest"] if "nbest" in row else [row["text"]]
         if not isinstance(texts, list):
             raise TypeError("nbest is no list")
         key, text, heard = row["id"], texts[0], row.get("heard", math.nan)
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise SpeechIQError(
-            f'{where}: no transcript ({type(error).__name__}: {error}); write {{"id": ..., "text": ...}} '
-            f'or {{"id": ..., "nbest": [...]}}'
-        ) from error
+    except (TypeError, KeyError, IndexError) as error:
+        raise SpeechIQError(f"{where}: no transcript ({type(error).__name__}: {error}); {MEND}") from error
     if other := [found for found in (key, *texts) if not isinstance(found, str)]:
         raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; mend the line")
     if row.get("text", text) != text:

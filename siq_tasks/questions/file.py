@@ -6,7 +6,6 @@ So a file that lacks questions on purpose differs from a file that is not yet co
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -18,8 +17,10 @@ from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
+from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 
+MEND = "correct or delete the line"
 PER_CLIP = 3
 OPTIONS = 4
 LEFT_OUT = {"id": str, "question_id": str, "left_out": str}
@@ -37,37 +38,25 @@ def read_questions(path: Path) -> list[dict]:
     Raises:
         SpeechIQError: the file cannot be read, or one of its lines is no sound question; named by its number.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpeechIQError(f"{path}: cannot be read ({error}); give a question file in UTF-8") from error
     rows, seen = [], {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise SpeechIQError(f"{path}:{number}: not JSON ({error}); correct or delete the line") from error
+    for number, where, row in read_objects(path, MEND):
         if fault := find_fault(row):
-            raise SpeechIQError(f"{path}:{number}: {fault}; correct or delete the line")
+            raise SpeechIQError(f"{where}: {fault}; {MEND}")
         if (first := seen.setdefault(row["question_id"], number)) != number:
             raise SpeechIQError(
-                f"{path}:{number}: question_id {row['question_id']!r} is that of line {first} already; rename one"
+                f"{where}: question_id {row['question_id']!r} is that of line {first} already; rename one"
             )
         rows.append(row)
     return rows
 
 
-def find_fault(row: Any) -> str | None:
+def find_fault(row: Mapping[str, Any]) -> str | None:
     """What is wrong with a line, or None.
 
     >>> find_fault({"id": "a", "question_id": "a-q1", "left_out": "no checker agreed"})
     >>> find_fault({"id": "a", "question_id": 1, "left_out": ""})
     "'question_id' is 1, not a str"
     """
-    if not isinstance(row, dict):
-        return f"holds {row!r}, not an object"
     wanted = LEFT_OUT if "left_out" in row else QUESTION
     if missing := [key for key in wanted if key not in row]:
         return f"lacks {', '.join(map(repr, missing))}"
@@ -111,8 +100,7 @@ def write_questions(path: Path, rows: Sequence[Mapping]) -> None:
     Raises:
         SpeechIQError: the folder cannot be written to, or the disk is full.
     """
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_whole(Path(path), lines.encode(), "make room or name another file", make_folders=True)
+    write_whole(Path(path), as_lines(rows), "make room or name another file", make_folders=True)
 
 
 def questions_folder() -> Path:

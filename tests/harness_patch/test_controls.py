@@ -53,13 +53,13 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "a", "text": ', "mine.jsonl:2: no transcript"),
-        ('{"id": "a"}', "mine.jsonl:2: no transcript .*nbest"),
-        ('{"id": "a", "nbest": []}', "mine.jsonl:2: no transcript"),
-        ('{"id": 7, "text": "x"}', "mine.jsonl:2: id and text must be strings, found 7"),
-        ('{"id": "b", "text": "x"}', "mine.jsonl:2: id 'b' stands twice"),
-        ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl:2: text is not the first of nbest"),
-        ('{"id": "a", "text": "x", "heard": 2}', "mine.jsonl:2: heard=2; give the share of the clip"),
+        ('{"id": "a", "text": ', "mine.jsonl' line 2 is not a whole JSON object"),
+        ('{"id": "a"}', "mine.jsonl' line 2: no transcript .*nbest"),
+        ('{"id": "a", "nbest": []}', "mine.jsonl' line 2: no transcript"),
+        ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: id and text must be strings, found 7"),
+        ('{"id": "b", "text": "x"}', "mine.jsonl' line 2: id 'b' stands twice"),
+        ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl' line 2: text is not the first of nbest"),
+        ('{"id": "a", "text": "x", "heard": 2}', "mine.jsonl' line 2: heard=2; give the share of the clip"),
     ],
 )
 def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, line, message):

@@ -105,6 +105,17 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
 
 
+def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
+    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, max_length=64)
+    assert llm.loglikelihood(["One, two,"], [[" three"]])
+    with pytest.raises(
+        SpeechIQError, match=r"a prompt of \d+ tokens and 60 for the answer exceed the 64"
+    ):
+        llm.generate(PROMPTS, SEEDS, GREEDY | {"max_gen_toks": 60})
+    with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 0 for the answer exceed the 64"):
+        llm.loglikelihood(["One, two, three. " * 20], [[" four"]])
+
+
 def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, tmp_path):
     folder = copy_checkpoint(tmp_path / "model", do_sample=True, temperature=0.7, top_p=0.8)
     folder.joinpath("model.safetensors").unlink()

@@ -132,7 +132,7 @@ def test_hostile_text_stays_text(tmp_path):
         (JUDGED | verdicts(q3="unaswerable"), "line 1: verdict 'unaswerable' is unknown: write unanswerable or"),
         (JUDGED | {"q3": {"verdict": ["unanswerable"]}}, "line 1: verdict ['unanswerable'] is unknown"),
         (JUDGED | {"q4": '{"id": "cli'}, "line 2 is not a whole JSON object"),
-        (JUDGED | {"q4": "[1]"}, "line 2: holds no object"),
+        (JUDGED | {"q4": "[1]"}, "line 2 is not a whole JSON object (it holds [1])"),
         (JUDGED | {"q4": {"question_id": "q3"}}, "line 2: clip 'clip' question 'q3' stands in line 1 already"),
         (JUDGED | {"q4": {"options": "one"}}, "line 2: 'options' is 'one', not a list"),
         (JUDGED | {"q4": {"note": None}}, "line 2: 'note' is None, not a str"),
@@ -147,7 +147,7 @@ def test_a_review_that_is_not_done_or_spoilt(review, changes, message):
 
 def test_a_review_that_is_no_text(review):
     review.write_bytes(b"\xff\xfe")
-    assert "give a review file in UTF-8" in refusal(confirm, review)
+    assert "save it in UTF-8" in refusal(confirm, review)
     assert "cannot be read" in refusal(confirm, review.with_name("nowhere"))
 
 

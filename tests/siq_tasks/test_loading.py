@@ -175,7 +175,7 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
     [
         ("m.csv", "", "holds no rows"),
         ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
-        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl line 1: no JSON object"),
+        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
         ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
         ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
     ],

@@ -23,8 +23,8 @@ def line(**changes):
 
 
 BAD = {
-    "not JSON": ('{"id": "a"', "not JSON"),
-    "a list": ("[1]", "not an object"),
+    "not JSON": ('{"id": "a"', "not a whole JSON object"),
+    "a list": ("[1]", "not a whole JSON object (it holds [1])"),
     "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "lacks 'writer'"),
     "a wrong type": (line(question=3), "'question' is 3, not a str"),
     "true for a number": (line(prompt_version=True), "'prompt_version' is True, not a int"),
@@ -49,7 +49,7 @@ def test_a_bad_line_is_named_with_what_is_wrong(case, tmp_path):
     file.write_text(f"{line()}\n\n{text}\n")
     with pytest.raises(SpeechIQError) as error:
         read_questions(file)
-    assert str(error.value).startswith(f"{file}:3: ") and message in str(error.value)
+    assert str(error.value).startswith(f"{str(file)!r} line 3") and message in str(error.value)
 
 
 def test_options_that_differ_by_a_sign_or_a_point_are_different():
