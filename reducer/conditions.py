@@ -20,6 +20,7 @@ NORMALISER = "normaliser"
 EMBEDDER = "embedder"
 ASPECTS = (CLIPS, TASKS, NORMALISER, EMBEDDER)
 FIELDS = {
+    "content_sha256": CLIPS,
     "dataset": TASKS,
     "version": TASKS,
     "prompt_version": TASKS,
@@ -56,7 +57,7 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     ['task=t', 'dataset=demo', 'version=1', 'embedder=e', 'embedder_template=plain', 'embedder_text=raw']
     """
     settings = LEVELS[task.level].settings
-    told = {field: None for field, aspect in FIELDS.items() if aspect == TASKS} | {**settings}
+    told = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**settings}
     told |= {field: _as_scalar(task.metadata[field]) for field in told if field in task.metadata}
     return {"task": printable(task.task), **told}
 

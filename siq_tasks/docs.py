@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from datasets import Dataset
@@ -10,6 +12,7 @@ from datasets import Dataset
 from speechiq.metrics.embedder import read_embedding
 from speechiq.siq_tasks.audio import AudioClip
 
+ASKED = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -50,6 +53,20 @@ def build_docs(
         embedding = read_embedding(told)
         return Dataset.from_list([doc | embedding for doc in docs.values()])
     if level == "apply":
-        asked = ("question_id", "question", "options", "answer")
-        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in asked} for row in questions])
+        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in ASKED} for row in questions])
     return Dataset.from_list(list(docs.values()))
+
+
+def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
+    """The sha256 of what is heard, asked and expected, in whatever order and place.
+
+    >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
+    >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
+    True
+    >>> digest_content([clip]) == digest_content([clip | {"text": "No."}])
+    False
+    """
+    content = [
+        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *ASKED))] for doc in docs
+    ]
+    return hashlib.sha256("\n".join(sorted(map(json.dumps, content))).encode()).hexdigest()

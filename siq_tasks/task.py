@@ -8,6 +8,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.docs import digest_content
 
 
 class SpeechTask(ConfigurableTask):
@@ -19,7 +20,7 @@ class SpeechTask(ConfigurableTask):
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         loaded = self.config.custom_dataset(**self.config.metadata)
         self.dataset = {"test": loaded.docs}
-        self.config.metadata |= loaded.record
+        self.config.metadata |= {**loaded.record, "content_sha256": digest_content(loaded.docs)}
 
     def build_all_requests(
         self,

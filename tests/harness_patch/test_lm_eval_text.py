@@ -108,9 +108,7 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
     llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, max_length=64)
     assert llm.loglikelihood(["One, two,"], [[" three"]])
-    with pytest.raises(
-        SpeechIQError, match=r"a prompt of \d+ tokens and 60 for the answer exceed the 64"
-    ):
+    with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 60 for the answer exceed the 64"):
         llm.generate(PROMPTS, SEEDS, GREEDY | {"max_gen_toks": 60})
     with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 0 for the answer exceed the 64"):
         llm.loglikelihood(["One, two, three. " * 20], [[" four"]])

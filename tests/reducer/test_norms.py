@@ -23,6 +23,7 @@ OTHER = {
     "version": ("remember", {"version": 2}, "task versions", "version is 2 in system 'new' and 1 in norms 'pool'"),
     "prompt": ("apply", {"prompt_version": 7}, "task versions", "prompt_version is 7 in system 'new'"),
     "subset": ("understand", {"subset_sha256": "ab"}, "task versions", "subset_sha256 is 'ab' in system 'new' and not"),
+    "content": ("apply", {"content_sha256": "ab"}, "clips", "content_sha256 is 'ab' in system 'new' and not told in"),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normaliser": ("remember", {"normaliser": "basic"}, "normaliser", "normaliser is 'basic' in system 'new' and 'eng"),
     "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not told in"),
@@ -93,6 +94,7 @@ def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
     assert read.levels["understand"].tasks == [
         {
             "task": "demo_1",
+            "content_sha256": None,
             "dataset": "demo",
             "version": 1,
             "prompt_version": 1,

@@ -85,7 +85,7 @@ def test_the_command_line_validates_the_suite():
         (lambda lines: None, r"earnings22: no question file .*siq questions write --dataset earnings22"),
         (lambda lines: lines[:-1], "earnings22: 1 of 2 clips lack questions, .*complete the file with"),
         (lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")], "1 clips have questions but are not in"),
-        (lambda lines: [lines[0].replace('"answer": "A"', '"answer": "Z"')], r"jsonl:1: 'answer' is 'Z'"),
+        (lambda lines: [lines[0].replace('"answer": "A"', '"answer": "Z"')], r"jsonl' line 1: 'answer' is 'Z'"),
     ],
 )
 def test_questions_that_do_not_fit_stop_the_task_from_loading(hub, own_cache, tmp_path, monkeypatch, spoil, message):
