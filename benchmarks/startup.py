@@ -50,6 +50,17 @@ def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -
     return medians | {"ratio": measure.ratio(costs["with"], costs["without"]).wall}
 
 
+def compare_index(python: Path, rounds: int) -> dict[str, float]:
+    """Median seconds in which lm-eval lists its tasks and the suite's, or the suite's alone; the ratio."""
+    ways = {
+        told: lambda told=told: measure.run_child([str(python), "-m", "lm_eval", "ls", "tasks"], SIQ_TASKS=told)
+        for told in ("all", "only")
+    }
+    costs = measure.in_turn(ways, rounds)
+    medians = {way: measure.median(costs[way]).wall for way in ways}
+    return medians | {"ratio": measure.ratio(costs["only"], costs["all"]).wall}
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -63,11 +74,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pythons = [make_environment(Path(folder, str(hook)), hook=hook) for hook in (False, True)]
         found = {name: compare(*pythons, arguments, rounds) for name, (arguments, rounds) in commands.items()}
+        index = compare_index(pythons[True], told.lists)
     print(f"{'command':18} without, ms   with, ms   more, ms   ratio")
     for name, row in found.items():
         ms = [1000 * row[way] for way in ("without", "with", "more")]
         print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f} {row['ratio']:7.3f}")
-    measure.write("startup", {"aim_ms": AIM_MS, "commands": found})
+    print(f"lm_eval ls tasks, SIQ_TASKS=only: {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']:.3f}")
+    measure.write("startup", {"aim_ms": AIM_MS, "commands": found, "index": index})
 
 
 if __name__ == "__main__":

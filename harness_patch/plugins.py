@@ -6,6 +6,7 @@ the function named there is called on it. Where lm-eval reads entry points itsel
 find its loader and stay quiet.
 """
 
+import os
 import sys
 
 SUITE = "speechiq"
@@ -23,15 +24,18 @@ def register_models(models) -> None:
 
 
 def add_task_folder(manager) -> None:
-    """Make every `TaskManager` look into the suite's folder: built-in tasks < ours < `--include_path`."""
+    """Make every `TaskManager` look into the suite's folder: built-in tasks < ours < `--include_path`.
+
+    With `SIQ_TASKS=only` in the environment lm-eval's built-in tasks, whose index is most of its start, stay unread.
+    """
     if hasattr(manager, "discover_plugin_task_paths"):
         return
     original = manager.TaskManager.__init__
 
-    def init(self, verbosity=None, include_path=None, *args, **kwargs):
+    def init(self, verbosity=None, include_path=None, include_defaults=True, *args, **kwargs):
         given = include_path if isinstance(include_path, list | tuple) else [include_path]
         folders = [*_task_folders(), *(path for path in given if path)]
-        original(self, verbosity, folders, *args, **kwargs)
+        original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
         self.include_path = include_path
 
     init.__doc__, init.__wrapped__ = original.__doc__, original

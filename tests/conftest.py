@@ -17,6 +17,7 @@ from speechiq.siq_tasks.demo.fetch import fetch
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("SIQ_STORE", "off")
+os.environ.setdefault("SIQ_TASKS", "only")
 hypothesis.settings.register_profile("busy-machine", deadline=None)
 hypothesis.settings.load_profile("busy-machine")
 

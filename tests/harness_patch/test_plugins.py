@@ -1,6 +1,9 @@
 """How lm-eval comes to know the suite, each time in a fresh interpreter."""
 
 import json
+import os
+
+import pytest
 
 from tests.conftest import run
 
@@ -70,6 +73,8 @@ def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_
     assert done.returncode == 0 and str(tmp_path) not in done.stdout
 
 
-def test_the_command_line_lists_the_suite():
-    done = run("lm_eval", "ls", "tasks")
+@pytest.mark.parametrize("told", ["all", "only"])
+def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(told):
+    done = run("lm_eval", "ls", "tasks", env=os.environ | {"SIQ_TASKS": told})
     assert done.returncode == 0 and "siq_demo_remember" in done.stdout
+    assert ("hellaswag" in done.stdout) is (told == "all")
