@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -22,32 +23,40 @@ def drop(places: Sequence[int], results: Sequence[Any]) -> None:
     """Keeps nothing of what is done."""
 
 
+def alike(item: Any) -> bool:
+    """Takes all items for one kind."""
+    return True
+
+
 def run_in_batches(
     items: Sequence[Item],
     run: Callable[[list[Item]], Sequence[Result]],
     *,
-    length: Callable[[Item], float],
+    length: Callable[[Item], Any],
     batch_size: int,
     progress: tqdm,
     keep: Keep = drop,
+    kind: Callable[[Item], bool] = alike,
 ) -> list[Result]:
     """`run` over all items: longest first, batches halved when memory runs out.
 
     Args:
         items: in any order.
         run: takes a batch, gives a result an item.
-        length: what makes an item long; batches hold items of like length.
+        length: what makes an item long, as anything that sorts; batches hold items of like length.
         batch_size: the size to begin with.
         progress: advanced by one an item.
         keep: called as soon as a batch is done, with the places of its items and their results.
+        kind: items of which it is true come first, and never into one batch with others.
 
     Raises:
         SpeechIQError: not even a single item fits into memory.
     """
-    order = sorted(range(len(items)), key=lambda i: length(items[i]), reverse=True)
+    order = sorted(range(len(items)), key=lambda i: (kind(items[i]), length(items[i])), reverse=True)
     results: dict[int, Result] = {}
     while len(results) < len(order):
         batch = order[len(results) : len(results) + batch_size]
+        batch = list(takewhile(lambda i, first=batch[0]: kind(items[i]) == kind(items[first]), batch))
         try:
             found = run([items[i] for i in batch])
         except RuntimeError as error:

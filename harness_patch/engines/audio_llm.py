@@ -21,7 +21,16 @@ from speechiq.harness_patch.batches import Keep, drop, run_in_batches, together
 from speechiq.harness_patch.engines.audio_prompts import AudioPrompts, Fed
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.encodings import Encodings, keep_encodings
-from speechiq.harness_patch.engines.prefix import Reading, begin, can_join, read, sampling_settings, weigh, write
+from speechiq.harness_patch.engines.prefix import (
+    Beginnings,
+    Reading,
+    begin,
+    can_join,
+    read,
+    sampling_settings,
+    weigh,
+    write,
+)
 from speechiq.harness_patch.engines.reach import Reach
 from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
@@ -79,7 +88,6 @@ class AudioLLM:
         context = getattr(self.checkpoint.config.get_text_config(decoder=True), "max_position_embeddings", None)
         self.reach = Reach(self.prompts, context)
         self._encodings: Encodings | None = None
-        self._last_beginning: dict[tuple, Cache] = {}
 
     def _load_processor(self):
         try:
@@ -156,22 +164,17 @@ class AudioLLM:
         if not prompts:
             return []
         self._check(prompts)
-        results: dict[int, Any] = {}
         bar = progress_bar(total=len(prompts), verb=f"{self.checkpoint.name} {verb}", unit="prompt")
         with self.checkpoint.loaded() as model, bar as progress:
-            for hears in (True, False):
-                chosen = [i for i, prompt in enumerate(prompts) if bool(prompt.clips) is hears]
-                found = run_in_batches(
-                    [(prompts[i], wishes[i]) for i in chosen],
-                    partial(self._run_batch, model, feed, go_on),
-                    length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
-                    batch_size=self.checkpoint.batch_size,
-                    progress=progress,
-                    keep=lambda places, found, chosen=chosen: keep([chosen[i] for i in places], found),
-                )
-                results.update(zip(chosen, found, strict=True))
-                self._last_beginning = {}
-        return [results[i] for i in range(len(prompts))]
+            return run_in_batches(
+                list(zip(prompts, wishes, strict=True)),
+                partial(self._run_batch, model, Beginnings(), feed, go_on),
+                length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
+                batch_size=self.checkpoint.batch_size,
+                progress=progress,
+                keep=keep,
+                kind=lambda item: bool(item[0].clips),
+            )
 
     def _check(self, prompts: Sequence[Prompt]) -> None:
         crowded = [prompt for prompt in prompts if len(prompt.clips) > 1]
@@ -181,18 +184,15 @@ class AudioLLM:
                 f"choose another model for this task"
             )
 
-    def _run_batch(self, model, feed, go_on, batch) -> list:
+    def _run_batch(self, model, beginnings: Beginnings, feed, go_on, batch) -> list:
         rows, caches = [], []
-        beginnings = dict(self._last_beginning)
         for prompt, _ in batch:
             fed = feed(prompt)
             rows.append(fed.ids)
             if prompt.clips:
                 key = *(clip.key for clip in prompt.clips), *fed.ids[: fed.begins]
-                if key not in beginnings:
-                    beginnings[key] = self._begin(model, fed, len(prompt.clips))
-                caches.append(beginnings[key])
-                self._last_beginning = {key: beginnings[key]}
+                caches.append(beginnings.take(key, partial(self._begin, model, fed, len(prompt.clips))))
+        beginnings.forget_all_but_last()
         wishes = [wish for _, wish in batch]
         if caches and not can_join(caches[0]):
             one_by_one = zip(rows, caches, wishes, strict=True)

@@ -6,7 +6,7 @@ A prompt is read into a cache, the cache is copied, and each copy goes its own w
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -49,6 +49,22 @@ class Reading(NamedTuple):
         if self.cache is not None:
             self.cache.reorder_cache(copies)
         return Reading(self.ids[copies], self.mask[copies], self.cache)
+
+
+class Beginnings:
+    """Caches of what prompts begin with, each read once for prompts that follow one another."""
+
+    def __init__(self) -> None:
+        self._caches: dict[tuple, Cache] = {}
+
+    def take(self, key: tuple, begin: Callable[[], Cache]) -> Cache:
+        """The cache of `key`, by `begin` where it is new; it stays as it is."""
+        self._caches[key] = self._caches.pop(key) if key in self._caches else begin()
+        return self._caches[key]
+
+    def forget_all_but_last(self) -> None:
+        """At the end of a batch, whose last prompt may begin as the first of the next."""
+        self._caches = dict(list(self._caches.items())[-1:])
 
 
 def sampling_settings(settings: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
@@ -168,7 +184,7 @@ def begin(model, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
 
 def can_join(cache: Cache) -> bool:
     """Whether rows of other lengths may stand beside this one: no layer forgets or sums up what it has read."""
-    return all(type(layer) is DynamicLayer for layer in cache.layers)
+    return isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
 def join(caches: Sequence[Cache]) -> Cache:

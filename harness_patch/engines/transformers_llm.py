@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
-from tqdm import tqdm
-from transformers import AutoModelForCausalLM, AutoTokenizer
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, Cache, DynamicCache
 
 from speechiq.core.checkpoints import is_language_model
 from speechiq.core.progress import progress_bar
 from speechiq.harness_patch.batches import Keep, drop, run_in_batches
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
-from speechiq.harness_patch.engines.prefix import read, sampling_settings, weigh, write
+from speechiq.harness_patch.engines.prefix import (
+    Beginnings,
+    Reading,
+    begin,
+    can_join,
+    read,
+    sampling_settings,
+    weigh,
+    write,
+)
 from speechiq.harness_patch.systems.system import Scored
+
+
+class Row(NamedTuple):
+    """A prompt.
+
+    Attributes:
+        ids: of its tokens.
+        heard: how many of them, from the first, hold what was heard, and are those of every prompt about it.
+    """
+
+    ids: list[int]
+    heard: int
+
+    @classmethod
+    def of(cls, prompt: str, ids: list[int], tokenise: Callable[[str], list[int]]) -> Row:
+        """The last token of what was heard may be another where the text goes on."""
+        heard = prompt[: getattr(prompt, "heard", 0)]
+        return cls(ids, _count_shared([ids[:-1], tokenise(heard)]) if heard else 0)
 
 
 class TransformersLLM:
@@ -42,23 +70,16 @@ class TransformersLLM:
         """Answers to each prompt, put through the chat template where the model has one.
 
         Args:
-            prompts: what a user says.
+            prompts: what a user says; what `Words` begin with is read once for all that share it.
             seeds: for each prompt a seed an answer; all of one length.
             settings: `max_gen_toks`, `do_sample`, and, before the model's own defaults, `temperature`,
                 `top_k`, `top_p`.
         """
         tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-        rows = list(zip([_as_chat(tokenizer, prompt) for prompt in prompts], seeds, strict=True))
-        with self.checkpoint.loaded() as model, self._progress("answering", len(rows)) as progress:
-            return run_in_batches(
-                rows,
-                lambda batch: _sample(model, tokenizer, batch, settings),
-                length=lambda row: len(row[0]),
-                batch_size=self.checkpoint.batch_size,
-                progress=progress,
-                keep=keep,
-            )
+        tokenise = partial(_as_chat, tokenizer)
+        rows = [Row.of(prompt, tokenise(prompt), tokenise) for prompt in prompts]
+        return self._run("answering", rows, seeds, partial(_sample, tokenizer, settings), keep)
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """How answers are sampled: by the task's settings, else by the model's own."""
@@ -73,22 +94,29 @@ class TransformersLLM:
         a token never ends where only the context does.
         """
         tokenizer = self.checkpoint.load_processor(AutoTokenizer)
-        rows = []
+        rows, tails = [], []
         for context, group in zip(contexts, continuations, strict=True):
             head, *whole = _tokenise(tokenizer, [context, *(context + text for text in group)])
-            rows.append((whole, _count_shared([head, *whole])))
-        with self.checkpoint.loaded() as model, self._progress("weighing", len(rows)) as progress:
+            start = _count_shared([head, *whole])
+            rows.append(Row.of(context, head[:start], lambda text: tokenizer(text).input_ids))
+            tails.append([row[start:] for row in whole])
+        return self._run("weighing", rows, tails, weigh, keep)
+
+    def _run(self, verb: str, rows: Sequence[Row], wishes: Sequence, go_on, keep: Keep) -> list:
+        """What `go_on(model, reading, wishes)` makes of the prompts, each with its wish, batch by batch."""
+        bar = progress_bar(total=len(rows), verb=f"{self.checkpoint.name} {verb}", unit="prompt")
+        with self.checkpoint.loaded() as model, bar as progress:
+            if not can_join(DynamicCache(config=model.config)):
+                rows = [Row(row.ids, heard=0) for row in rows]
             return run_in_batches(
-                rows,
-                lambda batch: _weigh(model, batch),
-                length=lambda row: max(map(len, row[0])),
+                list(zip(rows, wishes, strict=True)),
+                partial(_run_batch, model, Beginnings(), go_on),
+                length=lambda item: (item[0].heard, item[0].ids[: item[0].heard], len(item[0].ids)),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 keep=keep,
+                kind=lambda item: item[0].heard > 0,
             )
-
-    def _progress(self, verb: str, total: int) -> tqdm:
-        return progress_bar(total=total, verb=f"{self.checkpoint.name} {verb}", unit="prompt")
 
     def identity(self) -> dict[str, Any]:
         return {"stage": "text", **self.checkpoint.identity()}
@@ -115,14 +143,20 @@ def _as_chat(tokenizer, prompt: str) -> list[int]:
     return tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True)["input_ids"]
 
 
-def _sample(model, tokenizer, batch, settings: Mapping[str, Any]) -> list[list[str]]:
-    prompts, seeds = zip(*batch, strict=True)
-    rows = write(model, read(model, prompts), seeds, settings, tokenizer.pad_token_id)
+def _run_batch(model, beginnings: Beginnings, go_on, batch) -> list:
+    rows, wishes = zip(*batch, strict=True)
+    heard = [row.ids[: row.heard] for row in rows if row.heard]
+    caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in heard]
+    beginnings.forget_all_but_last()
+    return go_on(model, read(model, [row.ids for row in rows], caches), wishes)
+
+
+def _begin(model, ids: Sequence[int]) -> Cache:
+    row = torch.tensor([ids], device=model.device)
+    return begin(model, input_ids=row, attention_mask=torch.ones_like(row))
+
+
+def _sample(tokenizer, settings: Mapping[str, Any], model, reading: Reading, seeds) -> list[list[str]]:
+    rows = write(model, reading, seeds, settings, tokenizer.pad_token_id)
     texts = iter(tokenizer.batch_decode(rows, skip_special_tokens=True))
     return [[next(texts) for _ in row] for row in seeds]
-
-
-def _weigh(model, batch) -> list[list[Scored]]:
-    groups, starts = zip(*batch, strict=True)
-    reading = read(model, [group[0][:start] for group, start in zip(groups, starts, strict=True)])
-    return weigh(model, reading, [[row[start:] for row in group] for group, start in zip(groups, starts, strict=True)])

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
+from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored, Words
 from speechiq.siq_tasks.audio import AudioClip
 
 
@@ -44,12 +44,13 @@ class Cascade:
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
         return self.llm.loglikelihood(self._as_text(prompts), continuations)
 
-    def _as_text(self, prompts: Sequence[Prompt]) -> list[str]:
+    def _as_text(self, prompts: Sequence[Prompt]) -> list[Words]:
         """Each prompt with its transcripts in the places of its clips."""
         texts = []
         for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True):
-            first, *rest = prompt.text.split(AUDIO)
-            texts.append(first + "".join(heard.strip() + words for heard, words in zip(transcripts, rest, strict=True)))
+            *before, last = prompt.text.split(AUDIO)
+            heard = "".join(words + text.strip() for words, text in zip(before, transcripts, strict=True))
+            texts.append(Words(heard + last, len(heard)))
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:

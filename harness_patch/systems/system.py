@@ -40,6 +40,21 @@ class Prompt(NamedTuple):
         return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
 
 
+class Words(str):
+    """A prompt for a language model.
+
+    Attributes:
+        heard: characters up to the end of the last transcript in it, which prompts about one clip may share.
+    """
+
+    heard: int
+
+    def __new__(cls, text: str, heard: int) -> Words:
+        words = super().__new__(cls, text)
+        words.heard = heard
+        return words
+
+
 class Question(NamedTuple):
     """Something to be answered about clips.
 
