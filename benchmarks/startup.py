@@ -79,9 +79,7 @@ def main() -> None:
     for name, row in found.items():
         ms = [1000 * row[way] for way in ("without", "with", "more")]
         print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f} {row['ratio']:7.3f}")
-    print(
-        f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']:.3f}"
-    )
+    print(f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']:.3f}")
     measure.write("startup", {"aim_ms": AIM_MS, "commands": found, "index": index})
 
 

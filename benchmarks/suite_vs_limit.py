@@ -3,9 +3,10 @@
     python benchmarks/suite_vs_limit.py [--clips 14] [--rounds 3]
 
 Both ways run in this process, in turn, after a round of one clip that is not counted: the suite through
-`lm_eval.simple_evaluate`, scores and all; the loop by what transformers alone offers, in the same batches, dtype and
-threads, each prompt read once. Either loads each model when it is needed, so loading counts in both. That both did the
-same work is checked: the transcripts are equal, the log-probabilities and states agree. The aim is at most 1.05.
+`lm_eval.simple_evaluate`, scores and all; the loop by what transformers alone offers, in batches of the same size, dtype
+and threads, each transcript read once for its questions. Either loads each model when it is needed, so loading counts in
+both. That both did the same work is checked: the transcripts are equal, the log-probabilities and states agree. The aim
+is at most 1.05.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ import numpy as np
 import torch
 from measure import ASR, LLM, STAGES
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSpeechSeq2Seq, AutoProcessor, AutoTokenizer
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForSpeechSeq2Seq,
+    AutoProcessor,
+    AutoTokenizer,
+    DynamicCache,
+)
 
 from speechiq.core.checkpoints import resolve
 from speechiq.harness_patch.engines.checkpoint import CPU_BATCH
@@ -48,13 +56,7 @@ def run_loop(clips: list[dict], questions: list[dict]) -> None:
     with torch.inference_mode():
         transcripts = transcribe([AudioClip(clip) for clip in clips])
         heard = {clip["id"]: text for clip, text in zip(clips, transcripts, strict=True)}
-        options = [[f" {option}" for option in (*row["options"], NONE_OF_THE_ABOVE)] for row in questions]
-        contexts = [
-            LIKELIHOOD_PROMPT.format(transcript=known[row["id"]], question=row["question"])
-            for known in (heard, dict.fromkeys(heard, ""))
-            for row in questions
-        ]
-        weigh(contexts, options * 2)
+        weigh(heard, questions)
         told = sorted({*transcripts, *(clip["text"].strip() for clip in clips)})
         embed(sorted({prompt.format(text=text) for prompt in PROMPTS.values() for text in told}))
 
@@ -79,34 +81,53 @@ def transcribe(clips: list[AudioClip]) -> list[str]:
     return [texts[i] for i in range(len(clips))]
 
 
-def weigh(contexts: list[str], options: list[list[str]]) -> list[list[float]]:
+def weigh(heard: dict[str, str], questions: list[dict]) -> list[list[float]]:
+    """Log-probabilities of each question's options after its transcript, then of all without one."""
     tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
     model = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
-    rows = [
-        tokenizer([context + text for text in group]).input_ids
-        for context, group in zip(contexts, options, strict=True)
-    ]
-    weights = {}
-    for batch in batches([max(map(len, group)) for group in rows], CPU_BATCH):
-        starts = [count_shared(rows[i]) - 1 for i in batch]
-        ids, mask = pad([rows[i][0][:start] for i, start in zip(batch, starts, strict=True)], "left")
-        positions = (mask.cumsum(-1) - 1).clamp(min=0)
-        cache = model.model(input_ids=ids, attention_mask=mask, position_ids=positions).past_key_values
-        group = len(options[0])
-        cache.batch_repeat_interleave(group)
-        tails, wanted = pad([row[start:] for i, start in zip(batch, starts, strict=True) for row in rows[i]], "right")
-        whole = torch.cat([mask.repeat_interleave(group, 0), wanted], 1)
-        positions = (whole.cumsum(-1) - 1)[:, -tails.shape[1] :]
-        logits = model(input_ids=tails, attention_mask=whole, position_ids=positions, past_key_values=cache).logits
-        of_token = logits[:, :-1].log_softmax(-1).gather(-1, tails[:, 1:, None]).squeeze(-1)
-        totals = of_token.masked_fill(wanted[:, 1:] == 0, 0).double().sum(-1)
-        weights.update(zip(batch, totals.unflatten(0, (-1, group)).tolist(), strict=True))
-    return [weights[i] for i in range(len(rows))]
+    before, after = LIKELIHOOD_PROMPT.split("{transcript}")
+
+    def tokenise(row: dict, speech: str) -> list[list[int]]:
+        context = before + speech + after.format(question=row["question"])
+        return tokenizer([f"{context} {option}" for option in (*row["options"], NONE_OF_THE_ABOVE)]).input_ids
+
+    told, deaf = ([tokenise(row, known.get(row["id"], "")) for row in questions] for known in (heard, {}))
+    weights: dict[int, list[float]] = {}
+    for key, speech in heard.items():
+        asked = [i for i, row in enumerate(questions) if row["id"] == key]
+        spoken = tokenizer(before + speech).input_ids
+        start = min(count_shared([spoken, told[i][0]]) for i in asked)
+        begun = model.model(torch.tensor([told[asked[0]][0][:start]])).past_key_values
+        weights.update(zip(asked, weigh_batch(model, [told[i] for i in asked], begun), strict=True))
+    for batch in batches([max(map(len, group)) for group in deaf], CPU_BATCH):
+        weighed = weigh_batch(model, [deaf[i] for i in batch], DynamicCache())
+        weights.update(zip((len(told) + i for i in batch), weighed, strict=True))
+    return [weights[i] for i in range(2 * len(questions))]
+
+
+def weigh_batch(model, groups: list[list[list[int]]], begun: DynamicCache) -> list[list[float]]:
+    """The same of one batch, whose prompts all begin with what is in the cache."""
+    done, options = begun.get_seq_length(), len(groups[0])
+    starts = [count_shared(group) - 1 for group in groups]
+    ids, mask = pad([group[0][done:start] for group, start in zip(groups, starts, strict=True)], "left")
+    mask = torch.cat([torch.ones(len(groups), done, dtype=torch.long), mask], 1)
+    positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, done:]
+    if done:
+        begun.batch_repeat_interleave(len(groups))
+    cache = model.model(ids, attention_mask=mask, position_ids=positions, past_key_values=begun).past_key_values
+    cache.batch_repeat_interleave(options)
+    tails, wanted = pad([row[start:] for group, start in zip(groups, starts, strict=True) for row in group], "right")
+    whole = torch.cat([mask.repeat_interleave(options, 0), wanted], 1)
+    positions = (whole.cumsum(-1) - 1)[:, -tails.shape[1] :]
+    logits = model(input_ids=tails, attention_mask=whole, position_ids=positions, past_key_values=cache).logits
+    of_token = logits[:, :-1].log_softmax(-1).gather(-1, tails[:, 1:, None]).squeeze(-1)
+    return of_token.masked_fill(wanted[:, 1:] == 0, 0).double().sum(-1).unflatten(0, (-1, options)).tolist()
 
 
 def count_shared(rows: list[list[int]]) -> int:
     """How many tokens rows have in common before they part."""
-    return next(i for i, column in enumerate(zip(*rows, strict=False)) if len(set(column)) > 1)
+    columns = enumerate(zip(*rows, strict=False))
+    return next((i for i, column in columns if len(set(column)) > 1), min(map(len, rows)))
 
 
 def embed(texts: list[str]) -> np.ndarray:

@@ -83,7 +83,7 @@ def greedy(model) -> GenerationConfig:
         cache_implementation=None,
     )  # fmt: skip
     if config.pad_token_id is None:
-        config.pad_token_id = next(iter(torch.tensor(config.eos_token_id).flatten().tolist()), 0)
+        config.pad_token_id = int(torch.tensor(config.eos_token_id or 0).flatten()[0])
     return config
 
 

@@ -1,8 +1,13 @@
+from itertools import chain
+
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config
 
+from speechiq.core.checkpoints import resolve
+from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.harness_patch.systems.system import Words
 
 NAME = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]
@@ -68,6 +73,39 @@ def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
             steps = torch.arange(start - 1, ids.shape[1] - 1)
             assert score.logprob == pytest.approx(logprobs[steps, ids[0, 1:][steps]].sum().item(), abs=1e-3)
             assert score.is_greedy == torch.equal(logprobs[steps].argmax(-1), ids[0, 1:][steps])
+
+
+SPEECH = "Speech: The sea is warm and the boats come home late.\n\n"
+HEARD = [Words(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in ("What is warm", "Who is late, then")]
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
+    several = TransformersLLM(NAME, device="cpu", batch_size=batch_size)
+    passes.clear()
+    found = several.loglikelihood([*HEARD, CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    assert passes["prefills"] == 2
+    expected = llm.loglikelihood([*map(str, HEARD), CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    for ours, theirs in zip(chain(*found), chain(*expected), strict=True):
+        assert ours.logprob == pytest.approx(theirs.logprob, abs=1e-3) and ours.is_greedy == theirs.is_greedy
+    settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
+    passes.clear()
+    said = several.generate([*HEARD, PROMPTS[0]], seeds(3), settings)
+    assert passes["prefills"] == 2
+    assert said == llm.generate([*map(str, HEARD), PROMPTS[0]], seeds(3), settings)
+
+
+def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
+    sizes = {"num_hidden_layers": 2, "hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}
+    tokenizer = AutoTokenizer.from_pretrained(resolve(NAME))
+    config = Qwen2Config(vocab_size=len(tokenizer), num_key_value_heads=2, use_sliding_window=True, sliding_window=8,
+                         max_window_layers=1, **sizes)  # fmt: skip
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    forgetful = TransformersLLM(str(tmp_path), device="cpu", batch_size=2)
+    passes.clear()
+    found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
+    assert passes["prefills"] == 2 and found == forgetful.loglikelihood(list(map(str, HEARD)), [CONTINUATIONS[0]] * 2)
 
 
 def test_an_empty_context_is_the_start_of_a_text(llm):
