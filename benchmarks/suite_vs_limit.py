@@ -3,10 +3,10 @@
     python benchmarks/suite_vs_limit.py [--clips 14] [--rounds 3]
 
 Both ways run in this process, in turn, after a round of one clip that is not counted: the suite through
-`lm_eval.simple_evaluate`, scores and all; the loop by what transformers alone offers, in batches of the same size, dtype
-and threads, each transcript read once for its questions. Either loads each model when it is needed, so loading counts in
-both. That both did the same work is checked: the transcripts are equal, the log-probabilities and states agree. The aim
-is at most 1.05.
+`lm_eval.simple_evaluate`, scores and all; the loop by what transformers alone offers, in batches of the same size, the
+same dtype and threads, each transcript read once for its questions. Either loads each model when it is needed, so
+loading counts in both. That both did the same work is checked: the transcripts are equal, the log-probabilities and
+states agree. The aim is at most 1.05.
 """
 
 from __future__ import annotations
