@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,8 +14,16 @@ from speechiq.core.errors import SpeechIQError
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Raises a `SpeechIQError` where a file stands at `path` and the user did not say `--force`."""
-    if path.exists() and not force:
+    if os.path.exists(path) and not force:  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
         raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
+
+
+def refuse_same(paths: Iterable[Path | None]) -> None:
+    """Raises a `SpeechIQError` where two of some outputs are one place, of which the last written would be left."""
+    places: dict[str, Path] = {}
+    for path in filter(None, paths):
+        if places.setdefault(os.path.realpath(path), path) is not path:
+            raise SpeechIQError(f"{str(path)!r} is named for two outputs; give each a file of its own")
 
 
 def write_whole(path: Path, content: bytes, mend: str, *, make_folders: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,14 +89,30 @@ def read_answers(runs: Iterable[Path]) -> Answers:
     return Answers(dict(sorted(questions.items())), votes, controls, warnings)
 
 
-def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item, Vote]) -> None:
+def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
+    """How some questions read in some tasks: (clip, question) -> `Question.asked`; lacking where a task has none such.
+
+    Raises:
+        SpeechIQError: A sample file cannot be read, or a row of it does not tell its question.
+    """
+    apply = (task for task in tasks if task.level == "apply")
+    read = (row for task in apply for _, row in _rows(task, lambda row: _read_asked(row, items)))
+    return {item: asked for item, asked in read if asked}
+
+
+def _rows(task: TaskRun, read: Callable[[Mapping[str, Any]], tuple]) -> Iterator[tuple[str, tuple]]:
+    """A task's rows, each with its place in words."""
     for where, row in read_rows(task.samples):
         try:
-            item, question, vote = _read_row(row)
+            yield where, read(row)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise SpeechIQError(
                 f"{where} needs {WANTED} ({type(error).__name__}: {error}); rerun this task on the suite's template"
             ) from error
+
+
+def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item, Vote]) -> None:
+    for where, (item, question, vote) in _rows(task, _read_row):
         if item in votes:
             raise SpeechIQError(
                 f"{where}: {show_item(item)} was already answered by system {task.system!r}; "
@@ -116,14 +132,23 @@ def _read_row(row: Mapping[str, Any]) -> tuple[Item, Question, Vote]:
     if strange := {voted, *letters} - {*LETTERS, UNPARSED}:
         raise ValueError(f"{strange.pop()!r} is no letter")
     audio = doc.get("audio")
-    question = Question(
-        question=str(doc["question"]),
-        options=tuple(map(str, doc["options"])),
-        answer=str(doc["answer"]),
-        text=str(doc["text"]),
-        audio=str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None,
-    )
-    return (sys.intern(str(doc["id"])), sys.intern(str(doc["question_id"]))), question, _vote(voted, "".join(letters))
+    path = str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
+    question = _question(doc)._replace(text=str(doc["text"]), audio=path)
+    return _item(doc), question, _vote(voted, "".join(letters))
+
+
+def _read_asked(row: Mapping[str, Any], items: Collection[Item]) -> tuple[Item, str]:
+    """The question's wording where it is one of `items`, else nothing."""
+    item = _item(row["doc"])
+    return item, _question(row["doc"]).asked if item in items else ""
+
+
+def _item(doc: Mapping[str, Any]) -> Item:
+    return sys.intern(str(doc["id"])), sys.intern(str(doc["question_id"]))
+
+
+def _question(doc: Mapping[str, Any]) -> Question:
+    return Question(str(doc["question"]), tuple(map(str, doc["options"])), str(doc["answer"]), "", None)
 
 
 _vote = cache(Vote)

@@ -228,7 +228,8 @@ def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple
 def _flat(pool: Pool) -> Scale:
     """A scale that leaves raw scores as they are: all clips and levels count alike."""
     even = 1 / len(pool.raw)
-    return Scale("flat", {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even) for level, raw in pool.raw.items()})
+    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
+    return Scale("flat", levels)
 
 
 def _per_z(of: LevelScale) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
+from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.runs import System, TaskRun
 from speechiq.reducer.samples import show_item
@@ -30,6 +31,7 @@ FIELDS = {
     "embedder_template": EMBEDDER,
     "embedder_text": EMBEDDER,
 }
+UNTOLD = {"content_sha256": "not told (older runs do not: run them again)"}
 EXAMPLES = 3
 
 
@@ -74,18 +76,20 @@ def by_level(system: System) -> dict[str, list[Conditions]]:
 
 
 def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
-    """In what systems differ from the first of them, by name.
+    """In what systems differ from what most of them were asked at a level; of equal shares, from the first by name.
 
     Systems whose tasks are not known differ from none.
     """
-    first, *others = sorted(systems, key=lambda system: system.name)
-    theirs = by_level(first)
-    return [
-        mismatch
-        for system in others
-        for level, ours in by_level(system).items()
-        for mismatch in compare(system.name, level, ours, f"system {first.name!r}", theirs[level])
-    ]
+    conditions = {system.name: by_level(system) for system in sorted(systems, key=lambda system: system.name)}
+    found = []
+    for level in LEVELS:
+        told = {name: _by_dataset(of[level]) for name, of in conditions.items() if of[level]}
+        if told:
+            usual = _usual(told)
+            other, theirs = f"system {usual!r}", conditions[usual][level]
+            for name in told:
+                found += compare(name, level, conditions[name][level], other, theirs)
+    return found
 
 
 def compare_items(systems: Sequence[System]) -> list[Mismatch]:
@@ -129,8 +133,8 @@ def compare(
             system,
             level,
             aspect,
-            f"level {level}, data set {dataset!r}: {field} is {_show(here[dataset][field])} in {me} "
-            f"and {_show(there[dataset][field])} in {other}",
+            f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {me} "
+            f"and {_show(field, there[dataset][field])} in {other}",
         )
         for dataset in sorted(here.keys() & there.keys())
         for field, aspect in FIELDS.items()
@@ -144,6 +148,11 @@ def summarise(mismatches: Sequence[Mismatch]) -> str:
     return "; ".join(of.text for of in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
 
 
+def _usual(told: Mapping[str, Any]) -> str:
+    """Whose value most share; of equal shares, the first."""
+    return max(told, key=lambda name: sum(told[name] == of for of in told.values()))
+
+
 def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:
     """data set -> field -> values, of all its tasks together."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
@@ -154,8 +163,10 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     return sets
 
 
-def _show(values: set[Scalar]) -> str:
-    return " and ".join(sorted("not told" if value is None else repr(value) for value in values))
+def _show(field: str, values: set[Scalar]) -> str:
+    untold = UNTOLD.get(field, "not told")
+    shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
+    return " and ".join(sorted([*map(repr, shown), *[untold] * (None in values)]))
 
 
 def _as_scalar(value: Any) -> Scalar:

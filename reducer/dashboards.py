@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.files import write_whole
+from speechiq.reducer.flags import Flags
 from speechiq.reducer.frozen import digest
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import Pool
@@ -28,6 +29,7 @@ from speechiq.reducer.ranking import Ranking
 GROUP = "siq"
 VERSION = 1.0
 UNKNOWN = "N/A"
+FAILURES = ("unparsed", "not_heard_in_full", "loops")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
 MEND = "name a folder that is yours"
@@ -40,7 +42,7 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
 
     Args:
         ranking: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
-        folder: Made where needed; gets a folder a system.
+        folder: Made where needed; gets a folder a system, with a mark where one of that name holds another's results.
 
     Returns:
         The results files.
@@ -52,7 +54,9 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")
     asked = _asked(ranking.pool)
     written = []
-    for j, name in enumerate(folder_names(ranking.scores.systems).values()):
+    for j, (system, name) in enumerate(folder_names(ranking.scores.systems).items()):
+        if _holds_another(folder / name, system):
+            name = _mark(system, name)
         results = as_harness(ranking, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
         for level, raw in ranking.pool.raw.items():
@@ -72,18 +76,21 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
 
     Returns:
         `results` has `siq,none` of the group, and per level its metric as lm-eval's own tasks have it (`wer,none`
-        falls with ability) and `z,none`; each with a standard error.
+        falls with ability) and `z,none`; each with a standard error. Beside `siq,none` stand the shares of failures
+        that it hides (`flags.Flags`).
     """
     pool, scores, context = ranking
     system, bootstrap = scores.systems[j], context.bootstrap
+    flags = context.systems[j].flags if context.systems else Flags()
     clips = {level: len(pool.clips[level]) for level in scores.levels}
-    deviations = {level: _error(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
+    deviations = {level: _told(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
     group = {
         "name": GROUP,
         "alias": GROUP,
         "sample_len": sum(clips.values()),
         "siq,none": float(scores.siq[j]),
-        "siq_stderr,none": _error(bootstrap and bootstrap.siq_std[j]),
+        "siq_stderr,none": _told(bootstrap and bootstrap.siq_std[j]),
+        **{f"{flag},none": _told(share) for flag, share in flags._asdict().items()},
     }
     tasks = {
         _task(level): {
@@ -106,7 +113,7 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
         "configs": {_task(level): _config(level, system, ranking) for level in clips},
         "versions": dict.fromkeys(named, VERSION),
         "n-shot": dict.fromkeys(named, 0),
-        "higher_is_better": better | {GROUP: {"siq": True}},
+        "higher_is_better": better | {GROUP: {"siq": True} | dict.fromkeys(FAILURES, False)},
         "n-samples": {_task(level): {"original": count, "effective": count} for level, count in clips.items()},
         "config": {
             "model": SOURCE,
@@ -152,8 +159,16 @@ def _task(level: str) -> str:
     return f"{GROUP}_{level}"
 
 
-def _error(deviation: Any) -> float | str:
-    return UNKNOWN if deviation is None else float(deviation)
+def _holds_another(folder: Path, system: str) -> bool:
+    """Whether results of another system lie there; those that cannot be read are another's."""
+    try:
+        return any(json.loads(path.read_bytes())["model_name"] != system for path in folder.glob("results_*.json"))
+    except (OSError, ValueError, LookupError, TypeError):
+        return True
+
+
+def _told(number: Any) -> float | str:
+    return UNKNOWN if number is None else float(number)
 
 
 def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
@@ -176,6 +191,7 @@ def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
             "norms": context.norms and context.norms.title,
             "mismatches": [of.text for of in context.mismatches if of.system == system],
             "excluded": context.excluded,
+            "excluded_set": context.excluded_set,
         },
     }
 

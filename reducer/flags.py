@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
+
+import numpy as np
 
 from speechiq.reducer.samples import Item
 
@@ -26,21 +29,53 @@ class Flags(NamedTuple):
     loops: float | None = None
 
 
-def count_flags(told: Mapping[str, Iterable[tuple[Item, float]]]) -> Flags:
-    """A system's shares from what its rows tell; a clip counts as its worst row.
+class Told(NamedTuple):
+    """What the rows of one task tell beside the score.
+
+    Attributes:
+        level: A key of `LEVELS`.
+        items: Of all rows.
+        columns: Name of a column that some row has -> its values, shape (items,), NaN where a row has none.
+    """
+
+    level: str
+    items: tuple[Item, ...]
+    columns: dict[str, np.ndarray]
+
+
+def collect(level: str, items: Iterable[Item], flags: Mapping[str, Mapping[Item, float]]) -> Told:
+    """A task's rows from what was read, column -> item -> value; of columns that no row has, nothing is kept."""
+    known = {name: values for name, values in flags.items() if values}
+    items = tuple(items if known else ())
+    return Told(
+        level, items, {name: np.array([of.get(item, math.nan) for item in items]) for name, of in known.items()}
+    )
+
+
+def count_flags(told: Iterable[Told], scored: Mapping[str, Collection[Item]]) -> Flags:
+    """A system's shares over what is scored; a clip counts as its worst row.
 
     Args:
-        told: Name of a column -> (item, value) of every row that has one, all levels together.
+        told: What its tasks tell.
+        scored: level -> items; rows of others do not count.
 
-    >>> rows = {"heard": [(("a",), 0.5), (("a", "q"), 1.0), (("b",), 1.0)], "unparsed": [(("a", "q"), 0.2)]}
-    >>> count_flags(rows)
-    Flags(unparsed=0.2, none_of_the_above=None, not_heard_in_full=0.5, loops=None)
+    >>> apply = collect("apply", [("a", "q"), ("a", "r")], {"heard": {("a", "q"): 0.5}, "unparsed": {("a", "r"): 0.2}})
+    >>> count_flags([apply], {"apply": [("a", "q"), ("a", "r")]})
+    Flags(unparsed=0.2, none_of_the_above=None, not_heard_in_full=1.0, loops=None)
+    >>> count_flags([apply], {"apply": [("a", "r")]})
+    Flags(unparsed=0.2, none_of_the_above=None, not_heard_in_full=None, loops=None)
     """
+    rows: dict[str, list[tuple[Item, float]]] = {}
+    for level, items, columns in told:
+        kept = scored.get(level, ())
+        for name, values in columns.items():
+            of_task = zip(items, values.tolist(), strict=True)
+            rows.setdefault(name, []).extend(row for row in of_task if row[0] in kept and not math.isnan(row[1]))
     return Flags(
-        unparsed=_mean([value for _, value in told.get("unparsed", ())]),
-        none_of_the_above=_mean([value for _, value in told.get("none_of_the_above", ())]),
-        not_heard_in_full=_mean([value < HEARD for value in _by_clip(told.get("heard", ()), min)]),
-        loops=_mean([value > 0 for value in _by_clip(told.get("loop", ()), max)]),
+        unparsed=_mean([value for _, value in rows.get("unparsed", ())]),
+        none_of_the_above=_mean([value for _, value in rows.get("none_of_the_above", ())]),
+        not_heard_in_full=_mean([value < HEARD for value in _by_clip(rows.get("heard", ()), min)]),
+        loops=_mean([value > 0 for value in _by_clip(rows.get("loop", ()), max)]),
     )
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 
+SHORT = 12
+
 
 def freeze(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """The content as it goes into the file: `schema` and `version` in front, `sha256` at the end.
@@ -28,6 +30,11 @@ def digest(content: Any) -> str:
     True
     """
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def shorten(sha256: str) -> str:
+    """The first digits, by which people tell digests apart."""
+    return sha256[:SHORT]
 
 
 def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.answers import NONE_OF_THE_ABOVE, UNPARSED, Answers
-from speechiq.reducer.samples import Item, show_item
+from speechiq.reducer.samples import Item
 from speechiq.reducer.table import without_formula
 from speechiq.reducer.unanswerable import UNANSWERABLE, Confirmed, refuse_strangers
 
@@ -57,15 +57,10 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     Raises:
         SpeechIQError: The set has no unanswerable question, or one that the runs lack or word otherwise.
     """
-    items = [item for item, of in confirmed.items() if of.verdict == UNANSWERABLE]
+    items = {item: of for item, of in confirmed.items() if of.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(f"the set has no question with the verdict {UNANSWERABLE!r}: nothing to hallucinate on")
-    refuse_strangers(items, answers.questions)
-    if changed := [item for item in items if answers.questions[item].asked != confirmed[item].asked]:
-        raise SpeechIQError(
-            f"{len(changed)} of {len(items)} questions read otherwise in the runs than in the set, such as "
-            f"{show_item(changed[0])}; confirm a review of these runs"
-        )
+    refuse_strangers(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(
         (
             _of_system(system, answers.controls.get(system, ""), [votes[item].vote for item in items])
@@ -117,11 +112,11 @@ def as_json(counts: list[Hallucination]) -> str:
 
 
 def as_csv(counts: list[Hallucination]) -> str:
-    """The counts as CSV, unrounded; a name that a spreadsheet would take for a formula gets a quote in front."""
+    """The counts as CSV, unrounded; a text that a spreadsheet would take for a formula gets a quote in front."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Hallucination._fields)
-    writer.writerows([without_formula(of.system), of.control, *of[2:]] for of in counts)
+    writer.writerows([*map(without_formula, of[:2]), *of[2:]] for of in counts)
     return text.getvalue()
 
 

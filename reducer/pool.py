@@ -75,33 +75,9 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
         if not shared[level]:
             raise SpeechIQError(f"level {level}: no clip is shared, so nothing can be scored; run the same tasks")
     return [
-        system._replace(
-            scores={level: {item: system.scores[level][item] for item in items} for level, items in shared.items()}
-        )
+        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
         for system in systems
     ]
-
-
-def leave_out(systems: Iterable[System], level: str, items: Collection[Item]) -> list[System]:
-    """The systems without some items of a level.
-
-    Raises:
-        SpeechIQError: Nothing of the level is left, or a system does not have one of the items.
-    """
-    return [_without(system, level, items) for system in systems] if items else list(systems)
-
-
-def _without(system: System, level: str, items: Collection[Item]) -> System:
-    scores = system.scores.get(level, {})
-    if strange := sorted(set(items) - scores.keys()):
-        raise SpeechIQError(
-            f"{len(strange)} of {len(items)} items to leave out, such as {show_item(strange[0])}, were never scored at "
-            f"level {level} for system {system.name!r}; give the runs that the set was confirmed for"
-        )
-    kept = {item: score for item, score in scores.items() if item not in items}
-    if not kept:
-        raise SpeechIQError(f"level {level}: leaving out {len(items)} items leaves system {system.name!r} none")
-    return system._replace(scores=system.scores | {level: kept})
 
 
 def refuse_missing(systems: Iterable[System]) -> None:

@@ -14,19 +14,19 @@ from speechiq.reducer.conditions import Mismatch, compare_items, compare_systems
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.pool import Pool, align, share
 from speechiq.reducer.runs import System
-from speechiq.reducer.siq import DEFAULT_RULE, Scale, Scores, calibrate, score
+from speechiq.reducer.siq import DEFAULT_RULE, Scores, calibrate, score
 
 
 class Context(NamedTuple):
     """What stands beside scores; all of it can be lacking.
 
     Attributes:
-        systems: Who was scored, in the order of the scores: flags and controls.
+        systems: Who was scored, in the order of the scores, with no item but those that were: flags and controls.
         norms: Whose scale it is; None where the systems are their own norm.
         mismatches: In what systems differ from the norms, or from each other, where that was allowed.
         bootstrap: Error bars.
         shifts: How each SIQ moves when one system leaves the pool (`bootstrap.leave_one_out`).
-        excluded: How many questions were left out of Apply before scoring (`pool.leave_out`).
+        excluded: How many questions were left out of Apply before scoring (`unanswerable.leave_out`).
     """
 
     systems: tuple[System, ...] = ()
@@ -35,6 +35,11 @@ class Context(NamedTuple):
     bootstrap: Bootstrap | None = None
     shifts: np.ndarray | None = None
     excluded: int = 0
+
+    @property
+    def excluded_set(self) -> str | None:
+        """The sha256 of the set that these questions are of."""
+        return next((system.excluded for system in self.systems if system.excluded), None)
 
 
 NO_CONTEXT = Context()
@@ -71,8 +76,9 @@ def rank(
     Raises:
         SpeechIQError: Systems differ in what they were asked and that is not allowed, or cannot be scored.
     """
-    systems = sorted(systems, key=lambda system: system.name)
-    pool, fixed, mismatches = line_up(systems, norms, allow_mismatch)
+    systems, mismatches = narrow(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
+    pool = align(systems)
+    fixed = norms and norms.scale_of(pool.clips)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
     bootstrap = resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None
@@ -80,10 +86,10 @@ def rank(
     return Ranking(pool, scores, Context(tuple(systems), norms, tuple(mismatches), bootstrap, shifts))
 
 
-def line_up(
+def narrow(
     systems: Sequence[System], norms: Norms | None = None, allow_mismatch: bool = False
-) -> tuple[Pool, Scale | None, list[Mismatch]]:
-    """What systems are scored from.
+) -> tuple[list[System], list[Mismatch]]:
+    """The systems with the items that they are scored on: all, or, where they may differ, what they and norms share.
 
     Args:
         systems: As for `rank`.
@@ -91,16 +97,17 @@ def line_up(
         allow_mismatch: As for `rank`.
 
     Returns:
-        (their raw scores, the norms' scale for these clips, in what they differ where that was allowed).
+        (the systems, in what they differ).
 
     Raises:
-        SpeechIQError: Systems differ in what they were asked and that is not allowed, or lack a score.
+        SpeechIQError: Systems differ in what they were asked and that is not allowed, or share nothing on a level.
     """
     mismatches = frozen.compare(norms, systems) if norms else compare_systems(systems)
-    if mismatches and not allow_mismatch:
-        raise SpeechIQError(f"{summarise(mismatches)}; run the same tasks, or add --allow-mismatch to mark the scores")
+    if not allow_mismatch:
+        if mismatches:
+            mend = "run the same tasks, or add --allow-mismatch to mark the scores"
+            raise SpeechIQError(f"{summarise(mismatches)}; {mend}")
+        return list(systems), []
     if norms:
-        return *frozen.put_on(norms, systems), mismatches
-    if allow_mismatch:
-        return align(share(systems)), None, mismatches + compare_items(systems)
-    return align(systems), None, mismatches
+        return share(systems, norms.items), mismatches
+    return share(systems), mismatches + compare_items(systems)

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.flags import Flags, count_flags
+from speechiq.reducer.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.options import changes
 from speechiq.reducer.samples import Item, read_samples, show_item, size_of_file
 
 RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
 LONGEST_RESULTS = 256 * 2**20
+YEAR_10000 = 253_402_300_800
 
 
 class TaskRun(NamedTuple):
@@ -60,14 +62,22 @@ class System(NamedTuple):
         name: The `model_name` lm-eval recorded.
         scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
             `(clip, question)` at the Apply level.
-        flags: How often it failed in ways that scores hide.
+        flags: How often it failed in ways that scores hide, over the items of `scores`.
         tasks: Where the scores come from.
+        told: What `flags` are counted from.
+        excluded: The sha256 of the set whose questions were left out; None where there is none.
     """
 
     name: str
     scores: dict[str, dict[Item, float]]
     flags: Flags = Flags()
     tasks: tuple[TaskRun, ...] = ()
+    told: tuple[Told, ...] = ()
+    excluded: str | None = None
+
+    def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
+        """The system with some of its scores, and the flags of these."""
+        return self._replace(scores=scores, flags=count_flags(self.told, scores))
 
     @property
     def control(self) -> str:
@@ -102,7 +112,8 @@ def read_systems(runs: Iterable[Path]) -> Runs:
 
 
 def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
-    """Every system's tasks, the newest run of each, and one line for every older run left out.
+    """Every system's tasks, the newest run of each; a line for every older run left out, and for every system that ran
+    its tasks with several options.
 
     Args:
         runs: Folders (any depth) or results files.
@@ -120,7 +131,7 @@ def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}
-    return list(newest.values()), _superseded(found, newest)
+    return list(newest.values()), [*_superseded(found, newest), *_described_otherwise(newest.values())]
 
 
 def find_results(runs: Iterable[Path]) -> list[Path]:
@@ -134,7 +145,7 @@ def find_results(runs: Iterable[Path]) -> list[Path]:
     """
     files: dict[str, Path] = {}
     for run in runs:
-        inside = [run] if run.is_file() else _results_below(run)
+        inside = [run] if os.path.isfile(run) else _results_below(run)  # noqa: PTH113 (`is_file` raises on long names)
         files |= {_place(path): path for path in inside}
     return list(files.values())
 
@@ -154,6 +165,8 @@ def read_tasks(path: Path) -> list[TaskRun]:
             raise ValueError(f"longer than {LONGEST_RESULTS} bytes")
         results = json.loads(path.read_bytes())
         date, configs = float(results["date"]), results["configs"].items()
+        if not 0 <= date < YEAR_10000:
+            raise ValueError(f"date {date:g} is not in seconds since 1970")
         config = results.get("config", {})
         arguments = config.get("model_args") or {}
         if isinstance(arguments, str):
@@ -189,7 +202,7 @@ def name_control(described: Mapping[str, Any]) -> str:
 
 def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> System:
     scores: dict[str, dict[Item, float]] = {}
-    told: dict[str, list[tuple[Item, float]]] = {}
+    told = []
     for task in tasks:
         samples = read_samples(task.samples, LEVELS[task.level], known)
         of_level = scores.setdefault(task.level, {})
@@ -199,9 +212,8 @@ def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> Sy
                 f"by another {task.level} task; score only one of the two tasks"
             )
         of_level |= samples.scores
-        for flag, values in samples.flags.items():
-            told.setdefault(flag, []).extend(values.items())
-    return System(name, scores, count_flags(told), tuple(tasks))
+        told.append(collect(task.level, samples.scores, samples.flags))
+    return System(name, scores, tasks=tuple(tasks), told=tuple(told)).narrow(scores)
 
 
 def _results_below(root: Path) -> Iterator[Path]:
@@ -225,13 +237,34 @@ def _place(path: Path) -> str:
     return os.path.realpath(path)
 
 
-def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> list[str]:
-    left: dict[tuple[str, str, str], list[str]] = {}
+def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
+    left: dict[tuple[str, str, str], list[TaskRun]] = {}
     for task in found:
         kept = newest[task.system, task.task]
-        left.setdefault((task.system, kept.results, task.results), []).append(task.task)
-    return [
-        f"system {system!r} has several runs of {', '.join(tasks)}: taking the newest, {kept!r}, not {older!r}"
-        for (system, kept, older), tasks in left.items()
-        if kept != older
-    ]
+        left.setdefault((task.system, kept.results, task.results), []).append(task)
+    for (system, kept, older), tasks in left.items():
+        if kept != older:
+            names, apart = ", ".join(task.task for task in tasks), _apart(tasks[0], newest[system, tasks[0].task])
+            yield (
+                f"system {system!r} has several runs of {names}: taking the newest, {kept!r}, not {older!r}"
+                + f", which ran with other options: {apart}" * bool(apart)
+            )
+
+
+def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
+    """A line for every system whose tasks ran with other options than its newest."""
+    systems: dict[str, list[TaskRun]] = {}
+    for task in sorted(tasks, key=lambda task: task.date):
+        systems.setdefault(task.system, []).append(task)
+    for system, (*others, newest) in systems.items():
+        if told := [(task.task, apart) for task in others if (apart := _apart(task, newest))]:
+            older, apart = told[0]
+            yield (
+                f"system {system!r} ran {older} with other options than {newest.task}: {apart}; both count: rerun "
+                "one of the two, or name runs with the same"
+            )
+
+
+def _apart(older: TaskRun, newer: TaskRun) -> str:
+    """The options in which two runs differ; nothing is known of a run that is not described."""
+    return changes(older.described, newer.described) if older.described and newer.described else ""

@@ -11,16 +11,23 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.reducer.compare import Comparison, Difference, Share
+from speechiq.reducer.flags import Flags
 from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.said import Said, differing
+from speechiq.reducer.table import FLAGS, UNKNOWN
 
+MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-def as_table(comparison: Comparison) -> Table:
-    """The differences: a row a level in the units that people read, its Z below, then SIQ.
+def as_table(comparison: Comparison, *flags: Flags) -> Table:
+    """The differences: a row a level in the units that people read, its Z below, then SIQ, then what scores hide.
 
     A word error rate falls with ability, so that there a difference below 0 speaks for A.
+
+    Args:
+        comparison: As `compare` made it.
+        *flags: Of A and of B.
     """
     table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     table.add_column("")
@@ -35,6 +42,9 @@ def as_table(comparison: Comparison) -> Table:
             table.add_row(f"{level.title()} Z", *_own_cells(comparison.z[level]), style="dim")
     if comparison.siq:
         table.add_row("SIQ", *_own_cells(comparison.siq), style="bold")
+    table.add_section()
+    for flag, (name, _) in FLAGS.items():
+        table.add_row(f"{name} %", *(_share_of(getattr(of, flag)) for of in flags))
     return table
 
 
@@ -66,6 +76,10 @@ def clip_table(share: Share, whole: str, one: Said, other: Said) -> Table:
         answers = (said.answers[name].answer if name in said.answers else "" for said in (one, other))
         table.add_row(_plain(questions[name]), *map(_plain, answers))
     return table
+
+
+def _share_of(flag: float | None) -> str:
+    return UNKNOWN if flag is None else f"{100 * flag:.1f}"
 
 
 def _own_cells(difference: Difference) -> list[str]:

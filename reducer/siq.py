@@ -36,12 +36,14 @@ class LevelScale(NamedTuple):
         mean: Mean of X_j over the pool's systems.
         std: Standard deviation of X_j over the pool's systems, above 0.
         weight: w_f of eq. 6; the levels' weights sum to 1.
+        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by.
     """
 
     discrimination: np.ndarray
     mean: float
     std: float
     weight: float
+    spread: float
 
 
 class Scale(NamedTuple):
@@ -163,7 +165,7 @@ def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
         weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
     except ValueError as error:
         raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {choices}") from error
-    if not (min(weights.values()) >= 0 < math.fsum(weights.values()) < math.inf):
+    if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
         raise SpeechIQError(
             f"level weights {rule!r}: give numbers that are finite and not negative, one of them above 0"
         )
@@ -249,4 +251,4 @@ def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
             f"level {level}: all {len(raw)} systems have the same score, so eq. 5 divides 0 by 0 "
             "and nothing tells them apart; add a system that differs"
         )
-    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight)
+    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))

@@ -18,6 +18,7 @@ from speechiq.core.files import write_whole
 from speechiq.reducer.bootstrap import Interval
 from speechiq.reducer.conditions import ASPECTS, summarise
 from speechiq.reducer.flags import Flags
+from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq import Scores
@@ -75,8 +76,8 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
     Returns:
         `weights` (level -> w), `rule`, `clips` (level -> how many), `chance` (level -> raw score of guessing), `norms`
         (`name`, `sha256`, `systems`, `match`: aspect -> whether all systems match), `mismatches`, `excluded` (how many
-        questions were left out of Apply), `bootstrap` (`draws`,
-        `left_out`, `seed`, `confidence`), `leave_one_out` (who leaves -> system -> shift of its SIQ), and `systems`,
+        questions were left out of Apply), `excluded_set` (sha256 of their set), `bootstrap` (`draws`, `left_out`,
+        `seed`, `confidence`), `leave_one_out` (who leaves -> system -> shift of its SIQ), and `systems`,
         each with `system`, `siq`, `siq_interval`, `siq_std`, `rank`, `rank_probabilities`, `control`, `flags`,
         `mismatches` and `levels` (level -> `raw`, `weighted`, `z`, `raw_interval`, `z_interval`). `raw` grows with
         ability: Remember's is -WER.
@@ -97,6 +98,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         },
         "mismatches": [of.text for of in context.mismatches],
         "excluded": context.excluded,
+        "excluded_set": context.excluded_set,
         "bootstrap": bootstrap
         and {
             "draws": bootstrap.draws,
@@ -115,12 +117,15 @@ def as_csv(scores: Scores, context: Context = NO_CONTEXT) -> str:
     A text that a spreadsheet would take for a formula gets a quote in front.
     """
     rows = [_flatten(row) for row in _rows(scores, context)]
-    norms = context.norms.title if context.norms else ""
+    common = {
+        "excluded_set": shorten(context.excluded_set or ""),
+        "norms": context.norms.title if context.norms else "",
+    }
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*rows[0], "norms"], lineterminator="\n")
+    writer = csv.DictWriter(text, [*rows[0], *common], lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        cells = row | {"norms": norms}
+        cells = row | common
         writer.writerow({key: without_formula(cell) if isinstance(cell, str) else cell for key, cell in cells.items()})
     return text.getvalue()
 
@@ -210,7 +215,8 @@ def _caption(
     if context.mismatches:
         yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(context.mismatches)}"
     if context.excluded:
-        yield f"left out of Apply: {context.excluded} questions of the unanswerable set"
+        which = shorten(context.excluded_set or "")
+        yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
     if context.bootstrap:
         yield f"intervals from {context.bootstrap.draws} draws of clips, seed {context.bootstrap.seed}"
     for level, of in LEVELS.items():

@@ -11,15 +11,16 @@ A line of the review file is one candidate, as `find` makes it and a person comp
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.core.json_lines import as_lines, read_objects
-from speechiq.reducer.answers import Answers, Question
-from speechiq.reducer.frozen import freeze, thaw
+from speechiq.reducer.answers import Answers, Question, read_asked
+from speechiq.reducer.frozen import digest, freeze, thaw
+from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item
 from speechiq.reducer.table import MEND
 
@@ -40,6 +41,15 @@ class Confirmed(NamedTuple):
 
     asked: str
     verdict: str
+
+
+class ConfirmedSet(dict[Item, Confirmed]):
+    """The questions of a frozen set, (clip, question) -> what is known of each, and the set's sha256."""
+
+    sha256: str | None = None
+
+
+NOTHING = ConfirmedSet()
 
 
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
@@ -113,31 +123,62 @@ def write_set(frozen: Mapping[str, Any], path: Path) -> None:
     write_whole(path, (json.dumps(frozen, indent=2) + "\n").encode(), MEND)
 
 
-def read(path: Path) -> dict[Item, Confirmed]:
-    """The questions of a frozen set, (clip, question) -> what is known of each.
+def read(path: Path) -> ConfirmedSet:
+    """The questions of a frozen set.
 
     Raises:
         SpeechIQError: The file cannot be read, is no such set, or was edited.
     """
     content = thaw(path, SCHEMA, VERSION, MEND_SET)
     try:
-        return {
-            (str(row["id"]), str(row["question_id"])): Confirmed(str(row["asked"]), CONFIRMED[row["verdict"]])
+        confirmed = ConfirmedSet(
+            ((str(row["id"]), str(row["question_id"])), Confirmed(str(row["asked"]), CONFIRMED[row["verdict"]]))
             for row in content["questions"]
-        }
+        )
     except (LookupError, TypeError) as error:
         raise SpeechIQError(
             f"{str(path)!r} has a question that cannot be read ({type(error).__name__}: {error}); {MEND_SET}"
         ) from error
+    confirmed.sha256 = digest(content)
+    return confirmed
 
 
-def refuse_strangers(questions: Collection[Item], asked: Collection[Item]) -> None:
-    """Raises a `SpeechIQError` where questions of a set are not among those that were asked."""
-    if missing := sorted(set(questions) - set(asked)):
+def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System]:
+    """The systems without the questions of a set, which they record; as they are where there is none.
+
+    Raises:
+        SpeechIQError: A system was not asked one of the questions, or in other words, or no question is left.
+    """
+    return [_without(system, confirmed) for system in systems] if confirmed else list(systems)
+
+
+def refuse_strangers(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
+    """Raises a `SpeechIQError` where a question of a set was not asked, or in other words.
+
+    Args:
+        confirmed: Of the set.
+        asked: Question -> `Question.asked`.
+        runs: Where it was asked, in words.
+    """
+    mend = "give runs of the same tasks, or a set that was confirmed for these"
+    if missing := sorted(confirmed.keys() - asked.keys()):
         raise SpeechIQError(
-            f"{len(missing)} of {len(questions)} questions of the set are not in the runs, such as "
-            f"{show_item(missing[0])}; give runs of the same tasks, or a set that was confirmed for these"
+            f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
+            f"{show_item(missing[0])}; {mend}"
         )
+    if changed := [item for item, of in confirmed.items() if of.asked != asked[item]]:
+        raise SpeechIQError(
+            f"{len(changed)} of {len(confirmed)} questions read otherwise in {runs} than in the set, such as "
+            f"{show_item(changed[0])}; {mend}"
+        )
+
+
+def _without(system: System, confirmed: ConfirmedSet) -> System:
+    refuse_strangers(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
+    if not kept:
+        raise SpeechIQError(f"level apply: leaving out {len(confirmed)} questions leaves system {system.name!r} none")
+    return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
 
 
 def _read_review(path: Path) -> dict[int, dict[str, Any]]:

@@ -17,6 +17,7 @@ import numpy as np
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from speechiq.siq_tasks.templates import read_task
 
 SAMPLING_RATE = 16_000
 PACKAGE = Path(__file__).parent
@@ -54,6 +55,14 @@ class AudioClip(dict):
     def name(self) -> str:
         """How messages call the clip."""
         return str(self.get("id") or self.get("path") or self["sha256"][:12])
+
+    def part(self, start: float, seconds: float) -> AudioClip:
+        """So many seconds of the clip, from `start` (s) on."""
+        part = AudioClip(self, offset=(self.get("offset") or 0.0) + start, duration=seconds)
+        if "array" in self:
+            first = round(start * SAMPLING_RATE)
+            part["array"] = self["array"][first : first + round(seconds * SAMPLING_RATE)]
+        return part
 
     def check(self) -> None:
         """Refuse a clip that cannot be heard, without decoding it.
@@ -160,6 +169,12 @@ def as_clip(audio) -> AudioClip:
         sampling_rate=SAMPLING_RATE,
         duration=len(array) / SAMPLING_RATE,
     )
+
+
+@cache
+def transcription_prompt() -> str:
+    """The words by which the level Remember asks for a transcript, and a cascade whatever it is asked itself."""
+    return read_task(PACKAGE / "_remember.yaml")["doc_to_text"]
 
 
 def to_transcribe(doc: Mapping) -> list[AudioClip]:

@@ -53,6 +53,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> l
         about |= {"id_column": "id"} if source.id_column else {}
         about |= {"questions": str(folder.resolve() / "questions.jsonl")}
         about |= {"embedder": embedder} if level == "understand" else {}
+        about |= {"normaliser": "english"} if level == "remember" else {}
         write_task(folder / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | template | {"metadata": about})
     write_task(folder / f"siq_{name}.yaml", {"group": f"siq_{name}", "task": tasks, "metadata": {"version": 1.0}})
     return tasks

@@ -6,6 +6,7 @@ import json as json_format
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -26,16 +27,19 @@ from speechiq.reducer.commands.score import (
     NormsFile,
     Weights,
     read_norms,
+    read_set,
 )
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.conditions import Mismatch, summarise
+from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.pool import leave_out
-from speechiq.reducer.ranking import line_up
-from speechiq.reducer.runs import System, read_systems
+from speechiq.reducer.pool import align
+from speechiq.reducer.ranking import narrow
+from speechiq.reducer.runs import Runs, System, read_systems
 from speechiq.reducer.said import read_said
-from speechiq.reducer.siq import DEFAULT_RULE
+from speechiq.reducer.siq import DEFAULT_RULE, check_rule
 from speechiq.reducer.table import MEND
+from speechiq.reducer.unanswerable import ConfirmedSet
 
 MEND_NAME = "siq compare NAME_A NAME_B RUNS"
 
@@ -70,15 +74,22 @@ def compare(
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
     if json is not None:
         refuse_to_overwrite(json, force)
-    norms, rule = read_norms(norms_file, weights), weights or DEFAULT_RULE
-    excluded = unanswerable.read(exclude) if exclude else {}
-    named, warnings = read_systems(runs) if runs else ([], [])
-    for warning in warnings:
+    rule = weights or DEFAULT_RULE
+    check_rule(rule)
+    norms = read_norms(norms_file, weights)
+    excluded = read_set(exclude)
+    named = read_systems(runs) if runs else Runs([], [])
+    chosen = [_choose(told, named.systems) for told in (a, b)]
+    for warning in dict.fromkeys(chain.from_iterable(of.warnings for of in (named, *chosen))):
         say(f"warning: {warning}")
-    one, other = _tell_apart((_choose(a, named), _choose(b, named)), (a, b))
-    others = [] if norms else [of for of in named if of.tasks not in (one.tasks, other.tasks)]
-    systems = {of.name: of for of in (*others, one, other)}
-    pool, scale, mismatches = line_up(leave_out(systems.values(), "apply", excluded), norms, allow_mismatch)
+    one, other = _tell_apart([of.systems[0] for of in chosen], (a, b))
+    others = [] if norms else [of for of in named.systems if of.tasks not in (one.tasks, other.tasks)]
+    names = {of.name: of for of in (*others, one, other)}
+    if weights and not norms and len(names) < 3:
+        raise SpeechIQError(f"--weights {weights} weighs nothing here: {comparing.NO_SCALE}")
+    systems, mismatches = narrow(unanswerable.leave_out(names.values(), excluded), norms, allow_mismatch)
+    pool = align(systems)
+    scale = norms and norms.scale_of(pool.clips)
     asked = None if levels is None else [name.strip() for name in levels.split(",")]
     found = comparing.compare(
         pool, one.name, other.name, scale=scale, rule=rule, asked=asked, draws=bootstrap, seed=seed
@@ -86,24 +97,36 @@ def compare(
 
     scale_name = norms.title if norms else f"the pool of {len(systems)} systems, {rule}" if found.siq else None
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
+    flags = [of.flags for name in (one.name, other.name) for of in systems if of.name == name]
     _print(console, f"A: {one.name}", f"B: {other.name}")
-    console.print(side_by_side.as_table(found))
-    _print(console, side_by_side.verdict(found), *_notes(found, scale_name, mismatches))
+    console.print(side_by_side.as_table(found, *flags))
+    _print(console, side_by_side.verdict(found), *_notes(found, scale_name, mismatches, excluded))
     _print_clips(console, found, one, other, clips)
     if json is not None:
-        content = comparing.as_json(found) | {"scale": scale_name, "mismatches": [of.text for of in mismatches]}
+        content = comparing.as_json(found) | {
+            "scale": scale_name,
+            "mismatches": [of.text for of in mismatches],
+            "excluded": len(excluded),
+            "excluded_set": excluded.sha256,
+            "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
+        }
         text = json_format.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_whole(json, text.encode(errors="backslashreplace"), MEND)
         say(f"wrote {json}")
 
 
-def _notes(found: Comparison, scale_name: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
+def _notes(
+    found: Comparison, scale_name: str | None, mismatches: Sequence[Mismatch], excluded: ConfirmedSet
+) -> Iterator[str]:
     yield f"SIQ on the scale of {scale_name}" if scale_name else f"no SIQ: {comparing.NO_SCALE}"
     yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
     if found.left_out:
         yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
+    if excluded:
+        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256)}"
     if mismatches:
         yield f"not on equal terms: {summarise(mismatches)}"
+    yield side_by_side.MEANINGS
 
 
 def _print_clips(console: Console, found: Comparison, one: System, other: System, clips: int) -> None:
@@ -121,23 +144,24 @@ def _print(console: Console, *lines: str) -> None:
         console.print(printable(line), markup=False, highlight=False)
 
 
-def _choose(told: str, pool: Sequence[System]) -> System:
+def _choose(told: str, pool: Sequence[System]) -> Runs:
     """The one system of a folder or file, or the one of the pool that has `told` in its name."""
     if os.path.exists(told):  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
-        held = read_systems([Path(told)]).systems
-        if len(held) > 1:
-            raise SpeechIQError(f"{told!r} holds {len(held)} systems ({_names(held)}); name one: {MEND_NAME}")
-        return held[0]
+        held = read_systems([Path(told)])
+        if len(held.systems) > 1:
+            names = _names(held.systems)
+            raise SpeechIQError(f"{told!r} holds {len(held.systems)} systems ({names}); name one: {MEND_NAME}")
+        return held
     if not pool:
         raise SpeechIQError(f"{told!r} is no folder or file; to look a system up by name, give runs: {MEND_NAME}")
     named = [of for of in pool if of.name == told] or [of for of in pool if told in of.name]
     if len(named) != 1:
         which = f"is part of {len(named)} names" if named else "is in no system's name"
         raise SpeechIQError(f"{told!r} {which}: write enough of one of {_names(named or pool)}")
-    return named[0]
+    return Runs(named, [])
 
 
-def _tell_apart(systems: tuple[System, System], told: tuple[str, str]) -> tuple[System, System]:
+def _tell_apart(systems: Sequence[System], told: tuple[str, str]) -> tuple[System, System]:
     """Two runs of one system get the names of their folders as well."""
     one, other = systems
     if one.name != other.name or one.tasks == other.tasks:

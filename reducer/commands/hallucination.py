@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from speechiq.core.console import say
-from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
 from speechiq.reducer import hallucination as counting
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
@@ -26,6 +26,7 @@ def hallucination(
     force: Force = False,
 ) -> None:
     """Count every system's majority answers other than (E) on the unanswerable questions."""
+    refuse_same((json, csv))
     for path in (json, csv):
         if path is not None:
             refuse_to_overwrite(path, force)

@@ -9,8 +9,18 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
-from speechiq.reducer import siq, unanswerable
-from speechiq.reducer.commands.score import AllowMismatch, Draws, Exclude, Force, NormsFile, Runs, Weights, read_norms
+from speechiq.reducer import siq
+from speechiq.reducer.commands.score import (
+    AllowMismatch,
+    Draws,
+    Exclude,
+    Force,
+    NormsFile,
+    Runs,
+    Weights,
+    read_norms,
+    read_set,
+)
 
 
 def report(
@@ -25,6 +35,7 @@ def report(
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
     refuse_to_overwrite(output, force)
+    siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer import report as page
 
     study = page.gather(
@@ -32,7 +43,7 @@ def report(
         rule=weights or siq.DEFAULT_RULE,
         norms=read_norms(norms_file, weights),
         allow_mismatch=allow_mismatch,
-        exclude=unanswerable.read(exclude) if exclude else (),
+        exclude=read_set(exclude),
         bootstrap=bootstrap,
     )
     for warning in study.warnings:

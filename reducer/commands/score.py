@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +11,12 @@ from rich.console import Console
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
 from speechiq.reducer import dashboards, markup, norms, siq, table, unanswerable
 from speechiq.reducer.norms import Norms
-from speechiq.reducer.pool import leave_out
 from speechiq.reducer.ranking import rank
 from speechiq.reducer.runs import System, read_systems
-from speechiq.reducer.samples import Item
+from speechiq.reducer.unanswerable import ConfirmedSet
 
 WIDTH_OF_A_PIPE = 240
 
@@ -64,14 +62,15 @@ def score(
     force: Force = False,
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
+    refuse_same((json, csv, markdown, latex, harness_json))
     for path in (json, csv, markdown, latex):
         if path is not None:
             refuse_to_overwrite(path, force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     frozen = read_norms(norms_file, weights)
-    excluded = unanswerable.read(exclude) if exclude else {}
+    excluded = read_set(exclude)
     ranking = rank(
-        _read(runs, excluded),
+        read(runs, excluded),
         rule=weights or siq.DEFAULT_RULE,
         norms=frozen,
         allow_mismatch=allow_mismatch,
@@ -107,8 +106,13 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
     return frozen
 
 
-def _read(runs: list[Path], excluded: Collection[Item]) -> list[System]:
+def read_set(exclude: Path | None) -> ConfirmedSet:
+    return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
+
+
+def read(runs: list[Path], excluded: ConfirmedSet) -> list[System]:
+    """The systems without the questions of a set; what was chosen between runs is said."""
     systems, warnings = read_systems(runs)
     for warning in warnings:
         say(f"warning: {warning}")
-    return leave_out(systems, "apply", excluded)
+    return unanswerable.leave_out(systems, excluded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from speechiq.core.files import write_whole
 from speechiq.reducer.frozen import digest, thaw
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
+from speechiq.reducer.siq import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
 MEND_FILE = "name a file in a folder that exists and is yours"
@@ -35,7 +37,7 @@ def read(place: str | Path) -> Norms:
         SpeechIQError: There is no such file, or it is not what `write` wrote.
     """
     path = SHIPPED.get(str(place), Path(place))
-    if not path.exists():
+    if not os.path.exists(path):  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
         raise SpeechIQError(
             f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
             f"({', '.join(SHIPPED)})"
@@ -51,19 +53,25 @@ def read(place: str | Path) -> Norms:
 
 
 def _find_fault(norms: Norms, told: str) -> str | None:
+    if not all(map(str.isprintable, (norms.name, norms.rule, norms.excluded or "", *norms.systems))):
+        return "it has a name that does not print"
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
     for level, of in norms.levels.items():
         if of.metric != LEVELS[level].metric:
             return f"{level} was read from {of.metric!r}, this speechiq reads {LEVELS[level].metric!r}"
-        if not all(map(math.isfinite, (of.mean, of.std, of.weight, *of.clips.values()))):
+        if not all(map(math.isfinite, (of.mean, of.std, of.spread, of.weight, *of.clips.values()))):
             return f"{level} has a number that is not finite"
-        if not (of.std > 0 <= of.weight and any(of.clips.values()) and min(of.clips.values()) >= 0):
+        if not (min(of.std, of.spread) > 0 <= of.weight and any(of.clips.values()) and min(of.clips.values()) >= 0):
             return f"{level} has a std or weights that no pool gives"
         if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
             return f"the questions of {level} do not fit its clips"
-    if not math.isclose(sum(of.weight for of in norms.levels.values()), 1):
-        return "the level weights do not sum to 1"
+    try:
+        weights = share_out({level: of.spread for level, of in norms.levels.items()}, norms.rule)
+    except SpeechIQError as error:
+        return str(error)
+    if not all(math.isclose(of.weight, weights[level], abs_tol=ROUNDING) for level, of in norms.levels.items()):
+        return "the level weights are not what its rule makes of the spreads"
     if digest({key: norms.frozen[key] for key in norms.frozen if key != "sha256"}) != told:
         return "its numbers are not written as speechiq writes them"
     return None

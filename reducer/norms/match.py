@@ -1,20 +1,22 @@
-"""Whether a system was asked what the norms' pool was asked, and its scores on the norms' scale."""
+"""Whether systems were asked what the norms' pool was asked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.reducer.conditions import CLIPS, Mismatch, by_level
 from speechiq.reducer.conditions import compare as compare_conditions
+from speechiq.reducer.frozen import shorten
 from speechiq.reducer.norms.norms import Norms
-from speechiq.reducer.pool import Pool, align, refuse_missing, share
+from speechiq.reducer.pool import refuse_missing
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item
-from speechiq.reducer.siq import Scale
 
 
 def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
     """In what systems differ from the norms' pool: clips, questions, and the conditions of their tasks.
+
+    Systems are scored on what all of them share with the norms; who loses items through another differs as well.
 
     Raises:
         SpeechIQError: A system lacks a level.
@@ -24,20 +26,30 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
     found = []
     for system in systems:
         conditions = by_level(system)
+        if system.excluded != norms.excluded:
+            found.append(Mismatch(system.name, "apply", CLIPS, _compare_excluded(system, norms, other)))
         for level, of in norms.levels.items():
             found += _compare_items(system, level, of.items, other)
             found += compare_conditions(system.name, level, conditions[level], other, of.tasks)
+    for level, asked in norms.items.items():
+        found += _compare_lost(systems, level, asked, other)
     return found
 
 
-def put_on(norms: Norms, systems: Sequence[System]) -> tuple[Pool, Scale]:
-    """Lines systems up with the norms, on the items that the norms and all of the systems have.
+def _compare_excluded(system: System, norms: Norms, other: str) -> str:
+    ours, theirs = (f"set {shorten(of)}" if of else "no set" for of in (system.excluded, norms.excluded))
+    return f"level apply: --exclude left out {ours} of system {system.name!r} and {theirs} of {other}"
 
-    Raises:
-        SpeechIQError: A system lacks a level or has a score that is not finite, or the shared clips tell nothing apart.
-    """
-    pool = align(share(systems, {level: of.items for level, of in norms.levels.items()}))
-    return pool, norms.scale_of(pool.clips)
+
+def _compare_lost(systems: Sequence[System], level: str, asked: Collection[Item], other: str) -> Iterator[Mismatch]:
+    """What systems have of the norms' items, and are not scored on, since another system lacks it."""
+    answered = {system.name: asked & system.scores[level].keys() for system in systems}
+    shared = set.intersection(*answered.values())
+    for name, items in answered.items():
+        if lost := items - shared:
+            lacking = next(system for system, has in answered.items() if lost - has)
+            text = f"{len(lost)} of {len(asked)} items of {other} do not count for system {name!r} beside {lacking!r}"
+            yield Mismatch(name, level, CLIPS, f"level {level}: {text}, such as {show_item(min(lost))}")
 
 
 def _compare_items(system: System, level: str, asked: Collection[Item], other: str) -> list[Mismatch]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.conditions import Scalar, by_level, compare_systems, summarise
-from speechiq.reducer.frozen import freeze
+from speechiq.reducer.frozen import freeze, shorten
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import align
 from speechiq.reducer.runs import System
@@ -20,7 +20,6 @@ from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate
 
 SCHEMA = "speechiq-norms"
 VERSION = 1
-SHORT = 12
 
 
 class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +29,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metric: The column of a sample row that was read.
         mean: Mean of X_j over the pool's systems (eq. 5).
         std: Standard deviation of X_j over the pool's systems, above 0.
+        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by, above 0.
         weight: The level's share of the SIQ (eq. 6); the shares sum to 1.
         tasks: What the scores hang on, for each of the level's tasks (`conditions.read_conditions`).
         clips: clip -> V_i of eq. 3, sorted by clip.
@@ -39,6 +39,7 @@ class LevelNorms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: str
     mean: float
     std: float
+    spread: float
     weight: float
     tasks: list[dict[str, Scalar]]
     clips: dict[str, float]
@@ -59,12 +60,14 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         name: What people call it.
         rule: Of the level weights, as for `siq.share_out`.
         systems: Names of the pool's systems, sorted.
+        excluded: The sha256 of the set whose questions were left out of Apply; None where none was.
         levels: level -> its part, in the order of `LEVELS`.
     """
 
     name: str
     rule: str
     systems: list[str]
+    excluded: str | None
     levels: dict[str, LevelNorms]
 
     @cached_property
@@ -80,7 +83,12 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @property
     def title(self) -> str:
         """Name and short hash, for tables."""
-        return f"{self.name} ({self.sha256[:SHORT]})"
+        return f"{self.name} ({shorten(self.sha256)})"
+
+    @property
+    def items(self) -> dict[str, set[Item]]:
+        """level -> what a system must have answered."""
+        return {level: of.items for level, of in self.levels.items()}
 
     @property
     def scale(self) -> Scale:
@@ -104,7 +112,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
                     f"level {level}: none of the {len(weights)} clips shared with norms {self.name!r} tells "
                     "systems apart; run all clips of the norms"
                 )
-            levels[level] = LevelScale(weights, of.mean, of.std, of.weight)
+            levels[level] = LevelScale(weights, of.mean, of.std, of.weight, of.spread)
         return Scale(self.rule, levels)
 
 
@@ -133,6 +141,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
             metric=LEVELS[level].metric,
             mean=of.mean,
             std=of.std,
+            spread=of.spread,
             weight=of.weight,
             tasks=tasks[level],
             clips=dict(zip(pool.clips[level], of.discrimination.tolist(), strict=True)),
@@ -140,7 +149,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
         )
         for level, of in scale.levels.items()
     }
-    return Norms(name, rule, list(pool.systems), levels)
+    return Norms(name, rule, list(pool.systems), systems[0].excluded, levels)
 
 
 def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:

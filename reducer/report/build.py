@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.reducer import unanswerable
+from speechiq.reducer.frozen import digest
 from speechiq.reducer.report import data, doubts, items, page, provenance
 from speechiq.reducer.report.study import Study, gather, weights_by_rule
 from speechiq.reducer.table import FLAGS, MEND
@@ -65,7 +65,7 @@ def content(study: Study) -> dict[str, Any]:
         "sounds": data.sounds(study),
         "asked": provenance.tasks(study.ranking.context.systems),
         "described": provenance.descriptions(study.ranking.context.systems),
-        "key": hashlib.sha256(repr(sorted(study.answers.questions)).encode()).hexdigest()[:16],
+        "key": digest([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
     }
 
 

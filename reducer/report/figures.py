@@ -109,7 +109,7 @@ def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, S
         shapes=[_rule(x=0)],
         meta={"rows": len(rows)},
     )
-    figure.update_xaxes(title_text="Z: standard deviations from the mean of the norm", nticks=7, range=_padded(values))
+    figure.update_xaxes(title_text="Z: standard deviations from the mean", nticks=7, range=_padded(values))
     figure.update_yaxes(range=[len(rows) - 0.4, -0.6], showgrid=False, tickfont_color=INK, ticklabelstandoff=8)
     return figure
 

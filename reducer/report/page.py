@@ -20,6 +20,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from speechiq.reducer.frozen import shorten
+
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = ("base", "theme", "tables", "charts", "clips", "review")
 MINUS = "\N{MINUS SIGN}"
@@ -35,7 +37,8 @@ def render(template: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {filter.__name__: filter for filter in (embed, pack, fixed, signed, breakable, address)}
+    filters = (embed, pack, fixed, signed, breakable, address, shorten)
+    environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in SCRIPTS)
     plotly = get_plotlyjs()
     return environment.get_template(template).render(

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import siq
+from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
 from speechiq.reducer.norms import Norms
-from speechiq.reducer.pool import leave_out
 from speechiq.reducer.ranking import Ranking, rank
 from speechiq.reducer.report.clips import Clip, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.runs import read_systems
-from speechiq.reducer.samples import Item
 from speechiq.reducer.siq import DEFAULT_RULE
+from speechiq.reducer.unanswerable import NOTHING, ConfirmedSet
 
 
 class Study(NamedTuple):
@@ -58,7 +57,7 @@ def gather(
     rule: str = DEFAULT_RULE,
     norms: Norms | None = None,
     allow_mismatch: bool = False,
-    exclude: Collection[Item] = (),
+    exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
 ) -> Study:
     """Reads and scores runs.
@@ -68,7 +67,7 @@ def gather(
         rule: Of the level weights, as for `siq.share_out`; norms have their own.
         norms: Whose scale to use; None makes the systems their own norm.
         allow_mismatch: As for `ranking.rank`.
-        exclude: Questions to leave out of Apply.
+        exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
 
     Raises:
@@ -77,7 +76,11 @@ def gather(
     runs = list(runs)
     systems, warnings = read_systems(runs)
     ranking = rank(
-        leave_out(systems, "apply", exclude), rule=rule, norms=norms, allow_mismatch=allow_mismatch, draws=bootstrap
+        unanswerable.leave_out(systems, exclude),
+        rule=rule,
+        norms=norms,
+        allow_mismatch=allow_mismatch,
+        draws=bootstrap,
     )
     answers = _read_answers(runs)
     return Study(
@@ -99,10 +102,10 @@ def _read_answers(runs: list[Path]) -> Answers:
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """rule -> level -> weight: the ranking's own rule first, then what the others make of the same systems."""
+    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale."""
     scale = ranking.scores.scale
-    own = {scale.rule: {level: of.weight for level, of in scale.levels.items()}}
-    return own | {rule: siq.level_weights(ranking.pool.raw, rule) for rule in siq.RULES if rule != scale.rule}
+    spread = {level: of.spread for level, of in scale.levels.items()}
+    return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
 
 
 def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:

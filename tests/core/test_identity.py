@@ -2,6 +2,19 @@ import os
 
 from speechiq.core import identity as module
 from speechiq.core.identity import identity
+from tests.conftest import run
+
+
+def test_an_adapter_of_a_hub_is_its_commit(tmp_path):
+    repository = tmp_path / "models--me--adapter"
+    commit = "0123456789" * 4
+    repository.joinpath("refs").mkdir(parents=True)
+    repository.joinpath("refs", "main").write_text(commit)
+    repository.joinpath("snapshots", commit).mkdir(parents=True)
+    repository.joinpath("snapshots", commit, "adapter_config.json").write_text("{}")
+    ask = "from speechiq.core.identity import identity; print(identity('me/adapter', holds='adapter_config.json'))"
+    told = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
+    assert told.stdout.strip() == str({"model": "me/adapter", "commit": commit}), told.stderr
 
 
 def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):

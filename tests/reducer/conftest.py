@@ -8,15 +8,24 @@ from pathlib import Path
 import pytest
 
 from speechiq.metrics.choice import vote
+from speechiq.reducer.answers import Question
+from speechiq.reducer.frozen import freeze
+from speechiq.reducer.unanswerable import SCHEMA, VERSION, write_set
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
+
+
+def wording(question: str) -> dict:
+    """What makes a question that question."""
+    return {"question": f"What is {question}?", "options": ["one", "two", "three", "four"], "answer": "A"}
 
 
 def sample_row(level: str, clip: str, question: str, value: float) -> dict:
     """One line of a sample file, with the fields the reducer must leave alone."""
     return {
         "doc_id": 0,
-        "doc": {"id": clip, "question_id": question, "audio": {"path": "/no/such/clip.ogg"}, "text": "hi"},
+        "doc": {"id": clip, "question_id": question, "audio": {"path": "/no/such/clip.ogg"}, "text": "hi"}
+        | wording(question),
         "target": "hi",
         "arguments": {"gen_args_0": {"arg_0": "<audio>", "arg_1": {}}},
         "resps": [["__import__('os').system('false')"]],
@@ -78,6 +87,16 @@ def write_run(
     return path
 
 
+def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
+    """Writes a set of questions that `write_run` asks, in its own words but for those of `reworded`."""
+    rows = []
+    for clip, question in items:
+        asked = Question(**wording(question) | {"text": "", "audio": None} | reworded).asked
+        rows.append({"id": clip, "question_id": question, "asked": asked, "verdict": "wrong_key"})
+    write_set(freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
+    return path
+
+
 def levels(skill: float, clips: int = 4, questions: int = 3) -> dict[str, dict]:
     """Scores of a system of a given skill (0 to 1); clips and questions differ in difficulty."""
     names = [f"demo/{number}" for number in range(clips)]
@@ -117,13 +136,7 @@ def write_answers(folder: Path, system: str, letters: dict[str, str], tasks="dem
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows:
         question = row["doc"]["question_id"]
-        row["doc"] |= {
-            "question": f"What is {question}?",
-            "options": ["one", "two", "three", "four"],
-            "answer": "A",
-            "text": "the reference",
-            "audio": {"path": "clips/clip.ogg"},
-        }
+        row["doc"] |= {"text": "the reference", "audio": {"path": "clips/clip.ogg"}}
         row["filtered_resps"] = [[vote(letters[question]), list(letters[question])]]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return results

@@ -90,6 +90,18 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
     assert "good" in next(line for line in marked.stdout.splitlines() if "≠" in line)
 
 
+def test_the_odd_one_out_is_marked_whatever_its_name(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
+    write_run(two_runs / "bad", levels(0.1), system="bad", metadata={"apply": {"version": 2}})
+    assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
+    rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
+    assert rows == {
+        "good": [],
+        "middle": [],
+        "bad": ["level apply, data set 'demo': version is 2 in system 'bad' and 1 in system 'good'"],
+    }
+
+
 def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     scores = levels(0.1)
     del scores["understand"]["demo/2"]
@@ -190,6 +202,11 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
         (["{root}", "--bootstrap", "3"], "3 draws have no 95 % interval"),
         (["{root}", "--json", "{root}/no/such/siq.json"], "cannot write"),
+        (["{root}", "--json", "x" * 300], "cannot write"),
+        (["{root}", "--norms", "x" * 300], "no norms"),
+        (["nowhere", "--json", "{root}/o", "--csv", "{root}/empty/../o"], "is named for two outputs"),
+        (["nowhere", "--latex", "{root}/o", "--harness-json", "{root}/o"], "is named for two outputs"),
+        (["{root}", "--weights", "1e308,1e308,1e308"], "finite"),
     ],
 )
 def test_bad_arguments(two_runs, arguments, message):

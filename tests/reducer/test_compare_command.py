@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.cli import app
 from speechiq.reducer.runs import read_systems
 from speechiq.reducer.said import differing, read_said
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import frozen_set, levels, write_run
 
 REFERENCE = "We sail at nine, Captain."
 HOSTILE = "[bold]We[/bold] \x1b[2Jsail\u202e at <script>ten"
@@ -90,6 +90,36 @@ def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
     assert "Reference" not in siq_compare("good", "bad", three_runs, "--clips", 0).stdout
 
 
+def test_what_scores_hide_stands_beside_them(three_runs):
+    write_system(three_runs / "bad", "org/bad", 0.1, date=3.0, columns={"apply": {"unparsed": 0.25}})
+    out = three_runs / "out.json"
+    result = siq_compare("good", "bad", three_runs, "--json", out, "--clips", 0)
+    rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
+    assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
+    assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
+    flags = json.loads(out.read_text())["flags"]
+    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["loops"]) == (None, 0.25, None)
+
+
+def test_questions_left_out_are_told(three_runs):
+    asked = {"question": "When?", "options": ("at nine", "at ten")}
+    frozen, out = frozen_set(three_runs / "set.json", ("demo/0", "demo/0#0"), **asked), three_runs / "out.json"
+    result = siq_compare("good", "bad", three_runs, "--exclude", frozen, "--json", out)
+    assert result.exit_code == 0, result.exception
+    told, sha256 = json.loads(out.read_text()), json.loads(frozen.read_text())["sha256"]
+    assert (told["excluded"], told["excluded_set"]) == (1, sha256)
+    assert f"left out of Apply: 1 questions of the unanswerable set {sha256[:12]}\n" in result.stdout
+    assert "left out" not in siq_compare("good", "bad", three_runs).stdout
+
+
+def test_a_choice_between_runs_is_told_once(three_runs):
+    write_system(three_runs / "good" / "again", "org/good", 0.8, date=5.0)
+    for arguments in ([three_runs / "good", three_runs / "bad"], [three_runs / "good", "bad", three_runs]):
+        result = siq_compare(*arguments)
+        assert result.exit_code == 0 and "warning" not in result.stdout
+        assert result.stderr.count("siq: warning: system 'org/good' has several runs") == 1
+
+
 def test_what_must_agree_is_asked_for(three_runs):
     result = siq_compare("good", "bad", three_runs, "--levels", "apply, siq")
     assert "by the intervals of apply, siq\n" in result.stdout
@@ -114,6 +144,18 @@ def test_runs_on_other_terms_are_refused_or_marked(three_runs):
     assert "not on equal terms: " in marked.stdout and "60 draws of 11 clips" in marked.stdout
 
 
+def test_failures_count_over_what_is_compared(three_runs):
+    write_system(three_runs / "good", "org/good", 0.9, date=2.0, columns={"apply": {"unparsed": 0.0}})
+    (path,) = three_runs.glob("good/samples_demo_2*02.*")
+    path.write_text(path.read_text().replace('"unparsed": 0.0', '"unparsed": 1.0', 3))
+    lacking = {
+        level: {clip: of[clip] for clip in of if clip != "demo/0"} for level, of in levels(0.1, clips=12).items()
+    }
+    write_run(three_runs / "bad", lacking, system="org/bad", date=9.0)
+    shown = siq_compare(three_runs / "good", three_runs / "bad", "--allow-mismatch").stdout
+    assert next(line for line in shown.splitlines() if "No letter %" in line).split()[3:] == ["0.0", "—"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -123,7 +165,8 @@ def test_runs_on_other_terms_are_refused_or_marked(three_runs):
         (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
-        (["good", "bad", "{root}", "--weights", "magic"], "unknown rule of level weights 'magic'"),
+        (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
+        (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal weighs nothing here: .* add --norms"),
         (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],

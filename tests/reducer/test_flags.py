@@ -13,7 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_csv, as_json, as_table, rank, read_systems
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.samples import read_samples
-from tests.reducer.conftest import levels, sample_row, write_run
+from speechiq.reducer.unanswerable import leave_out, read
+from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 from tests.reducer.test_table import show
 
 HEARD = {"heard": 1.0, "loop": 0.0}
@@ -45,6 +46,22 @@ def test_shares_over_clips_and_questions(tmp_path):
     assert system.flags == Flags(
         unparsed=pytest.approx(0.3), none_of_the_above=0.25, not_heard_in_full=pytest.approx(2 / 3), loops=0.25
     ), "demo/0 was cut at Apply, demo/2 at Remember, demo/3 did not say"
+
+
+def test_questions_that_are_not_scored_do_not_count(tmp_path):
+    for name, skill in (("good", 0.9), ("bad", 0.1)):
+        results = write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
+        path = next((tmp_path / name).glob(f"samples_demo_2_{results.stem.removeprefix('results_')}.jsonl"))
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = [row | {"unparsed": float(row["doc"]["question_id"] == "demo/0#0"), "heard": 0.5} for row in rows]
+        write_rows(path, rows[: None if name == "good" else 11])
+    good, _ = sorted(read_systems([tmp_path]).systems, key=lambda system: system.name, reverse=True)
+    assert good.flags == Flags(1 / 12, None, 1.0, 0.0)
+    everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
+    (left,) = leave_out([good], read(frozen_set(tmp_path / "set.json", *everything[:3])))
+    assert left.flags == Flags(0.0, None, 0.75, 0.0), "demo/0 was cut at Apply alone"
+    ranking = rank(read_systems([tmp_path]).systems, allow_mismatch=True)
+    assert [row["flags"]["unparsed"] for row in as_json(*ranking[1:])["systems"]] == [1 / 11] * 2
 
 
 def test_what_rows_lack_is_not_known_and_never_0(tmp_path):

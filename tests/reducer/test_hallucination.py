@@ -18,6 +18,7 @@ from tests.reducer.conftest import write_answers
 
 QUESTIONS = [f"q{number:02}" for number in range(17)]
 HOSTILE = "=cmd|'/c calc'!A0"
+CONTROL = "@letter:B"
 
 
 def letters(made_up: int, unparsed: int = 0) -> dict[str, str]:
@@ -31,7 +32,7 @@ def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
     write_answers(folder / "qwen", "whisper+qwen", letters(2, unparsed=1))
     write_answers(folder / "desta", HOSTILE, letters(12))
-    write_answers(folder / "letter", "letter:B", letters(17), kind="control", control="letter:B")
+    write_answers(folder / "letter", "letter:B", letters(17), kind="control", control=CONTROL)
     return folder
 
 
@@ -65,12 +66,18 @@ def test_counts_as_in_table_4(runs, tmp_path):
     assert [(of["system"], of["control"], *(of[number] for number in numbers)) for of in counts] == [
         ("whisper+qwen", "", 2, 14, 1),
         (HOSTILE, "", 12, 5, 0),
-        ("letter:B", "letter:B", 17, 0, 0),
+        ("letter:B", CONTROL, 17, 0, 0),
     ]
     assert counts[0]["rate"] == 2 / 17 and counts[2]["high"] == 1.0
     rows = list(csv.DictReader(files[1].open()))
     assert rows[1]["system"] == f"'{HOSTILE}" and float(rows[1]["rate"]) == 12 / 17
+    assert rows[2]["control"] == f"'{CONTROL}"
     assert list(rows[0]) == list(counts[0])
+
+
+def test_one_file_for_two_outputs(tmp_path):
+    refused = siq("nowhere", "--set", "nowhere", "--json", tmp_path / "o", "--csv", tmp_path / "o")
+    assert "is named for two outputs" in str(refused.exception)
 
 
 def test_a_wrong_key_is_no_hallucination(runs, tmp_path):

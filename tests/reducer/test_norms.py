@@ -11,19 +11,29 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, System, align, as_csv, as_json, calibrate, norms, rank, read_systems, score
+from speechiq.reducer import unanswerable as sets
+from speechiq.reducer.cli import app
 from speechiq.reducer.frozen import freeze
 from speechiq.reducer.norms import Norms
-from tests.reducer.conftest import levels, write_run
+from speechiq.reducer.report.study import weights_by_rule
+from speechiq.reducer.siq import level_weights
+from tests.reducer.conftest import frozen_set, levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
 OTHER = {
     "version": ("remember", {"version": 2}, "task versions", "version is 2 in system 'new' and 1 in norms 'pool'"),
     "prompt": ("apply", {"prompt_version": 7}, "task versions", "prompt_version is 7 in system 'new'"),
     "subset": ("understand", {"subset_sha256": "ab"}, "task versions", "subset_sha256 is 'ab' in system 'new' and not"),
-    "content": ("apply", {"content_sha256": "ab"}, "clips", "content_sha256 is 'ab' in system 'new' and not told in"),
+    "content": (
+        "apply",
+        {"content_sha256": "0123456789abcdef" * 4},
+        "clips",
+        "content_sha256 is '0123456789ab' in system 'new' and not told (older runs do not: run them again) in norms",
+    ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normaliser": ("remember", {"normaliser": "basic"}, "normaliser", "normaliser is 'basic' in system 'new' and 'eng"),
     "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not told in"),
@@ -141,6 +151,24 @@ def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
     assert "2 of 12" in as_csv(ranking.scores, ranking.context)
 
 
+def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
+    alone = rank(new(tmp_path), norms=built, allow_mismatch=True)
+    scores = levels(0.4)
+    del scores["remember"]["demo/3"]
+    write_run(tmp_path / "partial", scores, system="partial")
+    partial = systems_below(tmp_path / "partial")
+    together = rank([*new(tmp_path), *partial], norms=built, allow_mismatch=True)
+    assert together.scores.siq[0] != alone.scores.siq[0]
+    rows = {row["system"]: row["mismatches"] for row in as_json(*together[1:])["systems"]}
+    assert alone.context.mismatches == () and rows == {
+        "new": [
+            "level remember: 1 of 4 items of norms 'pool' do not count for system 'new' beside 'partial', "
+            "such as clip 'demo/3'"
+        ],
+        "partial": ["level remember: 1 of 4 items of norms 'pool' are not in system 'partial', such as clip 'demo/3'"],
+    }
+
+
 @pytest.mark.parametrize(("level", "metadata", "aspect", "message"), OTHER.values(), ids=OTHER)
 def test_other_conditions_are_refused_or_marked(tmp_path, built, level, metadata, aspect, message):
     systems = new(tmp_path, metadata={level: metadata})
@@ -205,7 +233,13 @@ UNFIT = {
     "other metric": (change("levels", "remember", "metric", value="cer"), "was read from 'cer'"),
     "missing level": (lambda content: content["levels"].pop("apply"), "its levels are remember, understand, not"),
     "no questions": (change("levels", "apply", "questions", value={}), "do not fit its clips"),
-    "weights": (change("levels", "apply", "weight", value=0.9), "do not sum to 1"),
+    "weights": (change("levels", "apply", "weight", value=0.9), "not what its rule makes of the spreads"),
+    "no spread of cells": (change("levels", "apply", "spread", value=0.0), "that no pool gives"),
+    "a rule that is none": (change("rule", value="magic"), "unknown rule of level weights 'magic'"),
+    "a rule that does not print": (change("rule", value="1,2,\x0b1"), "a name that does not print"),
+    "a name that does not print": (change("name", value="\x1b[2J"), "a name that does not print"),
+    "a system that does not print": (change("systems", value=["\x1b[2J", "b"]), "a name that does not print"),
+    "a set that does not print": (change("excluded", value="\x1b[2J"), "a name that does not print"),
     "whole numbers": (change("levels", "remember", "mean", value=0), "not written as speechiq writes them"),
 }
 
@@ -247,5 +281,40 @@ def test_the_norms_of_the_demo_come_with_the_package(tmp_path, monkeypatch):
     assert demo.name == "demo" and len(demo.systems) == 5
     assert {level: len(of.clips) for level, of in demo.levels.items()} == dict.fromkeys(LEVELS, 14)
     assert sum(map(len, demo.levels["apply"].questions.values())) == 42
-    with pytest.raises(SpeechIQError, match=r"no norms 'nowhere.json'.*come with speechiq \(demo\)"):
-        norms.read("nowhere.json")
+    for place in ("nowhere.json", "x" * 300):
+        with pytest.raises(SpeechIQError, match=rf"no norms '{place}'.*come with speechiq \(demo\)"):
+            norms.read(place)
+
+
+def test_the_rules_weigh_the_norms_systems_not_those_on_the_page(tmp_path, pool, built):
+    norms.write(built, tmp_path / "norms.json")
+    alone = rank(new(tmp_path), norms=norms.read(tmp_path / "norms.json"))
+    for rule, weights in weights_by_rule(alone).items():
+        assert weights == level_weights(align(pool).raw, rule)
+
+
+def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
+    for name, skill in SKILLS.items():
+        write_run(tmp_path / "pool" / name, levels(skill), system=name)
+    left = [frozen_set(tmp_path / f"{q}.json", ("demo/0", f"demo/0#{q}")) for q in (0, 1)]
+    file, out = tmp_path / "norms.json", tmp_path / "siq.json"
+
+    def siq(*arguments: object):
+        return CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--force")])
+
+    made = siq("norms", "build", tmp_path / "pool", "-o", file, "--exclude", left[0])
+    assert made.exit_code == 0, made.exception
+    assert f"on 4 clips, without 1 questions of set {sets.read(left[0]).sha256[:12]}" in made.stderr
+    same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "--json", out)
+    assert same.exit_code == 0, same.exception
+    data = json.loads(out.read_text())
+    assert data["excluded"] == 1 and data["mismatches"] == []
+    assert data["excluded_set"] == norms.read(file).excluded == sets.read(left[0]).sha256
+    short = data["excluded_set"][:12]
+    assert f"left out of Apply: 1 questions of the unanswerable set {short}" in " ".join(same.stdout.split())
+    for others, left_out in (([], "no set"), (["--exclude", left[1]], f"set {sets.read(left[1]).sha256[:12]}")):
+        refused = siq("score", tmp_path / "pool" / "best", "--norms", file, *others)
+        assert str(refused.exception).startswith(
+            f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
+        )
+    assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2

@@ -68,6 +68,31 @@ def test_newest_run_of_a_task_wins_and_says_so(tmp_path):
     assert warning == (f"system 'system' has several runs of demo_0: taking the newest, {str(new)!r}, not {str(old)!r}")
 
 
+def described(**asr: object) -> dict:
+    return {"siq": {"pretrained": "s", "system": {"kind": "cascade", "asr": {"model": "w", "num_beams": 1} | asr}}}
+
+
+def test_tasks_that_ran_with_other_options_are_told_in_one_line(tmp_path):
+    for date, beams in enumerate((1, 5, 5), 1):
+        config = described(num_beams=beams, prompt="\x1b[2J" * (beams > 1))
+        write_run(tmp_path / str(date), {"remember": {f"{date}": 0.1}}, tasks=f"set{date}", date=date, config=config)
+    (system,), (warning,) = read_systems([tmp_path])
+    assert len(system.scores["remember"]) == 3 and warning == (
+        r"system 's' ran set1_0 with other options than set3_0: asr.num_beams 1 -> 5, asr.prompt '' -> '\x1b[2J'; "
+        "both count: rerun one of the two, or name runs with the same"
+    )
+
+
+def test_the_newest_run_says_what_ran_otherwise(tmp_path):
+    for date, config in enumerate((described(), described(), described(model="v")), 1):
+        write_run(tmp_path / str(date), {"remember": {"a": 0.1}}, date=date, config=config)
+    first, second = read_systems([tmp_path]).warnings
+    assert first.endswith(", which ran with other options: asr.model 'w' -> 'v'")
+    assert second.endswith(", which ran with other options: asr.model 'w' -> 'v'")
+    same = read_systems([tmp_path / "1", tmp_path / "2"]).warnings
+    assert len(same) == 1 and "options" not in same[0]
+
+
 def test_age_is_the_date_inside_not_the_name(tmp_path):
     write_run(tmp_path / "a", {"remember": {"a": 0.2}}, date=1e9, **{"model_name": "s"})
     write_run(tmp_path / "b", {"remember": {"a": 0.9}}, date=2e8, **{"model_name": "s"})
@@ -133,6 +158,10 @@ def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
     assert f"in {str(results.parent)!r}" in refusal(tmp_path / "in")
 
 
+def test_a_name_too_long_for_a_file(tmp_path):
+    assert "cannot be read (File name too long)" in refusal(tmp_path / ("x" * 300))
+
+
 def test_path_that_does_not_exist(tmp_path):
     message = refusal(tmp_path / "nowhere")
     assert message.startswith(f"{str(tmp_path / 'nowhere')!r} cannot be read (No such file or directory)")
@@ -151,7 +180,10 @@ def test_no_samples(tmp_path):
     assert "'samples_demo_0_" in message and message.endswith("rerun lm_eval with --log_samples")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", "\x00", '{"date": 1}', '{"date": "x", "configs": {}}'])
+DATES = [f'{{"date": {date}, "configs": {{}}}}' for date in ('"x"', "1763750000000", "-1", "1e300", "NaN", "Infinity")]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", "\x00", '{"date": 1}', *DATES])
 def test_results_file_of_someone_else(tmp_path, text):
     path = tmp_path / "results_2025-01-01T00-00-00.json"
     path.write_text(text)

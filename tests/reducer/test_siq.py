@@ -118,6 +118,15 @@ def test_clip_on_which_all_agree_leaves_z(raw, value):
     before, after = score_table(raw), score_table(grown)
     for level in raw:
         assert after.levels[level].z == pytest.approx(before.levels[level].z, abs=1e-9)
+    fixed = score_table(raw, "equal"), score_table(grown, "equal")
+    assert fixed[1].siq == pytest.approx(fixed[0].siq, abs=1e-9)
+
+
+def test_clip_on_which_all_agree_moves_the_level_weights():
+    raw = {level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS}
+    grown = raw | {"apply": [[*row, 0.5] for row in raw["apply"]]}
+    before, after = (score_table(of).scale.levels["apply"] for of in (raw, grown))
+    assert after.weight > before.weight and after.spread < before.spread
 
 
 def test_table_2_of_the_paper():
@@ -168,6 +177,7 @@ def test_weights_of_ones_own_are_a_rule():
         ("0,0,0", "one of them above 0"),
         ("nan,1,1", "finite"),
         ("inf,1,1", "finite"),
+        ("1e308,1e308,1e308", "finite"),
     ],
 )
 def test_weights_that_are_none(rule, message):

@@ -13,7 +13,7 @@ from speechiq.reducer.answers import read_answers
 from speechiq.reducer.cli import app
 from speechiq.reducer.frozen import freeze
 from speechiq.reducer.unanswerable import SCHEMA, VERSION, confirm, find, read, write_review, write_set
-from tests.reducer.conftest import write_answers
+from tests.reducer.conftest import frozen_set, levels, write_answers, write_run
 
 ANSWERS = {
     "good": {"q1": "AAAAA", "q2": "AAAAA", "q3": "BBBAA", "q4": "EEEEE"},
@@ -212,12 +212,6 @@ def test_nothing_to_review(tmp_path):
     assert done.exit_code == 0 and "0 of 1 questions" in done.stderr and not (tmp_path / "review.jsonl").exists()
 
 
-def frozen_set(path: Path, *items: tuple[str, str]) -> Path:
-    rows = [{"id": clip, "question_id": question, "asked": "", "verdict": "wrong_key"} for clip, question in items]
-    write_set(freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
-    return path
-
-
 def test_scores_without_the_set_say_so(two_runs):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), *(("demo/1", f"demo/1#{q}") for q in range(3)))
     out = two_runs / "siq.json"
@@ -231,7 +225,31 @@ def test_scores_without_the_set_say_so(two_runs):
 
 def test_a_set_of_other_questions_is_not_left_out(two_runs):
     refused = siq("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", ("demo/0", "q")))
-    assert "1 of 1 items to leave out, such as clip 'demo/0' question 'q'" in str(refused.exception)
+    assert str(refused.exception).startswith(
+        "1 of 1 questions of the set are not in the runs of system 'bad', such as clip 'demo/0' question 'q'; give runs"
+    )
     everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
     refused = siq("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", *everything))
-    assert str(refused.exception).startswith("level apply: leaving out 12 items leaves system 'bad' none")
+    assert str(refused.exception).startswith("level apply: leaving out 12 questions leaves system 'bad' none")
+
+
+@pytest.mark.parametrize("command", ["score", "report", "norms build", "compare"])
+@pytest.mark.parametrize(
+    "change", [{"question": "Who?"}, {"options": ("two", "one", "three", "four")}, {"answer": "B"}]
+)
+def test_questions_that_read_otherwise_are_not_left_out(two_runs, command, change):
+    chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), **change)
+    runs = [two_runs / "good", two_runs / "bad"]
+    output = [] if command in ("score", "compare") else ["-o", two_runs / "out"]
+    refused = siq(*command.split(), *runs, *output, "--exclude", chosen)
+    assert str(refused.exception).startswith("1 of 1 questions read otherwise in the runs of system '")
+    assert refused.stdout == "" and not (two_runs / "out").exists()
+
+
+def test_rows_that_do_not_tell_their_question(two_runs):
+    chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"))
+    write_run(two_runs / "bad", levels(0.1), system="bad")
+    for path in (two_runs / "bad").glob("samples_demo_2_*"):
+        path.write_text(path.read_text().replace('"question": ', '"asked": '))
+    refused = siq("score", two_runs, "--exclude", chosen)
+    assert "line 1 needs id, question_id, question" in str(refused.exception)

@@ -9,7 +9,7 @@ import soundfile
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, to_answer, to_transcribe
+from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip, to_answer, to_transcribe
 
 
 def write_tone(file, rate=SAMPLING_RATE, channels=1, seconds=1.0, **options):
@@ -60,6 +60,11 @@ def test_a_part_of_a_file_is_a_clip_of_its_own(tmp_path):
     part = AudioClip(whole, offset=0.5, duration=1.0)
     np.testing.assert_array_equal(part["array"], whole["array"][8_000:24_000])
     assert part.key != whole.key
+    in_memory = as_clip({"array": whole["array"], "sampling_rate": SAMPLING_RATE})
+    for clip in (whole, in_memory):
+        part = clip.part(0.5, 1.25).part(0.25, 0.75)
+        np.testing.assert_array_equal(part["array"], whole["array"][12_000:24_000])
+        assert (part["offset"], part["duration"]) == (0.75, 0.75)
 
 
 def test_what_is_asked_travels_with_the_clip_but_is_not_its_key(demo_clips):

@@ -40,6 +40,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
         ours = load_yaml(HERE / f"_{level}.yaml", resolve_func=True)
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
         assert {key: theirs[key] for key in ours} == ours
+        assert theirs["metadata"].get("normaliser") == ("english" if level == "remember" else None)
     (tmp_path / "harbour" / "questions.jsonl").write_text(
         "".join(
             json.dumps({"id": clip["id"], "question_id": f"{clip['id']}-{n}", **QUESTION, **WRITTEN}) + "\n"

@@ -52,11 +52,13 @@ const mean = (values) => {
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-/** Buttons for the pages of a list. */
+/** Buttons for the pages of a list; the one that was pressed keeps the focus, or its neighbour where it leads nowhere now. */
 function paginate(nav, page, pages, go) {
   const step = (text, to) => h("button", { type: "button", textContent: text, disabled: to < 0 || to >= pages, onclick: () => go(to) });
+  const pressed = [...nav.children].indexOf(document.activeElement);
   nav.hidden = pages < 2;
   nav.replaceChildren(step("Previous", page - 1), h("span", {}, `${page + 1} of ${pages}`), step("Next", page + 1));
+  if (pressed >= 0) [nav.children[pressed], nav.children[2 - pressed]].find((button) => !button.disabled)?.focus({ preventScroll: true });
 }
 
 function player(id) {

@@ -23,16 +23,18 @@ function resolve(colour) {
 async function draw(place) {
   const plotly = await loadPlotly();
   const { data, layout } = coloured(figures[place.id]);
-  if (place.clientWidth < 600 && layout.meta?.rows) putNamesAbove(layout);
+  if (place.clientWidth < 600 && layout.meta?.rows) putNamesAbove(layout, data[1].y);
   await plotly.react(place, data, layout, CONFIG);
   await placeLabels(plotly, place);
   drawn.add(place);
 }
 
-/** On a narrow screen a row's name stands above its marks. */
-function putNamesAbove(layout) {
+/** On a narrow screen a row's name stands above its marks; as tick labels inside, names would drive out those of Z. */
+function putNamesAbove(layout, names) {
   const { rows } = layout.meta;
-  Object.assign(layout.yaxis, { ticklabelposition: "inside top", ticklabelshift: 7, range: [rows - 0.4, -0.8] });
+  const place = { xref: "paper", x: 0, xanchor: "left", yshift: 17, showarrow: false, font: layout.yaxis.tickfont };
+  layout.annotations = names.map((name, y) => ({ ...place, text: name.replaceAll("%", "&#37;"), y })); // "%{x}" is no name's x
+  Object.assign(layout.yaxis, { showticklabels: false, range: [rows - 0.4, -0.8] });
   layout.height += 8 * rows;
 }
 

@@ -48,7 +48,7 @@ async function showClips() {
   $("clip-count").textContent = `${listed.length} of ${rows.length} clips`;
   const empty = h("tr", {}, h("td", { colSpan: COLUMNS.length }, h("p", { className: "empty" }, "No clip holds these words.")));
   $("clip-table").tBodies[0].replaceChildren(...(shown.length ? shown.flatMap((row) => clipRow(row, systems)) : [empty]));
-  paginate($("clip-pages"), view.page, pages, (page) => change({ page }));
+  paginate($("clip-pages"), view.page, pages, (page) => change({ page }).then(() => $("clips").scrollIntoView()));
 }
 
 function clipRow(row, systems) {

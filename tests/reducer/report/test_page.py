@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from speechiq.reducer import unanswerable
-from tests.reducer.report.conftest import HOSTILE, NAME, TEXTS
+from speechiq.reducer import report, unanswerable
+from speechiq.reducer.report import page
+from tests.reducer.report.conftest import HOSTILE, NAME, TEXTS, write_system
 
 SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
 
@@ -129,6 +131,38 @@ def test_a_review_is_kept_exported_and_confirmed(visit, tmp_path):
     assert (first["verdict"], first["note"]) == ("unanswerable", "says <nothing> of it")
     confirmed = unanswerable.confirm(file)
     assert confirmed["reviewed"] == count and len(confirmed["questions"]) == 1
+
+
+def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
+    texts = {f"set/{number:02}": TEXTS["set/two"] for number in range(30)}
+    for name, letters in (("a", "B"), ("b", "C")):
+        change = lambda clip, text, name=name: f"{name} {text}" * (name == "b")  # noqa: E731
+        write_system(tmp_path / name, name, change, letters, texts=texts)
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    here = visit(tmp_path / "report.html")
+    for section, pages in (("review", 6), ("clips", 2)):
+        here.tab.locator(f"#{section}").scroll_into_view_if_needed()
+        here.tab.locator(f"#{section} .pages button", has_text="Next").focus()
+        for turned in range(2, pages + 1):
+            here.tab.keyboard.press("Enter")
+            here.tab.locator(f"#{section} .pages", has_text=f"{turned} of {pages}").wait_for()
+            held = "Next" if turned < pages else "Previous"
+            here.tab.locator(f"#{section} .pages button:focus", has_text=held).wait_for()
+    assert here.errors == []
+
+
+def test_on_a_phone_nothing_covers_a_heading_or_a_number(visit):
+    here = visit(viewport=SIZES["phone"])
+    here.see_all()
+    heads = here.tab.locator("#clip-table thead button:visible").all()
+    boxes = [head.bounding_box() for head in heads]
+    assert len(boxes) == 4
+    assert all(left["x"] + left["width"] <= right["x"] for left, right in pairwise(boxes))
+    z = here.tab.locator("#profiles .xtick").all_text_contents()
+    assert any(tick.startswith(page.MINUS) for tick in z) and "0" in z
+    chart, title = (here.tab.locator(f"#profiles {part}").bounding_box() for part in (".main-svg >> nth=0", ".xtitle"))
+    assert chart["x"] <= title["x"] and title["x"] + title["width"] <= chart["x"] + chart["width"]
+    assert NAME in here.tab.locator("#profiles .annotation-text").all_text_contents()
 
 
 def test_light_and_dark_recolour_the_charts(visit):

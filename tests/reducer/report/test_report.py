@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import report
+from speechiq.reducer import report, unanswerable
+from speechiq.reducer.answers import read_answers
 from speechiq.reducer.cli import app
 from speechiq.reducer.report import data, doubts, items, page
 from speechiq.reducer.report.build import content
@@ -35,6 +36,18 @@ def test_the_command_writes_a_page_once(study, tmp_path):
     assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
     assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
     assert "50 draws" in file.read_text(encoding="utf-8")
+
+
+def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
+    refused = siq_report(tmp_path / "nowhere", "-o", tmp_path / "report.html", "--weights", "bad")
+    assert "unknown rule of level weights 'bad'" in str(refused.exception)
+
+
+def test_verdicts_belong_to_the_wording_of_a_question(gathered):
+    item, *_ = questions = gathered.answers.questions
+    reworded = questions | {item: questions[item]._replace(question="And whose is it now?")}
+    other = gathered._replace(answers=gathered.answers._replace(questions=reworded))
+    assert content(gathered)["key"] != content(other)["key"]
 
 
 def test_one_system_alone_needs_norms(study, tmp_path):
@@ -106,6 +119,18 @@ def test_only_controls_make_a_page_too(tmp_path):
         write_system(tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, told)
     text = report.build([tmp_path], bootstrap=0)
     assert "None: no question fails in half of the systems." in text
+    assert "Controls do not listen and are ranked all the same, as part of the pool and of its scale" in text
+
+
+def test_questions_left_out_are_told_with_their_set(study, tmp_path):
+    review, frozen, file = (tmp_path / name for name in ("review.jsonl", "set.json", "report.html"))
+    first, *_ = unanswerable.find(read_answers([study]), share=0)
+    unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
+    unanswerable.write_set(unanswerable.confirm(review), frozen)
+    done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
+    assert done.exit_code == 0, done.exception
+    told = f"1 questions of the unanswerable set <code>{json.loads(frozen.read_text())['sha256'][:12]}</code>"
+    assert told in file.read_text(encoding="utf-8")
 
 
 def test_half_of_a_character_breaks_nothing(tmp_path):

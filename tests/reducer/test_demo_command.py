@@ -1,0 +1,46 @@
+"""What `siq demo run` may replace; the run itself is in `tests/test_demo.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.cli import app
+from speechiq.siq_tasks.demo import run as demo
+from tests.reducer.conftest import levels, write_run
+
+
+@pytest.fixture
+def instant(monkeypatch) -> None:
+    """The five systems' runs, written and not computed."""
+
+    def write_all(output: Path) -> None:
+        for number, system in enumerate(demo.SYSTEMS):
+            write_run(output / str(number), levels(0.9 - number / 5), system=system)
+
+    monkeypatch.setattr(demo, "run", write_all)
+
+
+def demo_run(output: Path, *options: str):
+    return CliRunner().invoke(app, ["demo", "run", "--output", str(output), *options])
+
+
+@pytest.mark.parametrize("name", ["siq.json", "siq.csv", "report.html"])
+def test_a_strangers_file_is_refused_before_anything_runs(tmp_path, instant, name):
+    (tmp_path / name).write_text("mine")
+    write_run(tmp_path / "my run", levels(0.5), system="mine")
+    before = sorted(tmp_path.iterdir())
+    refused = demo_run(tmp_path).exception
+    assert isinstance(refused, SpeechIQError) and f"{name}' exists and may hold somebody's work" in str(refused)
+    assert (tmp_path / name).read_text() == "mine" and sorted(tmp_path.iterdir()) == before
+    assert demo_run(tmp_path, "--force").exit_code == 0 and (tmp_path / name).read_text() != "mine"
+
+
+def test_the_demo_replaces_what_it_wrote_itself(tmp_path, instant):
+    for _ in range(2):
+        done = demo_run(tmp_path / "runs" / "demo")
+        assert done.exit_code == 0, done.exception
+        assert (tmp_path / "runs" / "demo" / "report.html").exists()
