@@ -14,7 +14,7 @@ import numpy as np
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import Response
-from speechiq.metrics.embedder import embed
+from speechiq.metrics.embedder import OPTIONS, embed
 from speechiq.metrics.normaliser import normalise
 
 PROMPTS = {
@@ -38,14 +38,14 @@ class Embed(Filter):
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping]) -> list[list[float]]:
         hypotheses = list(resps)
-        ((name, template, kind),) = {(doc["embedder"], doc["embedder_template"], doc["embedder_text"]) for doc in docs}
+        ((name, template, kind, dtype),) = {tuple(doc[option] for option in ("embedder", *OPTIONS)) for doc in docs}
         pairs = [
             (prompt.format(text=_prepare(hypothesis, kind)), prompt.format(text=_prepare(doc["text"], kind)))
             for prompt in PROMPTS.values()
             for hypothesis, doc in zip(hypotheses, docs, strict=True)
         ]
         texts = sorted({text for pair in pairs for text in pair})
-        states = embed(texts, name, template)
+        states = embed(texts, name, template, dtype)
         row = {text: i for i, text in enumerate(texts)}
         said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
         values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)

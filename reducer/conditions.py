@@ -30,6 +30,7 @@ FIELDS = {
     "embedder": EMBEDDER,
     "embedder_template": EMBEDDER,
     "embedder_text": EMBEDDER,
+    "embedder_dtype": EMBEDDER,
 }
 UNTOLD = {"content_sha256": "not told (older runs do not: run them again)"}
 EXAMPLES = 3
@@ -55,8 +56,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """A task's name and the `FIELDS` that its level has; None where the task does not tell.
 
     >>> task = TaskRun(0.0, "", "s", "t", "understand", {"version": 1, "dataset": "demo", "embedder": "e"}, {})
-    >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None]
-    ['task=t', 'dataset=demo', 'version=1', 'embedder=e', 'embedder_template=plain', 'embedder_text=raw']
+    >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None][3:]
+    ['embedder=e', 'embedder_template=plain', 'embedder_text=raw', 'embedder_dtype=float32']
     """
     settings = LEVELS[task.level].settings
     told = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**settings}

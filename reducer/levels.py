@@ -44,7 +44,14 @@ LEVELS: dict[str, Level] = {
         item=("id",),
         unit="sim. %",
         flags=("heard", "loop"),
-        settings=MappingProxyType({"embedder": None, "embedder_template": "plain", "embedder_text": "raw"}),
+        settings=MappingProxyType(
+            {
+                "embedder": None,
+                "embedder_template": "plain",
+                "embedder_text": "raw",
+                "embedder_dtype": "float32",
+            }
+        ),
     ),
     "apply": Level(
         metric="acc",

@@ -1,14 +1,16 @@
+import base64
+
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.metrics import embedder
-from speechiq.metrics.embedder import check_embedder, load_embedder, read_embedding
+from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
 from speechiq.metrics.embedder import embed as states
-from speechiq.metrics.similarity import PROMPTS, Embed, score
+from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -27,6 +29,13 @@ def cosines(demo_models):
 def embed(hypotheses, references, **told):
     embedding = read_embedding({"embedder": EMBEDDER} | told)
     return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))[:, :-1]
+
+
+def read(embedder, texts):
+    """The states of an embedder itself, without the store."""
+    rows = {}
+    embedder.embed(texts, lambda places, found: rows.update(zip(places, found, strict=True)))
+    return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
 
 
 def test_identical_texts_have_similarity_1(cosines):
@@ -54,11 +63,27 @@ def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
             assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
 
 
-def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models):
-    together = states(REFERENCES, EMBEDDER)
-    embedder._shelf.cache_clear()
-    alone = np.concatenate([states([text], EMBEDDER) for text in REFERENCES])
-    np.testing.assert_allclose(together, alone, atol=1e-3)
+@pytest.mark.parametrize(("dtype", "apart"), [("float32", 1e-5), ("bfloat16", 1e-2)])
+def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models, dtype, apart):
+    together, alone = (read(Embedder(EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
+    assert cosine(together, alone).min() > 1 - apart
+    np.testing.assert_array_equal(together.argmax(1), read(load_embedder(EMBEDDER), REFERENCES).argmax(1))
+
+
+def test_a_state_that_overflows_is_refused(demo_models):
+    broken = Embedder(EMBEDDER)
+    broken.model.norm.weight.data[:] = torch.nan
+    with pytest.raises(SpeechIQError, match=f"embedder={EMBEDDER}: its states overflow in float32; give --metadata"):
+        read(broken, ["x"])
+
+
+def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, monkeypatch):
+    def from_pretrained(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(AutoModel, "from_pretrained", from_pretrained)
+    with pytest.raises(SpeechIQError, match=r"does not fit into memory in float32; .* --metadata embedder_dtype=bfl"):
+        Embedder(EMBEDDER)
 
 
 def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
@@ -93,7 +118,7 @@ def test_normalised_texts_differ_in_what_the_normaliser_leaves(demo_models):
     assert embed(said, meant, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("option", ["embedder_template", "embedder_text"])
+@pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])
 def test_an_unknown_way_to_embed_is_named(demo_models, option):
-    with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; known are (plain|raw)"):
+    with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; known are (plain|raw|float32)"):
         read_embedding({"embedder": EMBEDDER, option: "odd"})

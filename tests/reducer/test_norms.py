@@ -112,6 +112,7 @@ def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
             "embedder": None,
             "embedder_template": "plain",
             "embedder_text": "raw",
+            "embedder_dtype": "float32",
         }
     ]
 

@@ -5,10 +5,17 @@ import time
 import pytest
 from tqdm import tqdm
 
+from speechiq.core.batches import run_concurrently, run_in_batches
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.batches import run_concurrently, run_in_batches
 
 OUT_OF_MEMORY = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+WORDS_FOR_IT = [
+    OUT_OF_MEMORY,
+    RuntimeError("CUDA error: out of memory"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate memory: you tried"),
+    MemoryError("Unable to allocate 8.00 GiB for an array"),
+]
 
 
 def run(items, work, batch_size):
@@ -36,6 +43,16 @@ def test_batches_are_halved_when_memory_runs_out_and_nothing_is_lost():
     items = ["a" * n for n in range(7)]
     assert run(items, work, 8) == items
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("error", WORDS_FOR_IT)
+def test_every_way_to_say_that_memory_ran_out_is_understood(error):
+    def work(batch):
+        if len(batch) > 1:
+            raise error
+        return batch
+
+    assert run(["a", "b"], work, 2) == ["a", "b"]
 
 
 def test_one_item_that_does_not_fit_is_an_error_with_a_way_out():
