@@ -29,7 +29,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.harness_patch.engines.prefix import WARPERS, greedy, sampling_settings
+from speechiq.harness_patch.engines.prefix import PROCESSORS, greedy, sampling_settings
 from speechiq.harness_patch.engines.recogniser import Recogniser
 from speechiq.harness_patch.engines.sampling import SeededSampling
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
@@ -71,12 +71,12 @@ def answer(models: Models, prompt: str, settings: Mapping[str, Any], seed: int) 
     )
     used = sampling_settings(settings, models.llm.generation_config)
     used.pop("do_sample")
-    chance = SeededSampling([seed], settings["max_gen_toks"])
+    chance = SeededSampling([seed])
     written = models.llm.generate(
         **inputs,
         generation_config=greedy(models.llm),
         max_new_tokens=settings["max_gen_toks"],
-        logits_processor=LogitsProcessorList([*(WARPERS[name](value) for name, value in used.items()), chance]),
+        logits_processor=LogitsProcessorList([*(PROCESSORS[name](value) for name, value in used.items()), chance]),
     )
     return models.tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
 

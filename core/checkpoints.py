@@ -54,32 +54,47 @@ def read_config(name: str, **options):
 
     Args:
         name: as for `resolve`.
-        **options: `revision` and the like, passed to `AutoConfig.from_pretrained`.
+        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. A checkpoint that is
+            not trusted has no `auto_map` here, the classes that its own code brings.
 
     Raises:
         SpeechIQError: no config can be had under that name.
     """
     from transformers import AutoConfig
 
-    place = resolve(name)
+    place, trusted = resolve(name), options.pop("trust_remote_code", False)
     try:
-        return AutoConfig.from_pretrained(place, **options)
+        config = AutoConfig.from_pretrained(place, trust_remote_code=trusted, **options)
     except (OSError, ValueError) as error:
+        if "trust_remote_code" in str(error):
+            raise SpeechIQError(
+                f"{name}: comes with Python code of its own; give trust_remote_code=True, with its stage's prefix, "
+                f"if you trust it"
+            ) from error
         raise SpeechIQError(
             f"{name}: its config cannot be read ({first_line(error)}); check the name and the connection to "
             f"the hub, give a folder instead, or try `pretrained=demo` (`siq demo fetch`), which needs no hub"
         ) from error
+    if not trusted:
+        vars(config).pop("auto_map", None)
+    return config
 
 
 def is_language_model(config) -> bool:
-    """Whether transformers loads this kind of config as a causal language model that reads text alone."""
+    """Whether transformers, or its own code, loads this config as a causal language model that reads text alone."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-    return config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not config.is_encoder_decoder
+    known = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or _brings("AutoModelForCausalLM", config)
+    return known and not config.is_encoder_decoder
+
+
+def _brings(auto: str, config) -> bool:
+    """Whether the checkpoint's own code has a class for this auto class."""
+    return auto in (getattr(config, "auto_map", None) or {})
 
 
 def find_recogniser(config):
-    """What loads this kind of config as a recogniser, by the auto mappings of transformers.
+    """What loads this kind of config as a recogniser, by the auto mappings of transformers or by its own code.
 
     Returns:
         The auto class, or None for any other kind, such as a language model that hears.
@@ -88,7 +103,8 @@ def find_recogniser(config):
     from transformers.models.auto import modeling_auto
 
     for auto, mapping in RECOGNISERS.items():
-        if type(config) in getattr(modeling_auto, mapping) and find_audio_language_model(config) is None:
+        known = type(config) in getattr(modeling_auto, mapping) or _brings(auto, config)
+        if known and find_audio_language_model(config) is None:
             return getattr(transformers, auto)
     return None
 
@@ -114,7 +130,7 @@ def find_audio_language_model(config):
         for part in (*_parts(config), config):
             if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
                 return getattr(transformers, auto), part
-        if auto in (getattr(config, "auto_map", None) or {}):
+        if _brings(auto, config):
             return getattr(transformers, auto), config
     return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from speechiq.core.passes import passes
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 TIMEOUT, RETRIES = 300.0, 8
 PROBE_TIMEOUT, SHOWN = 10.0, 200
+UNKNOWN_KEY = 401
 
 Result = TypeVar("Result")
 
@@ -107,14 +107,17 @@ class Endpoint:
         return f"{url.scheme}://{url.netloc.decode()}{url.path.rstrip('/')}"
 
     def check(self) -> None:
-        """Refuse an endpoint that does not answer; what it answers is not looked at.
+        """Refuse an endpoint that does not answer, or not to this key; what else it answers is not looked at.
 
         Raises:
-            SpeechIQError: nobody is there.
+            SpeechIQError: nobody is there, or the key is refused.
         """
         probe = self.client.with_options(timeout=PROBE_TIMEOUT, max_retries=1)
-        with suppress(Refusal):
+        try:
             self.call(lambda _client: probe.models.with_raw_response.list(), "list of models")
+        except Refusal as refusal:
+            if refusal.status == UNKNOWN_KEY:
+                raise
 
     def call(self, ask: Callable[..., Result], wanted: str) -> Result:
         """What `ask` gets out of the client.
@@ -153,7 +156,7 @@ class Endpoint:
 
     def _mend(self, status: int) -> str:
         known = {
-            401: f"check {self.key_variable}",
+            UNKNOWN_KEY: f"check {self.key_variable}",
             403: f"check {self.key_variable}",
             404: f"check {self.mends.base_url} and the model's name",
             413: f"try {self.mends.size}",

@@ -26,12 +26,12 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
             raise SpeechIQError(f"{str(path)!r} is named for two outputs; give each a file of its own")
 
 
-def write_whole(path: Path, content: bytes, mend: str, *, make_folders: bool = False) -> None:
+def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make_folders: bool = False) -> None:
     """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
 
     Args:
         path: of the file; a link is followed.
-        content: all of it.
+        content: all of it, or piece by piece.
         mend: what a user can do where it cannot be written.
         make_folders: whether folders that are missing are made.
 
@@ -46,7 +46,7 @@ def write_whole(path: Path, content: bytes, mend: str, *, make_folders: bool = F
         if make_folders:
             target.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)

@@ -23,8 +23,8 @@ class Response(str):
         hypotheses: what a recogniser held possible, best first; empty where it gave one text only.
         correction: how a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
 
-    >>> Response("so it goes on", heard=1.0).cut([" on"])
-    'so it goes'
+    >>> Response("so it goes on", heard=1.0).cut([" on"]), Response("so it goes on").cut(" it")
+    ('so it goes', 'so')
     """
 
     heard: float
@@ -46,9 +46,9 @@ class Response(str):
         return type(self)(text, **vars(self))
 
     def cut(self, until) -> Response:
-        """The text before the first of the stop sequences."""
+        """The text before the first of the stop sequences, or before the only one."""
         text = str(self)
-        for stop in until or ():
+        for stop in filter(None, [until] if isinstance(until, str) else until or ()):
             text = text.partition(stop)[0]
         return self.saying(text)
 

@@ -2,8 +2,8 @@
 
 `<store>/<stage>/` holds what one stage of a system computed: `stage.json` says what its rows depend on, and
 each `*.jsonl` is a batch of rows, written whole or not at all, so that a run may be killed at any moment and
-several may write at once, on a network file system too. Nobody writes to a file that stands there already;
-a process puts its own batches together when its stage is done.
+several may write at once, on a network file system too. Nobody writes to a file that stands there already; files
+go only when all their rows are in another that is on the disk.
 """
 
 from __future__ import annotations
@@ -14,19 +14,29 @@ import logging
 import os
 import time
 import uuid
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.metadata import version
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from speechiq.core.cache import cache_dir
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
+from speechiq.core.identity import without_places
+from speechiq.core.row_files import GONE, RowIndex, is_whole, seal
 
 VARIABLE = "SIQ_STORE"
 OFF = "off"
-SET_ASIDE = ".set-aside"
+STAGE, LOCK, ROWS, SET_ASIDE = "stage.json", ".lock", ".jsonl", ".set-aside"
 MEND = "free or choose another place (store=FOLDER), or run without the store (store=off)"
+#: Raised when rows that were kept before would be wrong: they look or are made otherwise. Old ones are not read then.
+FORMAT = 1
+#: So many files become one where each is smaller than so many bytes.
+MANY, SMALL = 256, 2**20
+LISTINGS = 3
 
 Item = TypeVar("Item")
 log = logging.getLogger(__name__)
@@ -48,7 +58,7 @@ def digest(told: Any) -> str:
 
 
 class Shelf:
-    """The rows of one stage, in memory and, where there is a store, on disk.
+    """The rows of one stage: on disk where there is a store, in memory those that were asked for or computed here.
 
     Args:
         stage: all that its rows depend on besides their keys: model, revision or files, dtype, prompt version.
@@ -56,55 +66,110 @@ class Shelf:
     """
 
     def __init__(self, stage: Mapping[str, Any], folder: Path | None) -> None:
-        self.folder = folder / digest(stage)[:16] if folder else None
+        self.stage = {**stage, "store_format": FORMAT}
+        self.folder = folder / digest(without_places(self.stage))[:16] if folder else None
         self.rows: dict[str, Any] = {}
         self._mine: list[Path] = []
-        if self.folder and self.folder.is_dir():
-            for file in sorted(self.folder.glob("*.jsonl")):
-                self.rows |= self._read(file)
-        elif self.folder:
-            told = json.dumps(stage, indent=2, sort_keys=True) + "\n"
-            write_whole(self.folder / "stage.json", told.encode(), MEND, make_folders=True)
+        self._index: RowIndex | None = None
+        if self.folder:
+            self._tell()
+
+    def fetch(self, keys: Collection[str]) -> None:
+        """Bring the rows of `keys`, as far as they are on disk, into memory.
+
+        Where a file went away that another process has put together with others, the folder is listed once more.
+        """
+        for _ in range(LISTINGS):
+            wanted = set(keys) - self.rows.keys()
+            if not (self.folder and wanted):
+                return
+            index = self._index = self._index or self._list()
+            self.rows |= index.read(wanted)
+            if not index.gone:
+                return
+            self._index = None
 
     def keep(self, rows: Mapping[str, Any]) -> None:
         """Add rows, key -> JSON types; on disk when this returns."""
         self.rows |= json.loads(json.dumps(rows))
         if self.folder:
             self._mine.append(self._write(rows))
+            if len(self._mine) == MANY:
+                self.put_together()
 
     def put_together(self) -> None:
-        """One file of this process's batches."""
+        """One file of this process's batches; where that fails they stay as they are."""
         parts, self._mine = self._mine, []
-        if len(parts) > 1:
-            self._mine = [self._write({key: row for part in parts for key, row in _rows(part)})]
-            for part in parts:
-                part.unlink(missing_ok=True)
+        self._merge(parts)
+
+    def _tell(self) -> None:
+        """`stage.json`, written where it is missing; its time is that of the last use."""
+        file = self.folder / STAGE
+        if file.is_file():
+            with suppress(OSError):
+                os.utime(file)
         else:
-            self._mine = parts
+            told = json.dumps(self.stage | {"speechiq": version("speechiq")}, indent=2, sort_keys=True)
+            write_whole(file, f"{told}\n".encode(), MEND, make_folders=True)
 
     def _write(self, rows: Mapping[str, Any]) -> Path:
-        file = self.folder / f"{time.time_ns()}-{uuid.uuid4().hex[:8]}.jsonl"
-        write_whole(
-            file, "".join(f"{_seal(key, row)}\n" for key, row in rows.items()).encode(), MEND, make_folders=True
-        )
+        file, lines = self._new_file(), b"".join(seal(key, row) for key, row in rows.items())
+        try:
+            write_whole(file, lines, MEND, make_folders=True)
+        except SpeechIQError as error:
+            if error.__cause__.errno not in GONE:
+                raise
+            write_whole(file, lines, MEND, make_folders=True)  # the folder was taken away meanwhile
+        self._tell()
         return file
 
-    def _read(self, file: Path) -> dict[str, Any]:
-        """The rows of a file; one that is damaged is set aside, and its good rows are written anew."""
-        try:
-            return dict(_rows(file))
-        except FileNotFoundError:
-            return {}
-        except ValueError:
-            good = dict(_rows(file, skip_damaged=True))
-            log.warning(
-                "%s is damaged: set aside; %d of its rows are good, the others are computed again", file, len(good)
-            )
+    def _new_file(self) -> Path:
+        return self.folder / f"{time.time_ns()}-{uuid.uuid4().hex[:8]}{ROWS}"
+
+    def _list(self) -> RowIndex:
+        """Where the rows are, once small files are put together; damaged files are set aside."""
+        self._merge_small()
+        index = RowIndex(self._files())
+        for file, good in index.damaged.items():
+            self._set_aside(file, good)
+        return index
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{ROWS}"))
+
+    def _set_aside(self, file: Path, good: int) -> None:
+        """The good rows of a damaged file are written anew; where that fails they are read where they are."""
+        log.warning("%s is damaged: set aside; %d of its rows are good, the others are computed again", file, good)
+        with suppress(OSError, SpeechIQError):
             if good:
-                self._write(good)
-            with suppress(OSError):
-                file.rename(file.with_suffix(SET_ASIDE))
-            return good
+                with file.open("rb") as lines:
+                    write_whole(self._new_file(), filter(is_whole, lines), MEND)
+            file.rename(file.with_suffix(SET_ASIDE))
+
+    def _merge_small(self) -> None:
+        """One file of the many small ones that killed runs left; one process at a time, where the folder has locks."""
+        if len(self._files()) < MANY:
+            return
+        from filelock import FileLock
+
+        with suppress(OSError, NotImplementedError), FileLock(self.folder / LOCK, timeout=0):
+            small = [file for file in self._files() if file.stat().st_size < SMALL]
+            if len(small) >= MANY:
+                self._merge(small)
+
+    def _merge(self, parts: Sequence[Path]) -> None:
+        """One file in the place of several, which go when it is on the disk; where that fails they stay."""
+        if len(parts) < 2:
+            return
+        merged: list[Path] = []
+        contents = _whole(parts, merged)
+        try:
+            if first := next(contents, None):
+                write_whole(self._new_file(), chain([first], contents), MEND)
+            for part in merged:
+                part.unlink(missing_ok=True)
+        except (OSError, SpeechIQError) as error:
+            log.warning("%s: %d files were not put into one, and stay as they are (%s)", self.folder, len(parts), error)
 
 
 def through(
@@ -123,6 +188,7 @@ def through(
             positions among these items and its rows.
     """
     keys = [digest(key(item)) for item in items]
+    shelf.fetch(keys)
     new = {name: item for name, item in zip(keys, items, strict=True) if name not in shelf.rows}
     if new:
         names = list(new)
@@ -136,15 +202,15 @@ def through(
     return [shelf.rows[name] for name in keys]
 
 
-def _seal(key: str, row: Any) -> str:
-    text = json.dumps([key, row], separators=(",", ":"))
-    return f"{zlib.crc32(text.encode()):08x} {text}"
-
-
-def _rows(file: Path, *, skip_damaged: bool = False) -> Iterator[tuple[str, Any]]:
-    for line in file.read_bytes().split(b"\n")[:-1] or [b""]:
-        seal, _, text = line.partition(b" ")
-        if seal == b"%08x" % zlib.crc32(text):
-            yield tuple(json.loads(text))
-        elif not skip_damaged:
-            raise ValueError(line[:80])
+def _whole(parts: Sequence[Path], read: list[Path]) -> Iterator[bytes]:
+    """What is in the parts; one that is gone or damaged is passed over, the others' names are added to `read`."""
+    for part in parts:
+        try:
+            content = part.read_bytes()
+        except OSError as error:
+            if error.errno in GONE:
+                continue
+            raise
+        if content and all(map(is_whole, BytesIO(content))):
+            read.append(part)
+            yield content

@@ -18,7 +18,8 @@ class AudioAPI(HFAudio):
             `base_url=http://127.0.0.1:8000/v1` or `num_concurrent=16`.
 
     Raises:
-        SpeechIQError: no model is named, no key, nobody at the address, or the results could not be written.
+        SpeechIQError: no model is named, or twice, no key, nobody at the address, or the results could not be
+            written.
     """
 
     def __init__(
@@ -31,4 +32,9 @@ class AudioAPI(HFAudio):
     ) -> None:
         if not model:
             raise SpeechIQError("audio-api: no model; give --model_args model=NAME, as the endpoint calls it")
+        if "pretrained" in options:
+            raise SpeechIQError(
+                f"audio-api: pretrained={options['pretrained']} beside model={model}; leave one of them out: audio-api "
+                f"takes model=NAME, and --model hf-audio takes pretrained=SYSTEM"
+            )
         super().__init__(f"openai:{model}", device, batch_size, **options)

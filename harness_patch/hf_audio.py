@@ -8,7 +8,8 @@ import os
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from speechiq.core.passes import passes
 from speechiq.core.response import Response
 from speechiq.core.store import VARIABLE as STORE
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
+from speechiq.harness_patch.settings import normalise
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spelling import REFERENCE
 from speechiq.harness_patch.systems.system import Prompt, Question, Scored
@@ -32,13 +34,16 @@ from speechiq.siq_tasks.audio import AudioClip, as_clip
 
 log = logging.getLogger(__name__)
 
+#: For how long processes wait for each other: as long as it takes, like lm-eval's own models.
+PATIENCE = timedelta(weeks=52)
+
 
 class Job(NamedTuple):
     """A request without what only its own process needs.
 
     Attributes:
         prompt: its words and clips.
-        asked: generation settings, or the continuation to weigh.
+        asked: generation settings as `normalise` gives them, or the continuation to weigh.
         repeats: how many answers are wanted.
     """
 
@@ -86,11 +91,12 @@ class HFAudio(LM):
         if pretrained is None:
             log.warning("no pretrained=... given: hf-audio runs the paper's reference cascade, %s", REFERENCE)
         self.pretrained = str(pretrained or REFERENCE)
-        self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu")
+        self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu", timeout=PATIENCE)
         atexit.register(self.state.destroy_process_group)
         self._rank, self._world_size = self.state.process_index, self.state.num_processes
-        self._device = _choose_device(device, self.state)
+        self.state.device = self._device = _choose_device(device, self.state)
         warn_of_a_lone_process(self.state.num_processes)
+        _check_spread(options, self.state.num_processes)
         self._done: tuple[Counter[str], ...] = ()
         passes.clear()
         self.system = build_system(
@@ -106,9 +112,15 @@ class HFAudio(LM):
         asked = {id(request): request for request in requests}
         for request in asked.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
-        jobs = [Job(_prompt(request), request.args[1], request.repeats or 1) for request in asked.values()]
-        turns = {key: cycle(answers) for key, answers in zip(asked, self._share(jobs, self._respond), strict=True)}
-        return [next(turns[id(request)]).cut(request.args[1].get("until")) for request in requests]
+        jobs = {
+            key: Job(_prompt(request), normalise(request.args[1]), request.repeats or 1)
+            for key, request in asked.items()
+        }
+        for n, questions in _questions(list(jobs.values())).items():
+            self.system.check(list(questions.values()), n)
+        answers = self._share(list(jobs.values()), self._respond)
+        turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
+        return [next(turns[id(request)]).cut(jobs[id(request)].asked["until"]) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Log-probability of each continuation after its context and clip."""
@@ -125,13 +137,8 @@ class HFAudio(LM):
         to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
         heard = self.system.transcribe([jobs[i].prompt.clips[0] for i in to_transcribe])
         answers = {i: [transcript] for i, transcript in zip(to_transcribe, heard, strict=True)}
-        by_count: dict[int, list[int]] = defaultdict(list)
-        for i, job in enumerate(jobs):
-            if i not in answers:
-                by_count[job.repeats].append(i)
-        for n, group in by_count.items():
-            questions = [Question(jobs[i].prompt, jobs[i].asked) for i in group]
-            answers.update(zip(group, self.system.answer(questions, n), strict=True))
+        for n, questions in _questions(jobs).items():
+            answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
         return [answers[i] for i in range(len(jobs))]
 
     def _weigh(self, jobs: list[Job]) -> list[Scored]:
@@ -153,9 +160,9 @@ class HFAudio(LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """What ran, for the `config` of the results file."""
-        done = sum(self._done, Counter()) or passes
+        done = sum(self._done, Counter()) or +passes
         told = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
-        print(f"siq: {told or 'nothing was computed, all came from the response store'}", file=sys.stderr)
+        print(f"siq: {told or 'no model ran'}", file=sys.stderr)
         return {"siq": {"pretrained": self.pretrained, "system": self.system.describe(), "passes": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -173,8 +180,27 @@ class HFAudio(LM):
 
 def _choose_device(device: str | None, state: PartialState) -> torch.device:
     """The device asked for, unless this machine lacks it or every process has its own."""
-    alone = state.num_processes == 1 and torch.accelerator.is_available()
-    return torch.device(device) if alone and device else state.device
+    asked = torch.device(device or state.device)
+    return asked if state.num_processes == 1 and asked.type == state.device.type else state.device
+
+
+def _check_spread(options: dict[str, Any], processes: int) -> None:
+    """Refuse that several processes spread a model each over the same accelerators."""
+    spread = [name for name in options if name.endswith("device_map")]
+    if spread and processes > 1:
+        raise SpeechIQError(
+            f"{spread[0]}={options[spread[0]]}: {processes} processes would each spread the model over the same "
+            f"accelerators; run one process, or leave it out"
+        )
+
+
+def _questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
+    """By how many answers are wanted, the questions among the jobs, each under its place."""
+    found: dict[int, dict[int, Question]] = defaultdict(dict)
+    for i, job in enumerate(jobs):
+        if not job.wants_transcript:
+            found[job.repeats][i] = Question(job.prompt, job.asked)
+    return found
 
 
 def _read_batch_size(batch_size: int | str) -> int | str:

@@ -21,6 +21,9 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
 VARIABLE = re.compile(r"[A-Z_]+=")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 BLOCKS = [found for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
+ARGUMENTS = sorted(
+    {f"pretrained={cell}" for cell in re.findall(r"\| `pretrained=(\S+)`", (ROOT / "docs/systems.md").read_text())}
+)
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()})
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 
@@ -37,7 +40,7 @@ def check_lm_eval(arguments):
     assert told.model in ("hf-audio", "audio-api") and told.log_samples and told.output_path
     for name in options.keys() - {f"{last.prefix}answer"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
-        known, open_end = find_options(stage) if stage.engine in ENGINES[stage.role] else ((), True)
+        known, open_end = find_options(stage, options) if stage.engine in ENGINES[stage.role] else ((), True)
         assert open_end or name.removeprefix(stage.prefix) in known, name
 
 
@@ -74,6 +77,12 @@ CHECKS = {
 def test_a_command_of_the_docs_is_one_that_exists(command):
     program, *arguments = [word for word in shlex.split(command) if not VARIABLE.match(word)]
     CHECKS[program](arguments)
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+def test_a_row_of_the_table_of_systems_is_spelled_as_the_parser_reads_it(arguments):
+    command = "--model hf-audio --model_args {} --tasks siq_demo --log_samples --output_path runs"
+    check_lm_eval(command.format(arguments).split())
 
 
 @pytest.mark.parametrize("block", PYTHON)

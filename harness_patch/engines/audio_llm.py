@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from transformers import AutoProcessor, BatchFeature, Cache
 
-from speechiq.core.checkpoints import find_audio_language_model, first_line
+from speechiq.core.batches import Keep, drop, run_in_batches, together
+from speechiq.core.checkpoints import find_audio_language_model
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.harness_patch.batches import Keep, drop, run_in_batches, together
 from speechiq.harness_patch.engines.audio_prompts import AudioPrompts, Fed
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.encodings import Encodings, keep_encodings
+from speechiq.harness_patch.engines.pieces import TOKENS_PER_S
 from speechiq.harness_patch.engines.prefix import (
     Beginnings,
     Reading,
@@ -32,15 +34,24 @@ from speechiq.harness_patch.engines.prefix import (
     write,
 )
 from speechiq.harness_patch.engines.reach import Reach
-from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored
+from speechiq.harness_patch.systems.system import Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
-#: More than anyone says, in any tokens; what a model writes beyond that is no transcript.
-TOKENS_PER_SECOND, TOKENS_AT_LEAST = 12, 64
+log = logging.getLogger(__name__)
+
+#: Of a transcript beside those for its seconds: for the words that some models put before it.
+TOKENS_BESIDE = 64
 MEND = (
     "give a text model a recogniser before it (pretrained=ASR+LLM), a recogniser a language model behind it, "
     "or choose a model that takes audio and text"
 )
+
+
+class Written(NamedTuple):
+    """What a model wrote about a piece, and whether it would have gone on."""
+
+    text: str
+    cut: bool
 
 
 class AutoModelThatHears:
@@ -60,7 +71,9 @@ class AudioLLM:
     batches. Audio is encoded once for transcript and questions, as long as the model stays loaded.
 
     A clip longer than the model takes is transcribed in pieces; in a question it is fed as several pieces of audio,
-    or, where the model takes but one, as far as it goes, and `heard` tells how far.
+    or, where the model takes but one, as far as it goes, and `heard` tells how far. The transcript of a piece ends at
+    the latest after `TOKENS_PER_S` times its seconds and `TOKENS_BESIDE`; where that cuts transcripts, a warning counts
+    them.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
@@ -84,19 +97,10 @@ class AudioLLM:
                 f"{model}: hears by an adapter that comes with it and needs a package that is not installed; "
                 f"`pip install speechiq[peft]`"
             )
-        self.prompts = AudioPrompts(model, self._load_processor(), language)
+        self.prompts = AudioPrompts(model, self.checkpoint.load_processor(AutoProcessor), language)
         context = getattr(self.checkpoint.config.get_text_config(decoder=True), "max_position_embeddings", None)
         self.reach = Reach(self.prompts, context)
         self._encodings: Encodings | None = None
-
-    def _load_processor(self):
-        try:
-            return self.checkpoint.load_processor(AutoProcessor)
-        except (ImportError, OSError, ValueError) as error:
-            raise SpeechIQError(
-                f"{self.checkpoint.name}: its processor cannot be loaded ({first_line(error)}); give a checkpoint "
-                f"with its processor files, and install what they need"
-            ) from error
 
     @contextmanager
     def _equip(self, model) -> Iterator[None]:
@@ -118,10 +122,16 @@ class AudioLLM:
         pieces = [self.reach.pieces(clip) for clip in clips]
         sizes = list(map(len, pieces))
         prompts = [Prompt.about(piece.get("words", ""), [piece]) for group in pieces for piece in group]
-        limits = [int(TOKENS_AT_LEAST + TOKENS_PER_SECOND * prompt.clips[0]["duration"]) for prompt in prompts]
+        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clips[0]["duration"]) for prompt in prompts]
         keep_whole = together(sizes, _join, keep)
-        texts = iter(self._run("transcribing", prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
-        return [_join([next(texts) for _ in range(size)]) for size in sizes]
+        parts = iter(self._run("transcribing", prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
+        written = [[next(parts) for _ in range(size)] for size in sizes]
+        if cut := sum(any(part.cut for part in group) for group in written):
+            log.warning(
+                "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d a second",
+                self.checkpoint.name, cut, len(clips), TOKENS_BESIDE, TOKENS_PER_S,
+            )  # fmt: skip
+        return list(map(_join, written))
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [
@@ -217,7 +227,7 @@ class AudioLLM:
         return self.prompts.transcribe(clip["array"]) if self.prompts.has_request else self._feed(prompt)
 
     def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
-        first, *others = prompt.text.split(AUDIO)
+        first, *others = prompt.words
         parts = [first]
         shares = self.reach.of_a_prompt(prompt.clips)
         for clip, share, words in zip(prompt.clips, shares, others, strict=True):
@@ -229,24 +239,31 @@ class AudioLLM:
         texts = iter(self.prompts.write_out(rows.tolist()))
         return [[next(texts) for _ in row] for row in seeds]
 
-    def _write_down(self, model, reading: Reading, limits: Sequence[int]) -> list[str]:
-        settings = {"do_sample": False, "max_gen_toks": max(limits)}
-        rows = write(model, reading, [[0]] * len(limits), settings, self.prompts.pad_token_id)
-        cut = [row[:limit] for row, limit in zip(rows.tolist(), limits, strict=True)]
-        return [text.strip() for text in self.prompts.write_out_transcripts(cut)]
+    def _write_down(self, model, reading: Reading, limits: Sequence[int]) -> list[Written]:
+        settings = {"do_sample": False, "max_gen_toks": max(limits) + 1}
+        pad = self.prompts.pad_token_id
+        rows = write(model, reading, [[0]] * len(limits), settings, pad).tolist()
+        texts = self.prompts.write_out_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
+        return [
+            Written(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))
+            for text, row, limit in zip(texts, rows, limits, strict=True)
+        ]
+
+    def _describe_transcription(self) -> dict[str, Any]:
+        return self.prompts.describe() | {"tokens_per_s": TOKENS_PER_S, "tokens_beside": TOKENS_BESIDE}
 
     def identity(self) -> dict[str, Any]:
-        return {"stage": "audio", "transcription": self.prompts.describe(), **self.checkpoint.identity()}
+        return {"stage": "audio", "transcription": self._describe_transcription(), **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
         return {
             "kind": "end to end",
             **self.checkpoint.describe(),
-            "transcription": self.prompts.describe(),
+            "transcription": self._describe_transcription(),
             **self.reach.describe(),
         }
 
 
-def _join(texts: Sequence[str]) -> Response:
+def _join(parts: Sequence[Written]) -> Response:
     """The transcript of a clip from those of its pieces."""
-    return Response(" ".join(texts).strip(), heard=1.0)
+    return Response(" ".join(part.text for part in parts).strip(), heard=1.0)

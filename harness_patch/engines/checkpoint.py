@@ -13,7 +13,7 @@ from transformers import GenerationConfig
 from speechiq.core.checkpoints import first_line, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
-from speechiq.harness_patch.engines.loading import Loading
+from speechiq.harness_patch.engines.loading import ADAPTER, Loading
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -106,7 +106,8 @@ class Checkpoint:
             )
             self.loading.adapt(model)
         except (ImportError, OSError, ValueError) as error:
-            told = ", ".join(f"{name}={value}" for name, value in self.loading.describe().items())
+            given = self.loading.describe().items()
+            told = ", ".join(f"{self.loading.prefix}{name}={value}" for name, value in given)
             raise SpeechIQError(
                 f"{self.name}: cannot be loaded{told and f' with {told}'} ({first_line(error)}); "
                 f"mend the options or the checkpoint"
@@ -121,8 +122,19 @@ class Checkpoint:
             torch.accelerator.empty_cache()
 
     def load_processor(self, processor_class):
-        """The tokenizer or processor that belongs to the checkpoint."""
-        return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
+        """The tokenizer or processor that belongs to the checkpoint.
+
+        Raises:
+            SpeechIQError: there is none.
+        """
+        kind = processor_class.__name__.removeprefix("Auto").lower()
+        try:
+            return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
+        except (ImportError, OSError, TypeError, ValueError) as error:
+            raise SpeechIQError(
+                f"{self.name}: its {kind} cannot be loaded ({first_line(error)}); save the {kind} of the model it was "
+                f"trained from into its folder, and install what that needs"
+            ) from error
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
@@ -134,15 +146,18 @@ class Checkpoint:
 
     def identity(self) -> dict[str, Any]:
         """What tells its rows in the store from others'."""
-        adapter = {"adapter": identity(self.loading.peft)} if self.loading.peft else {}
+        adapter = {"adapter": identity(self.loading.adapter, holds=ADAPTER)} if self.loading.peft else {}
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
         commit = getattr(self.config, "_commit_hash", None)
+        dtype = self.loading.dtype_on(self.device)
+        if dtype == "auto":
+            dtype = str(self.config.dtype or dtype).removeprefix("torch.")
         return {
             "model": self.name,
             "model_type": self.config.model_type,
             **self.loading.describe(),
-            "dtype": self.loading.dtype_on(self.device),
+            "dtype": dtype,
             **({"commit": commit} if commit else {}),
         }

@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 
+from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.harness_patch.batches import Keep, drop, run_in_batches
 from speechiq.siq_tasks.audio import AudioClip
 
 WEIGHTS = "model.bin"

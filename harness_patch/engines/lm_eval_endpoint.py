@@ -21,10 +21,10 @@ import tenacity
 from lm_eval.models.openai_completions import LocalChatCompletion
 from tqdm import tqdm
 
+from speechiq.core.batches import Keep, run_concurrently
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.harness_patch.batches import Keep, run_concurrently
 from speechiq.harness_patch.engines.independence import check_samples
 from speechiq.harness_patch.engines.lm_eval_text import AT_ONCE, SAMPLING, SECRET, SEEDS, LMEvalText, copied, distinct
 
@@ -39,8 +39,8 @@ PASSING_STATUS = (408, 409, 429)
 MENDS = {
     401: "check the key in the environment",
     403: "check the key in the environment",
-    404: "check base_url, the whole address that is posted to, and the model's name",
-    429: "try a smaller num_concurrent",
+    404: "check {}base_url, the whole address that is posted to, and the model's name",
+    429: "try a smaller {}num_concurrent",
 }
 
 
@@ -60,7 +60,7 @@ class LMEvalEndpoint(LMEvalText):
         named = {name for kind in self.kind.__mro__ for name in inspect.signature(kind.__init__).parameters}
         if unknown := sorted(self.options.keys() - named):
             raise SpeechIQError(
-                f"{self.name}: no such option: {unknown[0]}; it has temperature, top_k, top_p, "
+                f"{self.name}: no such option: {self.prefix}{unknown[0]}; it has temperature, top_k, top_p, "
                 f"{', '.join(sorted(name for name in named - NOT_OPTIONS if not name.endswith(SECRET)))}"
             )
         if base_url := self.options.get("base_url"):
@@ -76,7 +76,7 @@ class LMEvalEndpoint(LMEvalText):
         logging.getLogger("lm_eval.models.api_models").addFilter(self._hide_in_log)
         if self.kind.model_call is LocalChatCompletion.model_call and not base_url:
             if not self._lm.base_url:
-                raise SpeechIQError(f"{self.name}: no address; give the stage's base_url=http://HOST:PORT/v1{CHAT}")
+                raise SpeechIQError(f"{self.name}: no address; give {self.prefix}base_url=http://HOST:PORT/v1{CHAT}")
             self._knock(self._lm.base_url)
         self._takes_messages = "messages" in self._payload({"do_sample": False})
         self.weighs = not self._takes_messages and self._lm.tokenizer is not None
@@ -85,7 +85,7 @@ class LMEvalEndpoint(LMEvalText):
         parts = urlsplit(str(url))
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
             raise SpeechIQError(
-                f"{self.name}: base_url is no address, or holds a password; give http://HOST:PORT/v1{CHAT}"
+                f"{self.name}: {self.prefix}base_url is no address, or holds a password; give http://HOST:PORT/v1{CHAT}"
             )
         url = url.rstrip("/")
         return url + CHAT if url.endswith("/v1") and issubclass(self.kind, LocalChatCompletion) else url
@@ -163,7 +163,7 @@ class LMEvalEndpoint(LMEvalText):
                     return refusal
                 raise SpeechIQError(
                     f"{self.name}: a reply without text (it ended by {choice.get('finish_reason')}); a model that "
-                    f"thinks first needs a larger max_gen_toks"
+                    f"thinks first needs a larger {self.prefix}max_gen_toks"
                 )
         return "".join(self._lm.parse_generations(outputs=reply, contexts=messages))
 
@@ -192,21 +192,24 @@ class LMEvalEndpoint(LMEvalText):
     def _fault(self, error: Exception, url: str) -> SpeechIQError:
         response = getattr(error, "response", None)
         if isinstance(error, requests.exceptions.JSONDecodeError):
-            said = "sent no JSON; check base_url, the whole address that is posted to"
+            said = f"sent no JSON; check {self.prefix}base_url, the whole address that is posted to"
         elif isinstance(error, aiohttp.ClientResponseError):
-            said = f"answered {error.status}; {MENDS.get(error.status, 'see the log')}"
+            said = f"answered {error.status}; {self._mend(error.status, 'see the log')}"
         elif response is not None:
             status = response.status_code
-            said = (
-                f"answered {status}, {' '.join(response.text.split())[:200]}; {MENDS.get(status, 'mend what it names')}"
-            )
+            told = " ".join(response.text.split())[:200]
+            said = f"answered {status}, {told}; {self._mend(status, 'mend what it names')}"
         elif isinstance(error, requests.Timeout):
-            said = "no answer in time; try a larger timeout or a smaller num_concurrent"
+            said = f"no answer in time; try a larger {self.prefix}timeout or a smaller {self.prefix}num_concurrent"
         elif isinstance(error, requests.RequestException):
-            said = "cannot be reached; check base_url and that the endpoint is up"
+            said = f"cannot be reached; check {self.prefix}base_url and that the endpoint is up"
         else:
-            said = f"sent nothing that can be read ({type(error).__name__}: {first_line(error)}); check base_url"
+            told = f"{type(error).__name__}: {first_line(error)}"
+            said = f"sent nothing that can be read ({told}); check {self.prefix}base_url"
         return SpeechIQError(self._hide(f"{self.name} at {urlsplit(url or '').hostname}: {said}"))
+
+    def _mend(self, status: int, otherwise: str) -> str:
+        return MENDS.get(status, otherwise).format(self.prefix)
 
     def _hide(self, text: str) -> str:
         for secret in filter(None, getattr(self, "_secrets", ())):

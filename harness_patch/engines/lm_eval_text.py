@@ -19,11 +19,12 @@ from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
 from transformers import GenerationConfig
 
+from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import first_line, is_speech_recogniser, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
+from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
-from speechiq.harness_patch.batches import Keep, drop, run_in_batches
 from speechiq.harness_patch.engines.checkpoint import ACCELERATOR_BATCH, CPU_BATCH
 from speechiq.harness_patch.systems.system import Scored
 
@@ -63,7 +64,8 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
         raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
     if secret := next((option for option in options if option.endswith(SECRET) or option == "token"), None):
         raise SpeechIQError(
-            f"{name}: the option {secret} would be written into the results; keys go into the environment"
+            f"{name}: the option {options.get('prefix', '')}{secret} would be written into the results; keys go into "
+            f"the environment"
         )
     if not issubclass(kind, TemplateAPI):
         return LMEvalText(name, kind, model, device=device, batch_size=batch_size, **options)
@@ -87,6 +89,7 @@ class LMEvalText:
         model: hub id, folder, `demo:NAME`, or what the type takes.
         device, batch_size: as lm-eval passes them.
         temperature, top_k, top_p, max_gen_toks: before the task's and the checkpoint's own.
+        prefix: what the stage's options begin with, for the errors.
         **options: of the type's constructor.
     """
 
@@ -104,11 +107,13 @@ class LMEvalText:
         top_k: int | None = None,
         top_p: float | None = None,
         max_gen_toks: int | None = None,
+        prefix: str = "",
         **options: Any,
     ) -> None:
+        self.prefix = prefix
         if temperature is not None and not temperature > 0:
             raise SpeechIQError(
-                f"{name}: temperature={temperature}: answers would all be one; give a number above 0, or "
+                f"{name}: {prefix}temperature={temperature}: answers would all be one; give a number above 0, or "
                 f"--gen_kwargs do_sample=false"
             )
         own = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_gen_toks": max_gen_toks}
@@ -132,8 +137,9 @@ class LMEvalText:
 
     def _check_checkpoint(self, place: str) -> tuple[bool, dict[str, Any]]:
         """Whether the model is a checkpoint, and the sampling settings that come with it."""
+        source = {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
         try:
-            config = read_config(place)
+            config = read_config(place, **source)
         except SpeechIQError:
             return False, {}
         if is_speech_recogniser(config):
@@ -143,7 +149,7 @@ class LMEvalText:
             )
         whole = {"top_k": 0} if issubclass(self.kind, HFLM) else {}  # else transformers would take 50
         try:
-            told = GenerationConfig.from_pretrained(place)
+            told = GenerationConfig.from_pretrained(place, **source)
         except OSError:
             return True, whole
         return True, whole | {name: value for name in SAMPLING if (value := getattr(told, name)) is not None}
@@ -196,6 +202,7 @@ class LMEvalText:
             for seed in distinct(seeds, settings)
         ]
         self._check_room([text for text, _ in asked], settings.get("max_gen_toks", ANSWER))
+        passes["prefills"] += len(asked)
         texts = iter(self._ask("generate_until", asked))
         return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
 
@@ -226,6 +233,7 @@ class LMEvalText:
         try:
             pairs = [(context, text) for context, group in rows for text in group]
             self._check_room([context + text for context, text in pairs], 0)
+            passes["prefills"] += len(pairs)
             found = iter(self._ask("loglikelihood", pairs))
         except NotImplementedError as error:
             raise self.cannot_weigh() from error
@@ -240,7 +248,8 @@ class LMEvalText:
         if longest + answer > room:
             raise SpeechIQError(
                 f"{self.name}: a prompt of {longest} tokens and {answer} for the answer exceed the {room} it takes; "
-                f"give the stage a larger max_length, a smaller max_gen_toks, or a model of a longer context"
+                f"give a larger {self.prefix}max_length, a smaller {self.prefix}max_gen_toks, or a model of a longer "
+                f"context"
             )
 
     def cannot_weigh(self) -> SpeechIQError:

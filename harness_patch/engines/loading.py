@@ -14,6 +14,13 @@ from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
+ADAPTER = "adapter_config.json"
+#: By what transformers runs these attentions; where it is missing, by the package kernels.
+ATTENTION = {
+    "flash_attention_2": "flash_attn",
+    "flash_attention_3": "flash_attn_interface",
+    "flash_attention_4": "flash_attn",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class Loading:
         quantization: `4bit` or `8bit`, by bitsandbytes while loading.
         peft: a LoRA or other adapter of the package peft, a folder or hub id.
         trust_remote_code: whether Python code that comes with the checkpoint may run.
+        prefix: what these options begin with, for the errors.
     """
 
     dtype: str | None = None
@@ -37,6 +45,7 @@ class Loading:
     quantization: str | None = None
     peft: str | None = None
     trust_remote_code: bool = False
+    prefix: str = ""
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is loaded.
@@ -45,69 +54,85 @@ class Loading:
             SpeechIQError: naming the option.
         """
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
-            raise SpeechIQError(f"dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ...")
+            raise SpeechIQError(
+                f"{self.prefix}dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ..."
+            )
+        if self.attn_implementation in ATTENTION:
+            self._check_attention()
         if self.quantization is not None:
             self._check_quantization()
         if self.peft is not None:
             self._check_adapter()
 
+    def _check_attention(self) -> None:
+        package = ATTENTION[self.attn_implementation]
+        if not any(map(find_spec, (package, "kernels"))):
+            raise SpeechIQError(
+                f"{self.prefix}attn_implementation={self.attn_implementation}: needs the package {package} or kernels, "
+                f"and neither is installed; install one of them, or leave it out"
+            )
+
     def _check_quantization(self) -> None:
         if self.quantization not in BITS:
-            raise SpeechIQError(f"quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
+            raise SpeechIQError(f"{self.prefix}quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
         if find_spec("bitsandbytes") is None:
             raise SpeechIQError(
-                f"quantization={self.quantization}: needs a package that is not installed; "
+                f"{self.prefix}quantization={self.quantization}: needs a package that is not installed; "
                 f"`pip install speechiq[quantization]`"
             )
 
     def _check_adapter(self) -> None:
         if find_spec("peft") is None:
             raise SpeechIQError(
-                f"peft={self.peft}: needs a package that is not installed; `pip install speechiq[peft]`"
+                f"{self.prefix}peft={self.peft}: needs a package that is not installed; `pip install speechiq[peft]`"
             )
         from peft import PeftConfig
 
         try:
-            PeftConfig.from_pretrained(self._adapter)
+            PeftConfig.from_pretrained(self.adapter)
         except (OSError, ValueError) as error:
             raise SpeechIQError(
-                f"peft={self.peft}: no adapter is there ({first_line(error)}); "
-                f"give a folder with an adapter_config.json, or a hub id"
+                f"{self.prefix}peft={self.peft}: no adapter is there ({first_line(error)}); "
+                f"give a folder with an {ADAPTER}, or a hub id"
             ) from error
 
     @property
     def source(self) -> dict[str, Any]:
         """Which files of a checkpoint are meant, for every `from_pretrained`."""
-        meant = {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
-        return {name: value for name, value in meant.items() if value}
+        revision = {"revision": self.revision} if self.revision else {}
+        return revision | {"trust_remote_code": self.trust_remote_code}
 
     def dtype_on(self, device: torch.device) -> str:
         return self.dtype or ("float32" if device.type == "cpu" else "auto")
 
     def arguments(self, device: torch.device) -> dict[str, Any]:
-        """What a model's `from_pretrained` is given beside `source`; with a `device_map` it places the model itself."""
+        """What a model's `from_pretrained` is given beside `source`.
+
+        With a `device_map` it places the model itself: on accelerators always, so that no process needs the weights
+        in the machine's own memory.
+        """
         given: dict[str, Any] = {"dtype": self.dtype_on(device)}
         if self.attn_implementation is not None:
             given["attn_implementation"] = self.attn_implementation
-        if self.device_map is not None:
-            given["device_map"] = self.device_map
         if self.quantization is not None:
-            given |= {"quantization_config": BitsAndBytesConfig(**BITS[self.quantization])}
-            given.setdefault("device_map", {"": device})
+            given["quantization_config"] = BitsAndBytesConfig(**BITS[self.quantization])
+        if self.device_map or self.quantization or device.type != "cpu":
+            given["device_map"] = self.device_map or {"": device}
         return given
 
     @property
-    def _adapter(self) -> str:
+    def adapter(self) -> str:
+        """Where it is."""
         return str(Path(self.peft).expanduser()) if self.peft.startswith("~") else self.peft
 
     def adapt(self, model) -> None:
         """Lay the adapter, where one is named, over the model."""
         if self.peft is not None:
-            model.load_adapter(self._adapter)
+            model.load_adapter(self.adapter)
 
     def describe(self) -> dict[str, Any]:
         """The options that were given."""
-        return {name: value for name, value in asdict(self).items() if value}
+        return {name: value for name, value in asdict(self).items() if value and name in OPTIONS}
 
 
-OPTIONS = frozenset(field.name for field in fields(Loading))
+OPTIONS = frozenset(field.name for field in fields(Loading)) - {"prefix"}

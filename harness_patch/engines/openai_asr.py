@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from speechiq.core.batches import Keep, drop
 from speechiq.core.passes import passes
 from speechiq.core.response import Response
-from speechiq.harness_patch.batches import Keep, drop
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
 from speechiq.siq_tasks.audio import AudioClip
 
@@ -18,7 +18,7 @@ class OpenAIASR:
     """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
 
     What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
-    cut a file after 30 s without a word: give those `longest=30`.
+    cut a file after 30 s without a word: give those `longest=30`. Without it `heard` is NaN.
 
     Args:
         model: as the endpoint calls it.
@@ -40,7 +40,7 @@ class OpenAIASR:
         prompt: str | None = None,
         **calling: Any,
     ) -> None:
-        self.remote = Remote(model, "asr_", Calling(**calling), longest)
+        self.remote = Remote(model, Calling(**{"prefix": "asr_", **calling}), longest)
         self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
 
     def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
@@ -48,7 +48,8 @@ class OpenAIASR:
         return self.remote.run(clips, self._transcribe, "transcribing", "clip", keep)
 
     def _transcribe(self, clip: AudioClip) -> Response:
-        return Response(" ".join(self._send(piece) for piece in self.remote.pieces(clip)).strip(), heard=1.0)
+        said = " ".join(map(self._send, self.remote.pieces(clip)))
+        return Response(said.strip(), heard=self.remote.heard)
 
     def _send(self, samples: np.ndarray) -> str:
         file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")

@@ -18,6 +18,8 @@ from speechiq.harness_patch.engines.windows import split
 from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 WINDOW_S = 30.0
+#: More than anybody says, in any tokens; what a model writes beyond that is no transcript.
+TOKENS_PER_S = 25
 
 
 class InPieces(Recogniser):

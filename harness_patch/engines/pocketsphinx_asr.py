@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from speechiq.core.batches import Keep, drop, run_concurrently
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.harness_patch.batches import Keep, drop, run_concurrently
 from speechiq.siq_tasks.audio import AudioClip
 
 BUNDLED = "en-us"

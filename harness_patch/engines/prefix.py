@@ -16,18 +16,31 @@ from transformers import (
     DynamicCache,
     GenerationConfig,
     GenerationMixin,
+    LogitsProcessor,
     LogitsProcessorList,
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
 )
 from transformers.cache_utils import DynamicLayer
 
+from speechiq.core.checkpoints import first_line
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.harness_patch.engines.sampling import SeededSampling
+from speechiq.harness_patch.engines.sampling import RefuseNaN, SeededSampling, refuse_nan
 from speechiq.harness_patch.systems.system import Scored
 
-WARPERS = {"temperature": TemperatureLogitsWarper, "top_k": TopKLogitsWarper, "top_p": TopPLogitsWarper}
+PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
+#: In the order of transformers.
+PROCESSORS = PENALTY | {
+    "temperature": TemperatureLogitsWarper,
+    "top_k": TopKLogitsWarper,
+    "top_p": TopPLogitsWarper,
+    "min_p": MinPLogitsWarper,
+}
+KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
 
 
 class Reading(NamedTuple):
@@ -68,19 +81,39 @@ class Beginnings:
 
 
 def sampling_settings(settings: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
-    """How answers are sampled: by the task's settings, else by the model's own; JSON types only."""
-    if not settings.get("do_sample"):
-        return {"do_sample": False}
-    used = {name: settings.get(name, getattr(defaults, name, None)) for name in WARPERS}
-    return {"do_sample": True, "temperature": 1.0} | {name: value for name, value in used.items() if value}
+    """How answers are written: by the task's settings, else by the model's own; JSON types only.
+
+    Raises:
+        SpeechIQError: a setting that is not known, or a value that it cannot have.
+    """
+    if unknown := [name for name in settings if name not in KNOWN]:
+        raise SpeechIQError(
+            f"--gen_kwargs {unknown[0]}={settings[unknown[0]]}: the hf engine does not know it; leave it out"
+        )
+    sampled = bool(settings.get("do_sample")) and settings.get("temperature") != 0
+    used = {name: settings.get(name, getattr(defaults, name, None)) for name in (PROCESSORS if sampled else PENALTY)}
+    if sampled:
+        used["temperature"] = used["temperature"] or 1.0
+    if used["repetition_penalty"] == 1:
+        used.pop("repetition_penalty")
+    used = {name: value for name, value in used.items() if value}
+    for name, value in used.items():
+        _processor(name, value)
+    return {"do_sample": sampled, **used}
+
+
+def _processor(name: str, value: float) -> LogitsProcessor:
+    try:
+        return PROCESSORS[name](value if name == "top_k" else float(value))
+    except (TypeError, ValueError) as error:
+        raise SpeechIQError(f"--gen_kwargs {name}={value}: {first_line(error)}; give another value") from error
 
 
 def greedy(model) -> GenerationConfig:
-    """The model's own way of writing, without beams, chance and its own limit of tokens."""
+    """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself."""
     config = copy.deepcopy(model.generation_config)
     config.update(
-        do_sample=False, num_beams=1, temperature=None, top_k=None, top_p=None, max_length=None,
-        cache_implementation=None,
+        do_sample=False, num_beams=1, max_length=None, cache_implementation=None, **dict.fromkeys(PROCESSORS),
     )  # fmt: skip
     if config.pad_token_id is None:
         config.pad_token_id = int(torch.tensor(config.eos_token_id or 0).flatten()[0])
@@ -96,19 +129,19 @@ def write(
         model: as loaded.
         reading: used up.
         seeds: for each prompt a seed an answer; all of one length.
-        settings: `max_gen_toks`, and, where `do_sample` is set, before the model's own defaults, `temperature`,
-            `top_k`, `top_p`.
+        settings: `max_gen_toks`, and, before the model's own defaults, `repetition_penalty` and, where `do_sample`
+            is set, `temperature`, `top_k`, `top_p`, `min_p`.
         pad_token_id: what follows the end of an answer.
 
     Returns:
         Token ids, shape (prompts * seeds, tokens), the answers to one prompt next to each other.
     """
     steps = int(settings.get("max_gen_toks", 256))
-    processors = []
     used = sampling_settings(settings, model.generation_config)
-    if used.pop("do_sample"):
-        processors = [WARPERS[name](value) for name, value in used.items()]
-        processors.append(SeededSampling([seed for row in seeds for seed in row], steps))
+    sampled = used.pop("do_sample")
+    processors = [RefuseNaN(model.name_or_path, model.dtype), *(_processor(*setting) for setting in used.items())]
+    if sampled:
+        processors.append(SeededSampling([seed for row in seeds for seed in row]))
     ids, mask, cache = reading.copied([i for i, row in enumerate(seeds) for _ in row])
     output = GenerationMixin.generate(
         model,
@@ -137,9 +170,10 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
         position_ids=(mask.cumsum(-1) - 1)[:, -tail_ids.shape[1] :],
         past_key_values=cache,
     ).logits[:, :-1]
+    refuse_nan(logits, model.name_or_path, model.dtype)
     targets, wanted = tail_ids[:, 1:], tail_mask[:, 1:].bool()
     logprobs = logits.float().log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)
-    totals = logprobs.masked_fill(~wanted, 0).double().sum(-1).tolist()
+    totals = logprobs.masked_fill(~wanted, 0).cpu().double().sum(-1).tolist()
     likeliest = ((logits.argmax(-1) == targets) | ~wanted).all(-1).tolist()
     scored = map(Scored, totals, likeliest)
     return [[next(scored) for _ in group] for group in continuations]

@@ -52,11 +52,14 @@ class Reach:
 
     def pieces(self, clip: AudioClip, seconds: float = math.inf) -> list[AudioClip]:
         """The beginning of a clip, in pieces that reach the model whole, parted where the speech pauses."""
-        clip = AudioClip(clip, duration=min(seconds, clip["duration"]))
+        clip = clip.part(0.0, min(seconds, clip["duration"]))
         longest = self.of_a_piece(clip["duration"])
         if longest == clip["duration"]:
             return [clip]
-        return [_part(clip, start, stop) for start, stop in split(clip["array"], longest)]
+        return [
+            clip.part(start / SAMPLING_RATE, (stop - start) / SAMPLING_RATE)
+            for start, stop in split(clip["array"], longest)
+        ]
 
     def describe(self) -> dict[str, Any]:
         """What was found so far."""
@@ -84,8 +87,3 @@ class Reach:
     def _longest_prompt(self) -> float:
         longest = min(self.limit, self.tried)
         return self.room * longest / self._probe(longest)[1]
-
-
-def _part(clip: AudioClip, start: int, stop: int) -> AudioClip:
-    offset = (clip.get("offset") or 0.0) + start / SAMPLING_RATE
-    return AudioClip(clip, offset=offset, duration=(stop - start) / SAMPLING_RATE)

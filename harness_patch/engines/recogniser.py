@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from transformers import AutoProcessor
 
-from speechiq.core.checkpoints import find_recogniser, first_line
+from speechiq.core.batches import Keep, drop, run_in_batches
+from speechiq.core.checkpoints import find_recogniser
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.harness_patch.batches import Keep, drop, run_in_batches
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
@@ -88,13 +88,7 @@ class Recogniser(ABC):
 
 
 def _load_processor(checkpoint: Checkpoint):
-    try:
-        processor = checkpoint.load_processor(AutoProcessor)
-    except (ImportError, OSError, TypeError, ValueError) as error:
-        raise SpeechIQError(
-            f"{checkpoint.name}: its processor cannot be loaded ({first_line(error)}); "
-            f"save the processor of the model it was trained from into its folder"
-        ) from error
+    processor = checkpoint.load_processor(AutoProcessor)
     if missing := [part for part in ("feature_extractor", "tokenizer") if getattr(processor, part, None) is None]:
         raise SpeechIQError(
             f"{checkpoint.name}: comes without a {missing[0].replace('_', ' ')}; "

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 import soundfile
 
+from speechiq.core.batches import Keep, drop, run_concurrently
 from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.harness_patch.batches import Keep, drop, run_concurrently
 from speechiq.harness_patch.engines.windows import split
 from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
@@ -31,6 +31,7 @@ class Calling:
     Attributes:
         base_url, key_variable, timeout, max_retries: see `Endpoint`.
         num_concurrent: the most calls under way at a time.
+        prefix: what these options begin with, for the errors.
     """
 
     base_url: str | None = None
@@ -38,9 +39,15 @@ class Calling:
     num_concurrent: int = CONCURRENT
     timeout: float = TIMEOUT
     max_retries: int = RETRIES
+    prefix: str = ""
+
+    @property
+    def length(self) -> str:
+        """What sets the most tokens of an answer."""
+        return "ger_max_gen_toks" if self.prefix == "ger_" else "--gen_kwargs max_gen_toks"
 
 
-OPTIONS = frozenset(field.name for field in fields(Calling))
+OPTIONS = frozenset(field.name for field in fields(Calling)) - {"prefix"}
 
 
 class Remote:
@@ -48,7 +55,6 @@ class Remote:
 
     Args:
         model: as the endpoint calls it.
-        prefix: what its options begin with, for the errors.
         calling: how it is called.
         longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
 
@@ -56,7 +62,8 @@ class Remote:
         SpeechIQError: an option that is no such number, no key, or nobody at the address.
     """
 
-    def __init__(self, model: str, prefix: str, calling: Calling, longest: float | None = None) -> None:
+    def __init__(self, model: str, calling: Calling, longest: float | None = None) -> None:
+        prefix = calling.prefix
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
         for name, value, least in (
@@ -67,7 +74,7 @@ class Remote:
         ):
             if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
                 raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
-        self.model, self.workers, self.longest = model, int(calling.num_concurrent), longest
+        self.model, self.calling, self.workers, self.longest = model, calling, int(calling.num_concurrent), longest
         self.endpoint = Endpoint(
             model,
             calling.base_url,
@@ -96,6 +103,11 @@ class Remote:
         if self.longest is None:
             return [samples]
         return [samples[start:stop] for start, stop in split(samples, self.longest)]
+
+    @property
+    def heard(self) -> float:
+        """The share of a clip that the model hears; of one that is sent whole nobody knows."""
+        return math.nan if self.longest is None else 1.0
 
     def describe(self) -> dict[str, Any]:
         return {"model": self.model, "base_url": self.endpoint.address, "longest": self.longest}

@@ -13,19 +13,17 @@ from transformers import AutoModelForSpeechSeq2Seq
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.nbest import read_beams
-from speechiq.harness_patch.engines.pieces import WINDOW_S, InPieces, Spent
+from speechiq.harness_patch.engines.pieces import TOKENS_PER_S, WINDOW_S, InPieces, Spent
 from speechiq.harness_patch.engines.whisper_asr import WhisperASR
 from speechiq.siq_tasks.audio import SAMPLING_RATE
 
-TOKENS_PER_S = 25
 POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddings")
 
 
 class Seq2SeqASR(InPieces):
     """Greedy or beam-search decoding; long clips in pieces, see `InPieces`.
 
-    Decoding ends at the latest after `TOKENS_PER_S` times the seconds of the piece, more than anybody says, or at the
-    checkpoint's own limit.
+    Decoding ends at the latest after `TOKENS_PER_S` times the seconds of the piece, or at the checkpoint's own limit.
 
     Args:
         model, device, batch_size, window_s, **loading: see `InPieces`.

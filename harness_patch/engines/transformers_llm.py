@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Cache, DynamicCache
 
+from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import is_language_model
 from speechiq.core.progress import progress_bar
-from speechiq.harness_patch.batches import Keep, drop, run_in_batches
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.prefix import (
     Beginnings,
@@ -52,6 +52,9 @@ class TransformersLLM:
         device: see `Checkpoint`.
         batch_size: see `Checkpoint`; counted in prompts.
         **loading: see `Loading`.
+
+    Raises:
+        SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
     """
 
     def __init__(self, model, *, device, batch_size, **loading: Any) -> None:
@@ -59,6 +62,8 @@ class TransformersLLM:
             model, AutoModelForCausalLM, is_language_model,
             "a language model", device=device, batch_size=batch_size, **loading,
         )  # fmt: skip
+        self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
+        self.tokenizer.pad_token = self.tokenizer.pad_token or self.tokenizer.eos_token
 
     def generate(
         self,
@@ -72,17 +77,14 @@ class TransformersLLM:
         Args:
             prompts: what a user says; what `Words` begin with is read once for all that share it.
             seeds: for each prompt a seed an answer; all of one length.
-            settings: `max_gen_toks`, `do_sample`, and, before the model's own defaults, `temperature`,
-                `top_k`, `top_p`.
+            settings: see `prefix.write`.
         """
-        tokenizer = self.checkpoint.load_processor(AutoTokenizer)
-        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-        tokenise = partial(_as_chat, tokenizer)
+        tokenise = partial(_as_chat, self.tokenizer)
         rows = [Row.of(prompt, tokenise(prompt), tokenise) for prompt in prompts]
-        return self._run("answering", rows, seeds, partial(_sample, tokenizer, settings), keep)
+        return self._run("answering", rows, seeds, partial(_sample, self.tokenizer, settings), keep)
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """How answers are sampled: by the task's settings, else by the model's own."""
+        """See `prefix.sampling_settings`."""
         return sampling_settings(settings, self.checkpoint.generation_config)
 
     def loglikelihood(
@@ -93,12 +95,11 @@ class TransformersLLM:
         Context and continuation are tokenised as one text and parted where the continuations part, so that
         a token never ends where only the context does.
         """
-        tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         rows, tails = [], []
         for context, group in zip(contexts, continuations, strict=True):
-            head, *whole = _tokenise(tokenizer, [context, *(context + text for text in group)])
+            head, *whole = _tokenise(self.tokenizer, [context, *(context + text for text in group)])
             start = _count_shared([head, *whole])
-            rows.append(Row.of(context, head[:start], lambda text: tokenizer(text).input_ids))
+            rows.append(Row.of(context, head[:start], lambda text: self.tokenizer(text).input_ids))
             tails.append([row[start:] for row in whole])
         return self._run("weighing", rows, tails, weigh, keep)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -20,18 +21,32 @@ LIKELIHOOD_PROMPT_VERSION = 1
 class Answering(Protocol):
     """Turns questions into answers by means of a hearer."""
 
+    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
+        """Refuse questions that cannot be answered so, before anything is computed."""
+
     def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """`n` answers a question."""
 
 
+@dataclass(frozen=True)
 class Generate:
-    """Free text, by the task's own words (the paper's way)."""
+    """Free text, by the task's own words (the paper's way).
+
+    Args:
+        option: the model argument that chose it, for the errors.
+    """
+
+    option: str
+
+    def check(self, hearer, questions, n):
+        for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
+            check_settings(settings, n)
+            hearer.sampling(settings)
 
     def answer(self, hearer, questions, n, seed):
         answers: dict[int, list[str]] = {}
         by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
         for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
-            check_settings(settings, n)
             chosen = list(same)
             prompts = [questions[i].prompt for i in chosen]
             seeds = [questions[i].seeds(seed, n) for i in chosen]
@@ -42,22 +57,31 @@ class Generate:
         return {"way": "generate"}
 
 
+@dataclass(frozen=True)
 class Likelihood:
     """A choice among the options, for models that cannot follow a format.
 
     The score of an option is what the speech adds to its log-probability after the question,
     log P(option | speech, question) - log P(option | question). Each answer is a letter drawn from the
     softmax of the scores. A speech that was not heard adds nothing, and every letter is as likely as any other.
+
+    Args:
+        option: the model argument that chose it, for the errors.
     """
 
-    def answer(self, hearer, questions, n, seed):
-        if blind := [question for question in questions if not question.clip.get("options")]:
+    option: str
+
+    def check(self, hearer, questions, n):
+        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.clip.get("options"))]:
+            about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
-                f"answer=likelihood: {blind[0].clip.name} comes without options to choose from; "
-                f"use answer=generate for tasks that are not multiple choice"
+                f"{self.option}=likelihood: {about} comes without options to choose from; "
+                f"use {self.option}=generate for tasks that are not multiple choice"
             )
+
+    def answer(self, hearer, questions, n, seed):
         options = [[f" {option}" for option in question.clip["options"]] for question in questions]
-        hearing = [Prompt(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
+        hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
         deaf = [Prompt(_ask(question, "")) for question in questions]
         scored = hearer.loglikelihood(hearing + deaf, options * 2)
         answers = []
@@ -78,12 +102,16 @@ def _ask(question: Question, speech: str) -> str:
 WAYS = {"generate": Generate, "likelihood": Likelihood}
 
 
-def way_of_answering(name: str) -> Answering:
+def way_of_answering(name: str, option: str) -> Answering:
     """The way called `name`.
+
+    Args:
+        name: a key of `WAYS`.
+        option: that says so, for the errors.
 
     Raises:
         SpeechIQError: no such way.
     """
     if name not in WAYS:
-        raise SpeechIQError(f"answer={name}: unknown; known are {', '.join(WAYS)}")
-    return WAYS[name]()
+        raise SpeechIQError(f"{option}={name}: unknown; known are {', '.join(WAYS)}")
+    return WAYS[name](option)

@@ -38,8 +38,11 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
     options = {**implied, **options}
     stages = parse(spelling)
     if stages[0].role == "whole":
+        if options:
+            raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spelling} has none, leave it out")
         return ConstantLetter(stages[0].model)
-    answering = way_of_answering(options.pop(f"{stages[-1].prefix}answer", "generate"))
+    answer = f"{stages[-1].prefix}answer"
+    answering = way_of_answering(options.pop(answer, "generate"), answer)
     prefixes = tuple(stage.prefix for stage in stages)
     if foreign := [name for name in options if not name.startswith(prefixes)]:
         raise SpeechIQError(
@@ -48,7 +51,7 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         )
     correcting = "ger" in [stage.role for stage in stages]
     limit = options.pop("ger_max_gen_toks", MAX_GEN_TOKS) if correcting else None
-    if correcting and "nbest" in find_options(stages[0])[0]:
+    if correcting and "nbest" in find_options(stages[0], options)[0]:
         options.setdefault("asr_nbest", NBEST)
     engines = [_keep(build_stage(stage, options, device=device, batch_size=batch_size)) for stage in stages]
     if correcting:
@@ -56,8 +59,7 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         engines = [Corrected(asr, ger, max_gen_toks=limit), llm]
     if isinstance(answering, Likelihood) and not getattr(engines[-1], "weighs", True):
         raise SpeechIQError(
-            f"{stages[-1].prefix}answer=likelihood: {stages[-1].engine}:{stages[-1].model} weighs no texts; "
-            f"use {stages[-1].prefix}answer=generate"
+            f"{answer}=likelihood: {stages[-1].engine}:{stages[-1].model} weighs no texts; use {answer}=generate"
         )
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
 

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.system import AUDIO, Prompt, Scored, Words
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.harness_patch.systems.system import Prompt, Scored, Words
+from speechiq.siq_tasks.audio import AudioClip, transcription_prompt
 
 
 class Cascade:
     """A recogniser, then a language model; each clip is transcribed once for all levels.
 
+    A recogniser that is asked in words is asked by those of the level Remember, whatever the cascade itself is asked.
     Its stages load and free their models by themselves, so that one is in memory at a time.
 
     Args:
@@ -28,7 +29,7 @@ class Cascade:
         return nullcontext()
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
-        return self.asr.transcribe(clips)
+        return self.asr.transcribe([AudioClip(clip, words=transcription_prompt()) for clip in clips])
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [
@@ -41,6 +42,9 @@ class Cascade:
     ) -> list[list[str]]:
         return self.llm.generate(self._as_text(prompts), seeds, settings)
 
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return self.llm.sampling(settings)
+
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
         return self.llm.loglikelihood(self._as_text(prompts), continuations)
 
@@ -48,13 +52,13 @@ class Cascade:
         """Each prompt with its transcripts in the places of its clips."""
         texts = []
         for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True):
-            *before, last = prompt.text.split(AUDIO)
+            *before, last = prompt.words
             heard = "".join(words + text.strip() for words, text in zip(before, transcripts, strict=True))
             texts.append(Words(heard + last, len(heard)))
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:
-        heard = iter(self.asr.transcribe([clip for prompt in prompts for clip in prompt.clips]))
+        heard = iter(self.transcribe([clip for prompt in prompts for clip in prompt.clips]))
         return [[next(heard) for _ in prompt.clips] for prompt in prompts]
 
     def describe(self) -> dict[str, Any]:

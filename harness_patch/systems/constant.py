@@ -33,6 +33,9 @@ class ConstantLetter:
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         return [Response("", heard=0.0) for _ in clips]
 
+    def check(self, questions: Sequence[Question], n: int) -> None:
+        """Any question will do."""
+
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         return [[Response(self.letter, heard=0.0)] * n for _ in questions]
 

@@ -30,6 +30,9 @@ class HearingSystem:
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         return self.hearer.transcribe(clips)
 
+    def check(self, questions: Sequence[Question], n: int) -> None:
+        self.answering.check(self.hearer, questions, n)
+
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         answers = self.answering.answer(self.hearer, questions, n, self.seed)
         heard = self.hearer.heard([question.prompt for question in questions])

@@ -32,7 +32,7 @@ ENGINES = {
 }
 LM_EVAL = "lm_eval_text:lm_eval_text"
 PLACE = "speechiq.harness_patch.engines"
-SHARED = {"model", "device", "batch_size"}
+SHARED = {"model", "device", "batch_size", "prefix"}
 GROUPS = {"loading": "loading", "calling": "remote"}
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 WITHOUT_MODEL = ("gold", "silence")
@@ -106,29 +106,39 @@ def _is_model_type(name: str) -> bool:
     return name in model_registry
 
 
-def _engine(stage: Stage):
+def _engine(stage: Stage, options: Mapping[str, Any]):
     where = ENGINES[stage.role].get(stage.engine, LM_EVAL)
     module, _, name = where.partition(":")
     engine = getattr(import_module(f"{PLACE}.{module}"), name)
     if where is LM_EVAL:
         return partial(engine, stage.engine)
-    return engine if isinstance(engine, type) else engine(stage.model)
+    return engine if isinstance(engine, type) else engine(stage.model, **_of(stage, options))
 
 
-def find_options(stage: Stage) -> tuple[set[str], bool]:
-    """The options of the stage's engine, and whether it leaves others to what it runs.
+def _of(stage: Stage, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of this stage, without its prefix."""
+    prefix = stage.prefix
+    return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
+
+
+def find_options(stage: Stage, options: Mapping[str, Any]) -> tuple[set[str], bool]:
+    """What may be told to the stage's engine, and whether it leaves other options to what it runs.
 
     An engine that takes `**loading` or `**calling` has the options of the group of that name.
+
+    Args:
+        stage: as parsed.
+        options: `model_args` of this run.
     """
-    options, open_end = set(), False
-    for parameter in inspect.signature(_engine(stage)).parameters.values():
+    known, open_end = set(), False
+    for parameter in inspect.signature(_engine(stage, options)).parameters.values():
         if parameter.name in GROUPS:
-            options |= import_module(f"{PLACE}.{GROUPS[parameter.name]}").OPTIONS
+            known |= import_module(f"{PLACE}.{GROUPS[parameter.name]}").OPTIONS
         elif parameter.kind is parameter.VAR_KEYWORD:
             open_end = True
         else:
-            options.add(parameter.name)
-    return options - SHARED, open_end
+            known.add(parameter.name)
+    return known - SHARED, open_end
 
 
 def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
@@ -137,17 +147,19 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
     Args:
         stage: as parsed.
         options: `model_args` of this run; those that begin with its prefix are this stage's.
-        **shared: what every engine is given (`device`, `batch_size`).
+        **shared: what every engine is given (`device`, `batch_size`). One that has options of a group, or leaves
+            options to what it runs, is given the `prefix` too, so that its errors name them in full.
 
     Raises:
         SpeechIQError: an option that the engine does not have.
     """
-    prefix = stage.prefix
-    mine = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
-    known, open_end = find_options(stage)
+    prefix, mine, engine = stage.prefix, _of(stage, options), _engine(stage, options)
+    known, open_end = find_options(stage, options)
     if (unknown := sorted(mine.keys() - known)) and not open_end:
         raise SpeechIQError(
             f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has "
             f"{', '.join(prefix + option for option in sorted(known)) or 'none'}{ELSEWHERE.get(unknown[0], '')}"
         )
-    return _engine(stage)(model=stage.model, **{**shared, **mine})
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(engine).parameters.values()):
+        shared["prefix"] = prefix
+    return engine(model=stage.model, **{**shared, **mine})

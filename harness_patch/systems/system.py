@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from operator import mul
 from typing import Any, NamedTuple, Protocol
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
@@ -24,15 +25,30 @@ class Scored(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """Words with clips in them: each `<audio>` of `text` stands for one clip, in order."""
+    """Words with clips in them: each `<audio>` of `text` stands for one clip, in order; without clips it is a word."""
 
     text: str
     clips: tuple[AudioClip, ...] = ()
 
     @classmethod
     def about(cls, text: str, clips: Sequence[AudioClip]) -> Prompt:
-        """A prompt in which every clip has its place; those that the words forget come first."""
-        return cls(f"{AUDIO}\n" * (len(clips) - text.count(AUDIO)) + text, tuple(clips))
+        """A prompt in which every clip has its place; those that the words forget come first.
+
+        Raises:
+            SpeechIQError: more places than clips.
+        """
+        forgotten = len(clips) - text.count(AUDIO)
+        if clips and forgotten < 0:
+            raise SpeechIQError(
+                f"{clips[0].name}: its prompt {text[:60]!r} has more {AUDIO} ({text.count(AUDIO)}) than clips "
+                f"({len(clips)}); let doc_to_audio give a clip for each, or doc_to_text say it in other words"
+            )
+        return cls(f"{AUDIO}\n" * forgotten + text, tuple(clips))
+
+    @property
+    def words(self) -> list[str]:
+        """What stands before, between and after the clips."""
+        return self.text.split(AUDIO) if self.clips else [self.text]
 
     def share_heard(self, shares: Sequence[float]) -> float:
         """Of all seconds of the clips, the share that was heard, from each clip's share; NaN without clips."""
@@ -94,6 +110,9 @@ class Hearer(Protocol):
     ) -> list[list[str]]:
         """Answers to each prompt, one a seed."""
 
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """How `generate` samples by these settings; refuses those that it does not know."""
+
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
         """How likely each prompt's continuations are after it; what stands around the prompt is the hearer's affair."""
 
@@ -109,6 +128,9 @@ class SpeechSystem(Protocol):
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         """What was said, a transcript a clip."""
+
+    def check(self, questions: Sequence[Question], n: int) -> None:
+        """Refuse questions that cannot be answered `n` times as they are asked, before anything is computed."""
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """`n` independent answers to each question."""

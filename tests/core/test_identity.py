@@ -1,7 +1,12 @@
 import os
+import shutil
+
+import pytest
 
 from speechiq.core import identity as module
-from speechiq.core.identity import identity
+from speechiq.core.identity import identity, without_places
+from speechiq.core.shelves import look
+from speechiq.core.store import Shelf
 from tests.conftest import run
 
 
@@ -22,6 +27,8 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
         tmp_path.joinpath(place).mkdir()
         tmp_path.joinpath(place, "config.json").write_text("{}")
         tmp_path.joinpath(place, "model.safetensors").write_bytes(b"weights")
+    tmp_path.joinpath("there", ".cache", "huggingface").mkdir(parents=True)
+    tmp_path.joinpath("there", ".cache", "huggingface", "download.metadata").write_text("yesterday")
     here, there = (identity(str(tmp_path / place)) for place in ("here", "there"))
     assert here == there
     identity.cache_clear()
@@ -31,6 +38,20 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "READ_WHOLE", 4)
     large = identity(str(tmp_path / "there"))
     identity.cache_clear()
+    shutil.copytree(tmp_path / "there", tmp_path / "copied")
+    assert identity(str(tmp_path / "copied")) == large
+    identity.cache_clear()
     os.utime(tmp_path / "there" / "model.safetensors", (1, 1))
     assert identity(str(tmp_path / "there")) != large
     identity.cache_clear()
+
+
+@pytest.mark.parametrize("option", ["model", "peft"])
+def test_a_stage_of_a_folder_is_found_under_another_name_and_tells_the_one_it_had_first(tmp_path, option):
+    def shelf(place):
+        files = {"files": "5a7c"}
+        return Shelf({"stage": "asr", option: place} | (files if option == "model" else {"adapter": files}), tmp_path)
+
+    assert shelf("./tuned").folder == shelf("/elsewhere/renamed").folder
+    assert [stage.stage[option] for stage in look(tmp_path)] == ["./tuned"]
+    assert {*without_places({"peft": "a/hub", "adapter": {"model": "a/hub", "commit": "1"}})} == {"peft", "adapter"}

@@ -1,8 +1,11 @@
 import os
 import time
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.shelves import look, prune
 from speechiq.core.store import Shelf
 from speechiq.reducer.cli import app
@@ -25,6 +28,35 @@ def test_the_store_is_told_stage_by_stage_and_other_files_are_left_alone(tmp_pat
     assert [stage.stage["model"] for stage in prune(tmp_path, 7)] == ["older"]
     assert [stage.stage["model"] for stage in look(tmp_path)] == ["newer"]
     assert tmp_path.joinpath("notes", "mine.jsonl").exists()
+
+
+def test_a_stage_that_is_read_counts_as_used(tmp_path):
+    fill(tmp_path, "read every day", age=9 * 86_400)
+    fill(tmp_path, "forgotten", age=9 * 86_400)
+    Shelf({"stage": "llm", "model": "read every day"}, tmp_path)
+    assert [stage.stage["model"] for stage in prune(tmp_path, 7)] == ["forgotten"]
+
+
+def test_files_that_go_while_they_are_listed_are_left_out(tmp_path):
+    fill(tmp_path, "put together")
+    (told,) = tmp_path.glob("*/stage.json")
+    told.with_name("1.jsonl").symlink_to("gone")
+    assert [stage.rows for stage in look(tmp_path)] == [2]
+
+
+def test_what_a_run_adds_while_its_stage_is_taken_away_is_left(tmp_path, monkeypatch):
+    shelf, remove = Shelf({"stage": "llm"}, tmp_path), Path.rmdir
+    monkeypatch.setattr(Path, "rmdir", lambda folder: (shelf.keep({"a": 1}), remove(folder)))
+    assert len(prune(tmp_path, 0)) == 1
+    assert [stage.rows for stage in look(tmp_path)] == [1]
+
+
+def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
+    fill(tmp_path, "shared")
+    (told,) = tmp_path.glob("*/stage.json")
+    told.with_name("mine").mkdir()
+    with pytest.raises(SpeechIQError, match=f"cannot take away '{told.parent}': .*; mend that, or choose another"):
+        prune(tmp_path, 0)
 
 
 def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):

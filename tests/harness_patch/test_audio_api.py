@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import signal
 import subprocess
@@ -17,13 +18,17 @@ import soundfile
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
+from speechiq.harness_patch.engines.independence import PROBE
+from speechiq.harness_patch.engines.openai_text import OpenAIText
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.system import Prompt
+from speechiq.reducer import read_systems
 from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
-from tests.siq_tasks.questions.server import completion, serving
+from tests.siq_tasks.questions.server import Handler, completion, serving
 
 KEY = "sk-never-shown-4711"
 SOON = {"Retry-After-Ms": "5"}
@@ -47,13 +52,21 @@ def open_ear(server, **options):
 
 
 def ask(script, prompt, n=1, settings=SAMPLED, **options):
-    """The answers to one prompt, or the one line; and what the server was sent."""
-    with serving(script) as server:
+    """The answers to one prompt, or the one line; and what the server, which samples, was sent about it."""
+
+    def samples(asked, number):
+        return ["red", "green", "blue"] if is_probe(asked) else script(asked, number)
+
+    with serving(samples) as server:
         try:
-            ear = open_ear(server, **options)
-            return ear.generate([prompt], [list(range(7, 7 + n))], settings)[0], server.requests
+            said = open_ear(server, **options).generate([prompt], [list(range(7, 7 + n))], settings)[0]
         except SpeechIQError as error:
-            return str(error), server.requests
+            said = str(error)
+        return said, [asked for asked in server.requests if not is_probe(asked["messages"][0]["content"])]
+
+
+def is_probe(content):
+    return content in (PROBE, [{"type": "text", "text": PROBE}])
 
 
 def read_wav(part):
@@ -93,10 +106,17 @@ def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_dow
     assert ear.heard([Prompt("<audio>", (clip,))]) == [1.0]
 
 
+def test_how_much_of_a_clip_that_is_sent_whole_was_heard_nobody_knows(clip):
+    with serving(lambda *_: "B") as server:
+        ear = open_ear(server)
+        (transcript,) = ear.transcribe([clip])
+        assert math.isnan(transcript.heard) and math.isnan(ear.heard([Prompt("<audio>", (clip,))])[0])
+
+
 def test_five_answers_come_from_one_call_sampled_by_the_servers_own_defaults(clip):
     before = passes["calls"]
     answers, (asked,) = ask(lambda *_: list("ABCDE"), Prompt("<audio> Which?", (clip,)), n=5)
-    assert answers == list("ABCDE") and passes["calls"] == before + 1
+    assert answers == list("ABCDE") and passes["calls"] == before + 2
     assert asked.keys() == {"model", "messages", "n", "max_completion_tokens"}
     assert (asked["model"], asked["n"], asked["max_completion_tokens"]) == ("ear", 5, 256)
 
@@ -116,20 +136,71 @@ def test_generation_settings_of_the_task_come_before_the_servers(clip, settings,
 
 @pytest.mark.parametrize(
     ("unknown", "seeds"),
-    [(["n"], [7, 8, 9, 17, 18, 19]), (["n", "seed"], [None] * 6), ([], [None, 8, 9, 17, 18, 19])],
+    [
+        (["n"], [1, 2, 3, 7, 8, 9, 17, 18, 19]),
+        (["n", "seed"], [None] * 9),
+        ([], [None, 2, 3, 7, 8, 9, 17, 18, 19]),
+    ],
     ids=["n refused", "n and seed refused", "n ignored"],
 )
 def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(clip, unknown, seeds):
     def script(_prompt, number):
         asked = server.requests[number - 1]
-        return next(((400, {}, REFUSES % name) for name in unknown if name in asked), "B")
+        return next(((400, {}, REFUSES % name) for name in unknown if name in asked), f"B{number}")
 
     with serving(script) as server:
         ear = open_ear(server, num_concurrent=1)
         prompts = [Prompt("<audio> Which?", (clip,))] * 2
-        assert ear.generate(prompts, [[7, 8, 9], [17, 18, 19]], SAMPLED) == [["B"] * 3] * 2
+        answers = ear.generate(prompts, [[7, 8, 9], [17, 18, 19]], SAMPLED)
+        assert len({*answers[0], *answers[1]}) == 6 and ear.describe().get("left_out") == ["n", *unknown[1:]]
     answered = [asked for asked in server.requests if not any(name in asked for name in unknown)]
-    assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 6 + len(unknown)
+    assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 9 + len(unknown)
+
+
+def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_hears_anything(clip):
+    with serving(lambda *_: "red") as server:
+        with pytest.raises(SpeechIQError, match=r"^openai:ear: gives the same answer whatever the seed"):
+            open_ear(server).generate([Prompt("<audio>", (clip,))], [[1, 2]], SAMPLED)
+        assert len(server.requests) == 3
+        assert open_ear(server).generate([Prompt("<audio>", (clip,))], [[1]], SAMPLED) == [["red"]]
+
+
+@pytest.mark.parametrize("fault", [(400, {}, REFUSES % "seed"), (404, {}, "{}"), (500, SOON, "{}")])
+def test_a_server_that_takes_no_prompt_without_audio_is_not_asked_whether_it_samples(clip, fault):
+    with serving(lambda prompt, _: fault if is_probe(prompt) else ["B"] * 2) as server:
+        ear = open_ear(server)
+        for _ in range(2):
+            assert ear.generate([Prompt("<audio>", (clip,))], [[1, 2]], SAMPLED) == [["B", "B"]]
+        *asked, first, second = server.requests
+    assert first["n"] == second["n"] == 2 and "left_out" not in ear.describe()
+    assert asked and all(is_probe(one["messages"][0]["content"]) for one in asked)
+
+
+def no_zero(_prompt, number, server):
+    """As some models of OpenAI refuse it."""
+    if "temperature" in server.requests[number - 1]:
+        return 400, {}, '{"error": {"message": "Unsupported value: temperature does not support 0 with this model."}}'
+    return f"so it was said {number}"
+
+
+def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(clip):
+    with serving(lambda *asked: no_zero(*asked, server)) as server:
+        ear = open_ear(server, num_concurrent=1)
+        whole = ear.identity()
+        assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False, "temperature": 0}
+        assert ear.transcribe([clip, AudioClip(clip, duration=1.0)]) == ["so it was said 2", "so it was said 3"]
+        assert ear.describe()["left_out"] == ["temperature"] and ear.identity() == whole
+        assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False}
+        corrector = OpenAIText("pen", device="cpu", batch_size=1, base_url=server.url)
+        assert corrector.generate(["Correct it."], [[3]], {"do_sample": False}) == [["so it was said 5"]]
+    assert [asked.get("seed") for asked in server.requests[3:]] == [3, 3]
+
+
+@pytest.mark.parametrize("settings", [SAMPLED, {"do_sample": False}])
+def test_a_mark_in_a_text_without_clips_is_a_word(settings):
+    text = "What does <audio> mean in a prompt?"
+    answers, (asked,) = ask(lambda *_: "a place", Prompt.about(text, ()), settings=settings)
+    assert answers == ["a place"] and asked["messages"][0]["content"] == [{"type": "text", "text": text}]
 
 
 def test_with_own_seeds_a_call_an_answer_is_made_from_the_start(clip):
@@ -158,19 +229,21 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
     ("reply", "answer", "logged"),
     [
         (completion("", content=None, refusal="I must not."), ["I must not."], ""),
-        (completion("", "content_filter"), [""], "were cut off by a content filter"),
+        (completion("", "content_filter"), ["[content filter]"], "were cut off by a content filter"),
+        (completion("It is", "content_filter"), ["It is"], "were cut off by a content filter"),
         (completion("It is (B", "length"), ["It is (B"], "reached the token limit"),
     ],
-    ids=["refusal", "content filter", "cut off"],
+    ids=["refusal", "content filter", "content filter later", "cut off"],
 )
 def test_a_refusal_or_what_a_filter_left_is_what_the_system_said(clip, reply, answer, logged, caplog):
     assert ask(lambda *_: (200, {}, reply), Prompt("<audio>", (clip,)))[0] == answer
     assert caplog.messages == [f"openai:ear answering: 1 of 1 replies {logged}"] if logged else not caplog.messages
 
 
-def test_a_prompt_that_a_filter_keeps_back_is_an_answer_that_says_nothing(clip):
+def test_a_prompt_that_a_filter_keeps_back_is_an_answer_that_says_so_and_is_counted(clip, caplog):
     filtered = 400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'
-    assert ask(lambda *_: filtered, Prompt("<audio>", (clip,)), n=3)[0] == ["", "", ""]
+    assert ask(lambda *_: filtered, Prompt("<audio>", (clip,)), n=3)[0] == ["[content filter]"] * 3
+    assert caplog.messages == ["openai:ear answering: 3 of 3 replies were cut off by a content filter"]
 
 
 @pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, {"Retry-After": "0.01"}, "busy")]])
@@ -227,6 +300,24 @@ def test_what_cannot_run_is_named_before_anything_runs(options, message):
     assert KEY not in str(told.value)
 
 
+def test_a_key_that_is_refused_is_told_before_anything_runs(monkeypatch):
+    monkeypatch.setattr(Handler, "do_GET", lambda handler: handler._send(401, {}, '{"error": "not {key}"}'))
+    with serving(lambda *_: "B") as server, pytest.raises(SpeechIQError, match=r"answered 401, .*; check OPENAI_"):
+        build(base_url=server.url)
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_endpoint_that_shows_no_list_of_models_will_do(monkeypatch, status):
+    monkeypatch.setattr(Handler, "do_GET", lambda handler: handler._send(status, {}, "{}"))
+    with serving(lambda *_: "B") as server:
+        build(base_url=server.url)
+
+
+def test_the_model_is_named_once():
+    with pytest.raises(SpeechIQError, match=r"^audio-api: pretrained=y beside model=x; leave one of them out"):
+        AudioAPI(model="x", pretrained="y")
+
+
 def test_the_key_comes_from_the_environment_alone(monkeypatch):
     with serving(lambda *_: "B") as server:
         monkeypatch.setenv("OTHER_KEY", "sk-other")
@@ -253,6 +344,8 @@ def hash_ear(prompt, number):
     """Knows the words it is asked for a transcript by; else a letter by the audio's bytes. First it is busy."""
     if number == 1:
         return 429, {"Retry-After": "0.01"}, '{"error": {"message": "slow down, {key}"}}'
+    if is_probe(prompt):
+        return ["red", "green", "blue"]
     (wav,) = (read_wav(part) for part in prompt if part["type"] == "input_audio")
     words = " ".join(part["text"] for part in prompt if part["type"] == "text")
     if words.startswith("Write down what is said"):
@@ -273,10 +366,12 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
     rows = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in samples.items()}
     for row in rows["samples_siq_demo_remember"]:
         assert row["filtered_resps"] == [f"heard {round(row['doc']['audio']['duration'] * 16_000)} samples"]
-        assert row["heard"] == 1.0
+        assert math.isnan(row["heard"])
     for row in rows["samples_siq_demo_apply"]:
         assert len(set(row["resps"][0])) == 5 and row["unparsed"] == 0
-    assert len(server.requests) == 1 + 2 + 2
+    (system,) = read_systems([tmp_path / "out"]).systems
+    assert system.flags.not_heard_in_full is None and system.flags.unparsed == 0
+    assert len(server.requests) == 1 + 2 + 1 + 2
     everything = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
     assert not any(KEY in text for text in [*everything, done.stdout, done.stderr])
 

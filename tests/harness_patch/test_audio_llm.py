@@ -2,24 +2,35 @@
 
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 import torch
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
-from transformers import AutoModelForMultimodalLM, AutoModelForSeq2SeqLM, AutoProcessor
+from transformers import (
+    AutoModelForMultimodalLM,
+    AutoModelForSeq2SeqLM,
+    AutoProcessor,
+    Qwen2_5OmniThinkerForConditionalGeneration,
+)
 
 from speechiq.core.passes import passes
+from speechiq.core.shelves import look
+from speechiq.harness_patch.engines import audio_llm
 from speechiq.harness_patch.engines.audio_llm import AudioLLM
 from speechiq.harness_patch.systems.system import Prompt
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
+from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip
 from tests.harness_patch import tiny
 
 SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}
 KINDS = {"qwen2_audio": {}, "voxtral": {}, "audioflamingo3": {}, "qwen2_audio sliding": SLIDING}
-LOADERS = {"audioflamingo3": AutoModelForSeq2SeqLM}
+#: Its processor wants torchvision, which `test_audio_llm_omni.py` brings.
+KINDS |= {"qwen2_5_omni": {}} if find_spec("torchvision") else {}
+LOADERS = {"audioflamingo3": AutoModelForSeq2SeqLM, "qwen2_5_omni": Qwen2_5OmniThinkerForConditionalGeneration}
 QUESTIONS = ["Who speaks?", "What is the speech about, in the speaker's own words?", "Why?"]
 CONTINUATIONS = [" a man", " nobody at all", " rain"]
 SAMPLED = {"do_sample": True, "max_gen_toks": 6}
@@ -89,6 +100,27 @@ def test_a_model_is_run_by_the_harness(checkpoint, name, way):
         assert len(answers) == 5 and (len(set(answers)) > 1 or way == "likelihood")
 
 
+def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    folder = checkpoint("qwen2_audio")
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"{folder}+demo:SmolLM2-135M-Instruct", "llm_answer": "likelihood"},
+        tasks=["siq_demo_remember", "siq_demo_apply"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        samples={"siq_demo_remember": [0, 1, 2], "siq_demo_apply": [0, 3, 6]},
+        bootstrap_iters=0,
+    )
+    remembered, applied = (results["samples"][f"siq_demo_{level}"] for level in ("remember", "apply"))
+    assert [row["doc"]["audio"]["sha256"] for row in applied] == [row["doc"]["audio"]["sha256"] for row in remembered]
+    (asr,) = (stage for stage in look(tmp_path) if stage.stage["stage"] == "audio")
+    kept = "".join(file.read_text() for file in asr.folder.glob("*.jsonl"))
+    written = {row["filtered_resps"][0] for row in remembered}
+    assert asr.rows == len(written) == 3 and all(json.dumps(text) in kept for text in written)
+    assert results["config"]["siq"]["passes"]["encoded_clips"] == 6, "two pieces a clip"
+
+
 def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder, clips):
     prompts = ask(clips)
     together, alone = load(folder), load(folder, batch_size=1)
@@ -133,6 +165,22 @@ def test_texts_and_likelihoods_are_those_of_transformers_itself(folder, clips, t
             assert score.is_greedy == torch.equal(logprobs.argmax(-1), more[0])
 
 
+def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch, caplog):
+    engine = load(checkpoint("qwen2_audio"))
+    monkeypatch.setattr(audio_llm, "TOKENS_BESIDE", 0)
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 200)
+    whole = engine.transcribe(clips)
+    caplog.clear()
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 20)
+    cut = engine.transcribe(clips)
+    assert all(text.startswith(beginning) for text, beginning in zip(whole, cut, strict=True))
+    count = sum(text != beginning for text, beginning in zip(whole, cut, strict=True))
+    assert 0 < count < len(clips)
+    assert caplog.messages == [
+        f"{engine.checkpoint.name} transcribing: {count} of 3 transcripts were cut off after 0 tokens and 20 a second"
+    ]
+
+
 def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
     engine, prompts = load(folder), ask(clips)
     passes.clear()
@@ -149,7 +197,7 @@ def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
 
 def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
-    mixed = [Prompt("Name a colour."), *ask(clips[:1]), Prompt("Say something about the sea and the boats.")]
+    mixed = [Prompt("Name a colour of <audio>."), *ask(clips[:1]), Prompt("Say something about the sea and the boats.")]
     found = engine.generate(mixed, seeds(mixed, 2), SAMPLED)
     for prompt, row, answers in zip(mixed, seeds(mixed, 2), found, strict=True):
         assert engine.generate([prompt], [row], SAMPLED) == [answers]
@@ -162,7 +210,8 @@ def test_the_models_own_sampling_is_used_and_told(checkpoint, clips):
     engine, prompts = load(folder), ask(clips)
     five = engine.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert all(len(set(answers)) == 1 for answers in five)
-    assert engine.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": 1}
+    told = {"do_sample": True, "repetition_penalty": 1.3, "temperature": 0.7, "top_k": 1}
+    assert engine.sampling(SAMPLED) == told
     free = engine.generate(prompts, seeds(prompts, 5), SAMPLED | {"top_k": 50})
     assert any(len(set(answers)) > 1 for answers in free)
 
@@ -195,6 +244,17 @@ def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
     assert engine.transcribe([long_clip])[0].heard == 1.0 and passes["encoded_clips"] == 2
 
 
+def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips):
+    sound = np.concatenate([clip["array"] for clip in demo_clips])[: 70 * SAMPLING_RATE]
+    clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
+    engine = load(checkpoint("qwen2_audio"))
+    pieces = engine.reach.pieces(clip)
+    assert len(pieces) == 3 and len({piece.key for piece in pieces}) == 3
+    np.testing.assert_array_equal(np.concatenate([piece["array"] for piece in pieces]), sound)
+    parts = load(checkpoint("audioflamingo3_of_30_s"))._parts(Prompt("<audio>What?", (clip,)))
+    np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
+
+
 def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1536))
     prompt = Prompt("<audio>What?", (long_clip,))
@@ -207,5 +267,5 @@ def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
 def test_a_window_is_not_taken_for_shorter_than_it_is(checkpoint, long_clip):
     for name in ("voxtral", "audioflamingo3"):
         engine = load(checkpoint(name))
-        assert engine.reach.pieces(long_clip) == [long_clip]
+        assert [piece.key for piece in engine.reach.pieces(long_clip)] == [long_clip.key]
         assert "longest_piece_s" not in engine.describe()

@@ -4,6 +4,7 @@ import json
 import math
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import torch
@@ -54,6 +55,12 @@ def test_an_omni_model_runs_the_demo(seeing, omni, tmp_path):
         (rows,) = tmp_path.glob(f"runs/**/samples_siq_demo_{level}_*.jsonl")
         for row in map(json.loads, rows.read_text().splitlines()):
             assert all(math.isfinite(row[metric]) for metric in row["metrics"])
+
+
+def test_an_omni_model_says_what_transformers_says_in_any_batch(seeing, omni):
+    file = Path(__file__).with_name("test_audio_llm.py")
+    done = run("python", "-m", "pytest", "-q", "-p", "no:xdist", "-k", "qwen2_5_omni", str(file), env=seeing)
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout[-2000:]
 
 
 @pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")

@@ -16,6 +16,11 @@ from speechiq.harness_patch.systems.system import Prompt
 from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch import tiny
 
+#: The form of chat templates which take words only.
+WORDS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
+{{ message['content'] }}<|im_end|>
+{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, demo_models):
@@ -65,7 +70,7 @@ def test_a_model_that_takes_one_clip_a_prompt_says_so(made, demo_clips):
 
 def test_a_template_of_words_gets_the_audio_token(tmp_path, demo_clips, demo_models):
     folder = tiny.make("qwen2_audio", tmp_path)
-    Path(folder, "chat_template.jinja").write_text(tiny.WORDS)
+    Path(folder, "chat_template.jinja").write_text(WORDS)
     model = AudioLLM(folder, device="cpu", batch_size=2)
     fed = model.prompts.ask(["Here: ", demo_clips[0]["array"][:16_000], "What?"])
     text = model.prompts.tokenizer.decode(fed.ids)

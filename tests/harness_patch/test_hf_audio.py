@@ -2,15 +2,18 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.core.passes import passes
+from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
 
@@ -72,9 +75,64 @@ def test_a_prompt_is_answered_in_free_text_with_the_transcript_in_place_of_the_a
     assert "banana" in model.generate_until([ask])[0].lower()
 
 
+def test_a_prompt_with_more_marks_than_clips_is_named_before_any_compute(model, demo_clips):
+    two = request(demo_clips[5], "", "<audio> or <audio>?")
+    two.doc["id"] = "demo/two"
+    with pytest.raises(SpeechIQError, match=r"^demo/two: its prompt '<audio> or <audio>\?' has more <audio> \(2\) "):
+        model.generate_until([two])
+
+
+def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
+    model = HFAudio(pretrained=GOLD, device="cpu")
+    settings = {"until": "\n", "do_sample": False, "max_gen_toks": 12}
+    ask = Instance("generate_until", {}, ("Repeat these words: banana <audio> banana", settings), 0, (None, 0, 1))
+    assert "banana" in model.generate_until([ask])[0].lower()
+
+
 def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
-    with pytest.raises(SpeechIQError, match="without options to choose from; use answer=generate"):
+    with pytest.raises(SpeechIQError, match="without options to choose from; use llm_answer=generate"):
         model.generate_until([request(demo_clips[6], "")])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_beams": 4}, "^--gen_kwargs num_beams=4: the hf engine does not know it; leave it out"),
+        ({"do_sample": True, "temperature": 0}, "cannot sample 5 answers"),
+        ({"do_sample": True, "top_p": 7}, "^--gen_kwargs top_p=7: .*; give another value"),
+        ({"do_sample": True, "min_p": 7}, "^--gen_kwargs min_p=7: "),
+        ({"repetition_penalty": -1}, "^--gen_kwargs repetition_penalty=-1: "),
+        ({"max_gen_toks": 8, "max_tokens": 9}, "^--gen_kwargs max_tokens=9: there is max_gen_toks=8 already"),
+        ({"max_tokens": "many"}, "^--gen_kwargs max_tokens=many: .*; give numbers"),
+        ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: leaves no room"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_models, demo_clips, settings, message):
+    model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
+    write = request(demo_clips[0], "", purpose="transcribe")
+    ask = request(demo_clips[1], "", repeats=5, settings=settings)
+    with pytest.raises(SpeechIQError, match=message):
+        model.generate_until([write, ask])
+    assert passes["asr_clips"] == 0
+
+
+def test_a_likelihood_without_options_is_refused_before_any_clip_is_heard(demo_models, demo_clips):
+    model = HFAudio(pretrained="demo", device="cpu")
+    with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*without options"):
+        model.generate_until([request(demo_clips[0], "", purpose="transcribe"), request(demo_clips[6], "")])
+    assert passes["asr_clips"] == 0
+
+
+def test_lm_evals_other_names_of_a_setting_mean_the_same(demo_models, demo_clips):
+    model = HFAudio(pretrained=GOLD, device="cpu")
+
+    def ask(**settings):
+        one = request(demo_clips[5], "banana", "Tell a story about <audio>", repeats=2, settings=settings)
+        return model.generate_until([one] * 2)
+
+    first = ask(max_new_tokens=4, temperature=3)
+    assert first == ask(max_gen_toks=4, temperature=3.0, do_sample=True, until=None) and len(set(first)) == 2
+    assert ask(max_tokens=4, until="o") == [text.partition("o")[0] for text in ask(max_gen_toks=4)]
 
 
 def test_gold_needs_a_reference(model, demo_clips):
@@ -91,6 +149,21 @@ def test_lm_evals_chat_template_flag_leaves_prompts_as_they_are(model):
 def test_a_batch_size_that_is_none_is_refused(size):
     with pytest.raises(SpeechIQError, match=f"--batch_size {size}: neither"):
         HFAudio(pretrained=GOLD, device="cpu", batch_size=size)
+
+
+@pytest.mark.parametrize(
+    ("asked", "here", "processes", "chosen"),
+    [
+        ("cuda:0", "mps", 1, "mps"),
+        ("cuda:1", "cuda:0", 1, "cuda:1"),
+        ("cuda:0", "cuda:3", 8, "cuda:3"),
+        (None, "cpu", 1, "cpu"),
+        ("cuda:0", "cpu", 1, "cpu"),
+    ],
+)
+def test_the_device_is_the_one_asked_for_where_this_machine_has_its_kind(asked, here, processes, chosen):
+    state = SimpleNamespace(device=torch.device(here), num_processes=processes)
+    assert _choose_device(asked, state) == torch.device(chosen)
 
 
 def test_rolling_likelihood_is_refused(model):

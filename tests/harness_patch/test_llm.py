@@ -62,6 +62,22 @@ def test_gen_kwargs_go_before_the_models_own_defaults(llm):
 
 
 @torch.inference_mode()
+def test_penalties_are_those_of_transformers_and_are_told(llm, plain):
+    tokenizer, model = plain
+    settings = {"max_gen_toks": 12, "do_sample": False, "repetition_penalty": 1.8}
+    assert llm.sampling(settings) == {"do_sample": False, "repetition_penalty": 1.8}
+    for prompt, (text,) in zip(PROMPTS, llm.generate(PROMPTS, seeds(1), settings), strict=True):
+        chat = [{"role": "user", "content": prompt}]
+        inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+        output = model.generate(**inputs, max_new_tokens=12, do_sample=False, repetition_penalty=1.8)
+        assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    sharp = {"max_gen_toks": 4, "do_sample": True, "temperature": 1, "min_p": 1.0}
+    greedy = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 4, "do_sample": False})
+    assert [set(answers) for answers in llm.generate(PROMPTS, seeds(3), sharp)] == list(map(set, greedy))
+    assert llm.sampling(sharp)["min_p"] == 1.0
+
+
+@torch.inference_mode()
 def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
     tokenizer, model = plain
     found = llm.loglikelihood(CONTEXTS, CONTINUATIONS)

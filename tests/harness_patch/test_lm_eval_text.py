@@ -207,7 +207,7 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
         down = server.url
     line = rf"{CHAT}:m at 127.0.0.1: cannot be reached; check base_url and that the endpoint is up"
     assert told(CHAT, base_url=down) == line
-    assert "no address; give the stage's base_url=http" in told(CHAT)
+    assert "no address; give base_url=http" in told(CHAT)
     assert "is no address, or holds a password" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
     assert "would be written into the results" in told(CHAT, base_url=down, auth_token="x")
     assert "no such option: num_concurent; it has temperature, " in told(CHAT, num_concurent=2)
@@ -221,6 +221,24 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     assert told("openai-chat-completions") == line
     with pytest.raises(SpeechIQError, match=r"^openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
         build(f"gold+openai:gpt-4o+{LLM}")
+
+
+def test_errors_name_options_as_their_stage_spells_them(demo_models):
+    with serving(lambda *_: (200, {}, completion([None], "length"))) as server:
+        for stage, spelling in (("ger", f"gold+{{}}:m+{LLM}"), ("llm", "gold+{}:m")):
+            for engine in (CHAT, "openai"):
+                options = {f"{stage}_base_url": server.url}
+                hearer = build(spelling.format(engine), **options).hearer
+                text = hearer.asr.ger if stage == "ger" else hearer.llm
+                wanted = "--gen_kwargs" if (stage, engine) == ("llm", "openai") else f"{stage}_max_gen_toks"
+                with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
+                    text.generate(PROMPTS, [[1], [2]], GREEDY)
+        down = server.url
+    for engine in (CHAT, "openai"):
+        with pytest.raises(SpeechIQError, match="cannot be reached; check ger_base_url"):
+            build(f"gold+{engine}:m+{LLM}", ger_base_url=down, ger_max_retries=0)
+    with pytest.raises(SpeechIQError, match=f"^{CHAT}:m: no address; give llm_base_url=http"):
+        build(f"gold+{CHAT}:m")
 
 
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):

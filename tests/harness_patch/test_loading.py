@@ -5,13 +5,17 @@ import weakref
 from pathlib import Path
 
 import pytest
+import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
 
+from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
 from speechiq.harness_patch.engines import loading
 from speechiq.harness_patch.engines.audio_llm import AudioLLM
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
+from speechiq.harness_patch.engines.loading import Loading
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.system import Prompt
@@ -54,6 +58,30 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
     assert model.describe()["peft"] == str(tmp_path / "adapter")
 
 
+@pytest.mark.parametrize("place", ["{}", "~/adapter", "./adapter"])
+def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_models, tmp_path, monkeypatch, place):
+    model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
+    lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
+    get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    prompts = [Prompt("Name a colour.")]
+    settings = {"do_sample": False, "max_gen_toks": 6}
+    adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
+    ((said,),) = adapted.hearer.generate(prompts, [[1]], settings)
+    ((other,),) = build(f"gold+{SMOLLM}").hearer.generate(prompts, [[1]], settings)
+    assert said != other
+    assert adapted.hearer.llm.identity()["adapter"] == identity(str(tmp_path / "adapter"), holds="adapter_config.json")
+
+
+def test_weights_go_to_an_accelerator_as_they_are_read():
+    assert Loading().arguments(torch.device("cpu")) == {"dtype": "float32"}
+    on_gpu = Loading().arguments(torch.device("cuda", 1))
+    assert on_gpu == {"dtype": "auto", "device_map": {"": torch.device("cuda", 1)}}
+    assert Loading(device_map="auto").arguments(torch.device("cuda", 1))["device_map"] == "auto"
+
+
 def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
     plain = AudioLLM(folder, device="cpu", batch_size=2)
     spread = AudioLLM(folder, device="cpu", batch_size=2, device_map="auto", attn_implementation="eager")
@@ -88,9 +116,13 @@ def test_options_hold_for_every_stage_and_are_told(demo_models):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"llm_dtype": "bf16"}, "^dtype=bf16: torch has none of that name"),
-        ({"llm_quantization": "3bit"}, "^quantization=3bit: unknown; give 4bit or 8bit"),
-        ({"llm_peft": "./nowhere"}, "^peft=./nowhere: no adapter is there"),
+        ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has none of that name"),
+        ({"llm_quantization": "3bit"}, "^llm_quantization=3bit: unknown; give 4bit or 8bit"),
+        ({"llm_peft": "./nowhere"}, "^llm_peft=./nowhere: no adapter is there"),
+        (
+            {"llm_attn_implementation": "flash_attention_2"},
+            "^llm_attn_implementation=flash_attention_2: needs the package flash_attn or kernels, and neither is",
+        ),
         ({"llm_lora": "x"}, "^llm_lora: no such option of the hf engine; it has .*llm_device_map, .*llm_revision"),
     ],
 )
@@ -123,6 +155,12 @@ def test_what_transformers_refuses_to_load_is_told_in_one_line(folder, prompts):
     model = AudioLLM(folder, device="cpu", batch_size=2, attn_implementation="bogus")
     with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
         answer(model, prompts)
+
+
+def test_a_text_stage_without_a_tokenizer_is_refused_before_anything_is_loaded(demo_models, tmp_path):
+    shutil.copy(Path(resolve(SMOLLM), "config.json"), tmp_path)
+    with pytest.raises(SpeechIQError, match=f"^{tmp_path}: its tokenizer cannot be loaded .*save the tokenizer of"):
+        build(f"gold+{tmp_path}")
 
 
 def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):

@@ -17,9 +17,9 @@ LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--n
 TIMES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def evaluate(folder, *launch, limit=5, expect=0):
+def evaluate(folder, *launch, limit=5, expect=0, store="off"):
     command = (*launch, "-m", "lm_eval", *ASK, "--limit", str(limit), "--output_path", str(folder))
-    done = run(*command, env=CPU)
+    done = run(*command, env=CPU | {"SIQ_STORE": str(store)})
     assert done.returncode == expect, done.stderr[-3000:]
     return done.stderr
 
@@ -45,15 +45,26 @@ def one(demo_models, tmp_path_factory):
     return read(folder)
 
 
-@pytest.mark.parametrize("processes", [2, 3])
-def test_uneven_shards_give_the_same_rows_and_scores(one, tmp_path, processes):
-    said = evaluate(tmp_path, *LAUNCH, str(processes))
-    rows, results, passes = read(tmp_path)
+@pytest.fixture(scope="module", params=["2", "3"])
+def several(request, demo_models, tmp_path_factory):
+    """A run of several processes that share a store: where it is, and what it said."""
+    folder = tmp_path_factory.mktemp("several")
+    return folder, evaluate(folder / "runs", *LAUNCH, request.param, store=folder / "store")
+
+
+def test_uneven_shards_give_the_same_rows_and_scores(one, several):
+    rows, results, passes = read(several[0] / "runs")
     assert rows == one[0]
     assert results == one[1]
     assert passes["asr_clips"] == one[2]["asr_clips"] == 5
     assert passes["prefills"] == one[2]["prefills"]
-    assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", said))) == 1
+    assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", several[1]))) == 1
+
+
+@pytest.mark.parametrize("several", ["2"], indirect=True)
+def test_what_several_processes_kept_one_reads_and_computes_nothing(one, several, tmp_path):
+    evaluate(tmp_path, "python", store=several[0] / "store")
+    assert read(tmp_path) == (*one[:2], {})
 
 
 def test_two_nodes_on_loopback_are_ranked_by_the_global_index(one, tmp_path):
@@ -66,6 +77,29 @@ def test_two_nodes_on_loopback_are_ranked_by_the_global_index(one, tmp_path):
     other.join()
     assert read(tmp_path / "a")[:2] == one[:2]
     assert not list((tmp_path / "b").rglob("results_*.json"))
+
+
+PEERS = """
+import sys
+import torch
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.hf_audio import HFAudio
+HFAudio("letter:B", device="cpu")
+patience = torch.distributed.group.WORLD._get_backend(torch.device("cpu")).options._timeout
+try:
+    HFAudio("gold+nobody/nothing", device="cpu", llm_device_map="auto")
+except SpeechIQError as error:
+    print(patience.days, error)
+"""
+
+
+def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_model_over_all_devices(tmp_path):
+    tmp_path.joinpath("peers.py").write_text(PEERS)
+    done = run(*LAUNCH, "2", str(tmp_path / "peers.py"), env=CPU)
+    line = (
+        "364 llm_device_map=auto: 2 processes would each spread the model over the same accelerators; run one process"
+    )
+    assert done.stdout.count(line) == 2, done.stderr[-3000:]
 
 
 def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):

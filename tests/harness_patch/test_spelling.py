@@ -54,7 +54,7 @@ def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
             {"asr_beams": 5},
             "asr_beams: no such option of the hf engine; it has .*asr_dtype, asr_language, .*asr_peft",
         ),
-        ({"llm_answer": "guess"}, "answer=guess: unknown; known are generate, likelihood"),
+        ({"llm_answer": "guess"}, "^llm_answer=guess: unknown; known are generate, likelihood"),
         ({"dtype": "bfloat16"}, "dtype: no such model argument; .* llm_dtype"),
     ],
 )
@@ -84,6 +84,11 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
 def test_a_checkpoint_of_the_wrong_kind_is_refused_before_it_is_loaded(demo_models, spelling, message):
     with pytest.raises(SpeechIQError, match=message):
         build(spelling)
+
+
+def test_a_system_without_stages_has_no_options():
+    with pytest.raises(SpeechIQError, match=r"^bogus: no such model argument; letter:B has none"):
+        build("letter:B", bogus=1)
 
 
 def test_demo_is_the_tiny_system_whole(demo_models):

@@ -21,10 +21,6 @@ MELS = 16
 CHAT = """{% for message in messages %}<|im_start|>{{ message['role'] }}
 {% for part in message['content'] %}{{ part['text'] if part['type'] == 'text' else 'AUDIO' }}{% endfor %}<|im_end|>
 {% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"""
-#: That of templates which take words only.
-WORDS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
-{{ message['content'] }}<|im_end|>
-{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"""
 CONTROL_TOKENS = {
     0: "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CALLS]",
     11: "<pad>",
@@ -80,28 +76,6 @@ def audioflamingo3(folder, changes, max_audio_len=600):
 
 def audioflamingo3_of_30_s(folder, changes):
     return audioflamingo3(folder, changes, max_audio_len=30)
-
-
-def granite_speech(folder, changes):
-    tokenizer = read_tokenizer(audio_token="<|audio|>")
-    config = tf.GraniteSpeechConfig(
-        encoder_config={
-            "hidden_dim": 16, "input_dim": 160, "num_layers": 1, "num_heads": 2, "dim_head": 8, "context_size": 200,
-            "max_pos_emb": 512, "output_dim": 8, "conv_kernel_size": 15,
-        },
-        projector_config={
-            "model_type": "blip_2_qformer", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-            "intermediate_size": 32, "encoder_hidden_size": 16, "cross_attention_frequency": 1,
-        },
-        text_config=text(tokenizer, "granite", changes),
-        audio_token_index=tokenizer.audio_token_id,
-        has_lora_adapter=False,
-    )  # fmt: skip
-    tokenizer.chat_template = WORDS
-    processor = tf.GraniteSpeechProcessor(
-        tf.GraniteSpeechFeatureExtractor(), tokenizer, chat_template=tokenizer.chat_template
-    )
-    return tf.GraniteSpeechForConditionalGeneration(config), processor
 
 
 def qwen2_5_omni(folder, changes):

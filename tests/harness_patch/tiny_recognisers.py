@@ -1,9 +1,13 @@
-"""Recognisers of real architectures, tiny and untrained, with real processors, as `save_pretrained` writes them."""
+"""Recognisers of real architectures, tiny and untrained, with real processors, as `save_pretrained` writes them.
+
+`python -m tests.harness_patch.tiny_recognisers NAME FOLDER` makes one.
+"""
 
 from __future__ import annotations
 
 import json
 import string
+import sys
 from pathlib import Path
 
 import tokenizers
@@ -130,3 +134,7 @@ MAKERS = {
     "moonshine": moonshine,
     "canary": canary,
 }
+
+if __name__ == "__main__":
+    Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
+    save(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,72 @@
+"""Checkpoints that bring Python code of their own, where a recogniser and where a language model stands."""
+
+import json
+
+import pytest
+import transformers
+
+from speechiq.core.checkpoints import resolve
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines.ctc_asr import CTCASR
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.siq_tasks.audio import AudioClip
+from tests.harness_patch.tiny_recognisers import save
+
+LLM = "demo:SmolLM2-135M-Instruct"
+CODE = """
+from transformers import {config}, {model}
+class OwnConfig({config}):
+    model_type = "own-{name}"
+class OwnModel({model}):
+    config_class = OwnConfig
+"""
+
+
+def bring_code(folder, auto: str, config: str, model: str):
+    """The checkpoint in `folder`, its classes known to nobody but itself."""
+    name = folder.name
+    folder.joinpath(f"modeling_{name}.py").write_text(CODE.format(name=name, config=config, model=model))
+    told = json.loads(folder.joinpath("config.json").read_text()) | {"model_type": f"own-{name}"}
+    told["auto_map"] = {"AutoConfig": f"modeling_{name}.OwnConfig", auto: f"modeling_{name}.OwnModel"}
+    folder.joinpath("config.json").write_text(json.dumps(told))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def ear(demo_models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own") / "ear"
+    folder.mkdir()
+    return bring_code(save("wav2vec2", folder), "AutoModelForCTC", "Wav2Vec2Config", "Wav2Vec2ForCTC")
+
+
+@pytest.fixture(scope="module")
+def writer(demo_models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own") / "writer"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(resolve(LLM))
+    config = transformers.LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return bring_code(folder, "AutoModelForCausalLM", "LlamaConfig", "LlamaForCausalLM")
+
+
+def build(spelling, **options):
+    return build_system(spelling, options, device="cpu", batch_size=1, seed=0)
+
+
+def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
+    system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_chunk_s=20)
+    asr, llm = system.hearer.asr.engine, system.hearer.llm
+    assert isinstance(asr, CTCASR)
+    assert system.transcribe([AudioClip(demo_clips[0], duration=2.0)])[0]
+    assert llm.generate(["Hi"], [[1]], {"max_gen_toks": 3})
+    for checkpoint in (asr.checkpoint, llm.checkpoint):
+        with checkpoint.loaded() as model:
+            assert type(model).__name__ == "OwnModel"
+
+
+@pytest.mark.parametrize("trusted", ["asr", "llm"])
+def test_code_that_is_not_trusted_is_named_with_the_option(ear, writer, trusted):
+    with pytest.raises(SpeechIQError, match=r"own.*: comes with Python code of its own; give trust_remote_code=True"):
+        build(f"{ear}+{writer}", **{f"{trusted}_trust_remote_code": True})
