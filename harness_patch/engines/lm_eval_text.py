@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model
@@ -52,6 +53,11 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
             speech system itself, an option holds a secret, an endpoint is down or has no key.
     """
     name = f"{engine}:{model}"
+    if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
+        raise SpeechIQError(
+            f"{name}: {processes} processes would each fill the same accelerators; run one, and let {engine} spread the "
+            f"model, or start its server and take openai:{model}"
+        )
     if engine in PACKAGES and find_spec(engine) is None:
         raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
     try:

@@ -4,6 +4,7 @@ import re
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lm_eval import simple_evaluate
@@ -12,6 +13,7 @@ from transformers import GenerationConfig
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.engines import lm_eval_text as lm_eval_text_file
 from speechiq.harness_patch.engines.independence import PROBE
 from speechiq.harness_patch.engines.lm_eval_text import lm_eval_text
 from speechiq.harness_patch.engines.openai_text import OpenAIText
@@ -239,6 +241,12 @@ def test_errors_name_options_as_their_stage_spells_them(demo_models):
             build(f"gold+{engine}:m+{LLM}", ger_base_url=down, ger_max_retries=0)
     with pytest.raises(SpeechIQError, match=f"^{CHAT}:m: no address; give llm_base_url=http"):
         build(f"gold+{CHAT}:m")
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monkeypatch):
+    monkeypatch.setattr(lm_eval_text_file, "PartialState", lambda: SimpleNamespace(num_processes=8))
+    assert told(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one, and")
 
 
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):
