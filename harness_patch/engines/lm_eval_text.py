@@ -55,8 +55,8 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
     name = f"{engine}:{model}"
     if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
         raise SpeechIQError(
-            f"{name}: {processes} processes would each fill the same accelerators; run one, and let {engine} spread the "
-            f"model, or start its server and take openai:{model}"
+            f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} spread "
+            f"the model, or start its server and take openai:{model}"
         )
     if engine in PACKAGES and find_spec(engine) is None:
         raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")

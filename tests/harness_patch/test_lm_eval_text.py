@@ -246,7 +246,7 @@ def test_errors_name_options_as_their_stage_spells_them(demo_models):
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monkeypatch):
     monkeypatch.setattr(lm_eval_text_file, "PartialState", lambda: SimpleNamespace(num_processes=8))
-    assert told(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one, and")
+    assert told(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
 
 
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):
