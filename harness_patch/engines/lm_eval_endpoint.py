@@ -26,7 +26,8 @@ from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.independence import check_samples
-from speechiq.harness_patch.engines.lm_eval_text import AT_ONCE, SAMPLING, SECRET, SEEDS, LMEvalText, copied, distinct
+from speechiq.harness_patch.engines.lm_eval_kinds import SECRET
+from speechiq.harness_patch.engines.lm_eval_text import AT_ONCE, SAMPLING, SEEDS, LMEvalText, copied, distinct
 
 CHAT = "/chat/completions"
 CONCURRENT, RETRIES = 8, 8

@@ -30,7 +30,7 @@ ENGINES = {
     "ger": TEXT,
     "llm": TEXT,
 }
-LM_EVAL = "lm_eval_text:lm_eval_text"
+LM_EVAL = "lm_eval_kinds:lm_eval_text"
 PLACE = "speechiq.harness_patch.engines"
 SHARED = {"model", "device", "batch_size", "prefix"}
 GROUPS = {"loading": "loading", "calling": "remote"}

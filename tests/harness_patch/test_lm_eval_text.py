@@ -13,9 +13,9 @@ from transformers import GenerationConfig
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.engines import lm_eval_text as lm_eval_text_file
+from speechiq.harness_patch.engines import lm_eval_kinds
 from speechiq.harness_patch.engines.independence import PROBE
-from speechiq.harness_patch.engines.lm_eval_text import lm_eval_text
+from speechiq.harness_patch.engines.lm_eval_kinds import lm_eval_text
 from speechiq.harness_patch.engines.openai_text import OpenAIText
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
@@ -245,7 +245,7 @@ def test_errors_name_options_as_their_stage_spells_them(demo_models):
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monkeypatch):
-    monkeypatch.setattr(lm_eval_text_file, "PartialState", lambda: SimpleNamespace(num_processes=8))
+    monkeypatch.setattr(lm_eval_kinds, "PartialState", lambda: SimpleNamespace(num_processes=8))
     assert told(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
 
 
