@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
+from speechiq.core.batches import is_out_of_memory
 from speechiq.core.checkpoints import first_line, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
@@ -111,6 +112,14 @@ class Checkpoint:
             raise SpeechIQError(
                 f"{self.name}: cannot be loaded{told and f' with {told}'} ({first_line(error)}); "
                 f"mend the options or the checkpoint"
+            ) from error
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            prefix = self.loading.prefix
+            raise SpeechIQError(
+                f"{self.name}: does not fit into memory; what was done is kept, run again with {prefix}dtype=bfloat16, "
+                f"{prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller model"
             ) from error
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 

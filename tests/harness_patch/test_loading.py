@@ -163,6 +163,15 @@ def test_a_text_stage_without_a_tokenizer_is_refused_before_anything_is_loaded(d
         build(f"gold+{tmp_path}")
 
 
+def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatch):
+    def from_pretrained(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
+    with pytest.raises(SpeechIQError, match=r"does not fit into memory; .* llm_dtype=bfloat16, llm_quantization=4bit,"):
+        TransformersLLM(SMOLLM, device="cpu", batch_size=1, prefix="llm_").loglikelihood(["a"], [["b"]])
+
+
 def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):
     shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
     model = AudioLLM(str(tmp_path / "cut"), device="cpu", batch_size=2)
