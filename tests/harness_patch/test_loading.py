@@ -9,6 +9,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
 
+from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
@@ -63,6 +64,7 @@ def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_model
     model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
     get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
+    monkeypatch.setenv("SIQ_CACHE", str(cache_dir()))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
