@@ -26,7 +26,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,10 +77,8 @@ def evaluate(journal: str, *arguments: str) -> None:
 
             return run
 
-        for stage, module in (("recogniser", recogniser), ("answerer", transformers_llm)):
+        for stage, module in (("recogniser", recogniser), ("answerer", transformers_llm), ("embedder", embedder)):
             module.run_in_batches = noting(stage, module.run_in_batches)
-        batches = embedder._batches
-        embedder._batches = lambda *told: map(partial(note, "embedder"), batches(*told))
         sys.argv = ["lm_eval", *arguments]
         with measure.Clock({"evaluating": (evaluator, "evaluate")}) as clock:
             cli_evaluate()
