@@ -12,12 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 @contextmanager
 def transformers_serve(log: Path, *arguments: str) -> Iterator[str]:
     """Its address, up while the block runs; without a model among the arguments it loads what it is asked for."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program = Path(sys.executable).with_name("transformers")
     with log.open("w") as lines:
         process = subprocess.Popen(

@@ -109,12 +109,16 @@ def _processor(name: str, value: float) -> LogitsProcessor:
         raise SpeechIQError(f"--gen_kwargs {name}={value}: {first_line(error)}; give another value") from error
 
 
-def greedy(model) -> GenerationConfig:
-    """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself."""
+def greedy(model, **settings: Any) -> GenerationConfig:
+    """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself.
+
+    Args:
+        model: as loaded.
+        **settings: of the config, before the model's own.
+    """
     config = copy.deepcopy(model.generation_config)
-    config.update(
-        do_sample=False, num_beams=1, max_length=None, cache_implementation=None, **dict.fromkeys(PROCESSORS),
-    )  # fmt: skip
+    own = {"do_sample": False, "num_beams": 1, "max_length": None, "cache_implementation": None}
+    config.update(**own, **dict.fromkeys(PROCESSORS), **settings)
     if config.pad_token_id is None:
         config.pad_token_id = int(torch.tensor(config.eos_token_id or 0).flatten()[0])
     return config
@@ -148,9 +152,7 @@ def write(
         ids,
         attention_mask=mask,
         past_key_values=cache,
-        generation_config=greedy(model),
-        max_new_tokens=steps,
-        pad_token_id=pad_token_id,
+        generation_config=greedy(model, max_new_tokens=steps, pad_token_id=pad_token_id),
         logits_processor=LogitsProcessorList(processors),
     )[:, ids.shape[1] :]
     passes["generated_tokens"] += int((output != pad_token_id).sum())
@@ -210,9 +212,7 @@ def begin(model, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
     return generate(
         **inputs,
         past_key_values=cache,
-        generation_config=greedy(model),
-        max_new_tokens=1,
-        return_dict_in_generate=True,
+        generation_config=greedy(model, max_new_tokens=1, return_dict_in_generate=True),
     ).past_key_values
 
 

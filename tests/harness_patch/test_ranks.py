@@ -9,6 +9,7 @@ import pytest
 
 from speechiq.harness_patch.ranks import assign
 from tests.conftest import run
+from tests.served import free_port
 
 SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
 ASK = ("--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "4", "--log_samples")
@@ -68,7 +69,7 @@ def test_what_several_processes_kept_one_reads_and_computes_nothing(one, several
 
 
 def test_two_nodes_on_loopback_are_ranked_by_the_global_index(one, tmp_path):
-    port = "29517"
+    port = str(free_port())
     node = ("accelerate", "launch", "--multi_gpu", "--num_machines", "2", "--num_processes", "2",
             "--main_process_ip", "127.0.0.1", "--main_process_port", port, "--machine_rank")  # fmt: skip
     other = threading.Thread(target=evaluate, args=(tmp_path / "b", *node, "1"))
