@@ -78,7 +78,7 @@ def work(part: str, clips: str) -> None:
         embedder.embed(texts, measure.LLM)
 
     def together() -> None:
-        embedder.load_embedder(measure.LLM, embedder.TEMPLATES[0])
+        embedder.load_embedder(measure.LLM)
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (hear, answer, embed):
                 stage()
