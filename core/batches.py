@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from queue import SimpleQueue
 from threading import Thread
@@ -23,6 +24,25 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether a smaller batch may mend it: what torch, its libraries, CTranslate2 and numpy say then."""
     said = str(error).lower()
     return isinstance(error, MemoryError) or any(sign in said for sign in OUT_OF_MEMORY)
+
+
+@contextmanager
+def needing_memory(what: str, mend: str) -> Iterator[None]:
+    """Lack of memory inside the block as one line.
+
+    Args:
+        what: what does not fit, in words.
+        mend: how to run it again.
+
+    Raises:
+        SpeechIQError: memory ran out.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise SpeechIQError(f"{what}; what was done is kept, run again with {mend}") from error
 
 
 def drop(places: Sequence[int], results: Sequence[Any]) -> None:

@@ -12,9 +12,14 @@ from pathlib import Path
 from speechiq.core.errors import SpeechIQError
 
 
+def exists(path: str | Path) -> bool:
+    """Whether something is there; unlike `Path.exists`, bears a name too long for a file."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Raises a `SpeechIQError` where a file stands at `path` and the user did not say `--force`."""
-    if os.path.exists(path) and not force:  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
+    if exists(path) and not force:
         raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.batches import Keep, is_out_of_memory, run_in_batches
+from speechiq.core.batches import Keep, needing_memory, run_in_batches
 from speechiq.core.checkpoints import is_language_model, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
@@ -108,17 +108,13 @@ class Embedder:
         self.tokenizer = AutoTokenizer.from_pretrained(place)
         if template == "chat" and self.tokenizer.chat_template is None:
             raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
-        try:
+        with needing_memory(
+            f"embedder={name}: does not fit into memory in {dtype}",
+            "--metadata embedder_dtype=bfloat16, or with a smaller embedder",
+        ):
             self.model = AutoModel.from_pretrained(
                 place, dtype=getattr(torch, dtype), device_map={"": self.device}
             ).eval()
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise SpeechIQError(
-                f"embedder={name}: does not fit into memory in {dtype}; what was done is kept, run again with "
-                f"--metadata embedder_dtype=bfloat16, or with a smaller embedder"
-            ) from error
 
     def embed(self, texts: Sequence[str], keep: Keep) -> None:
         """Last hidden state at the last token of each text.

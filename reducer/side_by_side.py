@@ -14,7 +14,7 @@ from speechiq.reducer.compare import Comparison, Difference, Share
 from speechiq.reducer.flags import Flags
 from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.said import Said, differing
-from speechiq.reducer.table import FLAGS, UNKNOWN
+from speechiq.reducer.table import FLAGS, show_share
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 SIDES = {1: "A", -1: "B", 0: "neither"}
@@ -44,7 +44,7 @@ def as_table(comparison: Comparison, *flags: Flags) -> Table:
         table.add_row("SIQ", *_own_cells(comparison.siq), style="bold")
     table.add_section()
     for flag, (name, _) in FLAGS.items():
-        table.add_row(f"{name} %", *(_share_of(getattr(of, flag)) for of in flags))
+        table.add_row(f"{name} %", *(show_share(getattr(of, flag)) for of in flags))
     return table
 
 
@@ -76,10 +76,6 @@ def clip_table(share: Share, whole: str, one: Said, other: Said) -> Table:
         answers = (said.answers[name].answer if name in said.answers else "" for said in (one, other))
         table.add_row(_plain(questions[name]), *map(_plain, answers))
     return table
-
-
-def _share_of(flag: float | None) -> str:
-    return UNKNOWN if flag is None else f"{100 * flag:.1f}"
 
 
 def _own_cells(difference: Difference) -> list[str]:

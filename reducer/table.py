@@ -65,9 +65,18 @@ def as_table(scores: Scores, context: Context = NO_CONTEXT) -> Table:
             Text("\n".join([row["system"], *[f"control: {row['control']}"] * bool(row["control"])])),
             *(f"{per_cent(level, of['raw']):z.2f}\n{of['z']:+z.2f}" for level, of in row["levels"].items()),
             "\n".join(_siq(row)),
-            *(UNKNOWN if (share := row["flags"][flag]) is None else f"{100 * share:.1f}" for flag in shown),
+            *(show_share(row["flags"][flag]) for flag in shown),
         )
     return table
+
+
+def show_share(share: float | None) -> str:
+    """A flag's cell, in per cent.
+
+    >>> show_share(0.125), show_share(None)
+    ('12.5', '—')
+    """
+    return UNKNOWN if share is None else f"{100 * share:.1f}"
 
 
 def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import GenerationConfig
 
-from speechiq.core.batches import is_out_of_memory
+from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints import first_line, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
@@ -100,26 +100,22 @@ class Checkpoint:
             self._free()
 
     def _load(self) -> torch.nn.Module:
-        arguments = self.loading.arguments(self.device)
+        arguments, prefix = self.loading.arguments(self.device), self.loading.prefix
+        smaller = (
+            f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
+            f"model"
+        )
         try:
-            model = self.model_class.from_pretrained(
-                resolve(self.name), config=self.config, **arguments, **self.loading.source
-            )
-            self.loading.adapt(model)
+            with needing_memory(f"{self.name}: does not fit into memory", smaller):
+                model = self.model_class.from_pretrained(
+                    resolve(self.name), config=self.config, **arguments, **self.loading.source
+                )
+                self.loading.adapt(model)
         except (ImportError, OSError, ValueError) as error:
-            given = self.loading.describe().items()
-            told = ", ".join(f"{self.loading.prefix}{name}={value}" for name, value in given)
+            told = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
             raise SpeechIQError(
                 f"{self.name}: cannot be loaded{told and f' with {told}'} ({first_line(error)}); "
                 f"mend the options or the checkpoint"
-            ) from error
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            prefix = self.loading.prefix
-            raise SpeechIQError(
-                f"{self.name}: does not fit into memory; what was done is kept, run again with {prefix}dtype=bfloat16, "
-                f"{prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller model"
             ) from error
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -158,7 +158,7 @@ class LMEvalText:
             for prompt, seeds in rows
             for seed in distinct(seeds, settings)
         ]
-        self._check_room([text for text, _ in asked], settings.get("max_gen_toks", ANSWER))
+        self._check_room({text for text, _ in asked}, settings.get("max_gen_toks", ANSWER))
         passes["prefills"] += len(asked)
         texts = iter(self._ask("generate_until", asked))
         return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
@@ -189,14 +189,14 @@ class LMEvalText:
     def _weigh(self, rows) -> list[list[Scored]]:
         try:
             pairs = [(context, text) for context, group in rows for text in group]
-            self._check_room([context + text for context, text in pairs], 0)
+            self._check_room({context + text for context, text in pairs}, 0)
             passes["prefills"] += len(pairs)
             found = iter(self._ask("loglikelihood", pairs))
         except NotImplementedError as error:
             raise self.cannot_weigh() from error
         return [[Scored(*next(found)) for _ in group] for _, group in rows]
 
-    def _check_room(self, texts: Sequence[str], answer: int) -> None:
+    def _check_room(self, texts: Collection[str], answer: int) -> None:
         """Refuse what lm-eval would shorten to fit the model's context."""
         room = getattr(self._lm, "max_length", None)
         if room is None or getattr(self._lm, "tokenizer", None) is None:

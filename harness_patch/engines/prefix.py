@@ -172,9 +172,9 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
         position_ids=(mask.cumsum(-1) - 1)[:, -tail_ids.shape[1] :],
         past_key_values=cache,
     ).logits[:, :-1]
-    refuse_nan(logits, model.name_or_path, model.dtype)
     targets, wanted = tail_ids[:, 1:], tail_mask[:, 1:].bool()
     logprobs = logits.float().log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)
+    refuse_nan(logprobs, model.name_or_path, model.dtype)
     totals = logprobs.masked_fill(~wanted, 0).cpu().double().sum(-1).tolist()
     likeliest = ((logits.argmax(-1) == targets) | ~wanted).all(-1).tolist()
     scored = map(Scored, totals, likeliest)

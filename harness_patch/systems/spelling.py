@@ -130,8 +130,12 @@ def find_options(stage: Stage, options: Mapping[str, Any]) -> tuple[set[str], bo
         stage: as parsed.
         options: `model_args` of this run.
     """
+    return _options_of(_engine(stage, options))
+
+
+def _options_of(engine) -> tuple[set[str], bool]:
     known, open_end = set(), False
-    for parameter in inspect.signature(_engine(stage, options)).parameters.values():
+    for parameter in inspect.signature(engine).parameters.values():
         if parameter.name in GROUPS:
             known |= import_module(f"{PLACE}.{GROUPS[parameter.name]}").OPTIONS
         elif parameter.kind is parameter.VAR_KEYWORD:
@@ -154,7 +158,7 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
         SpeechIQError: an option that the engine does not have.
     """
     prefix, mine, engine = stage.prefix, _of(stage, options), _engine(stage, options)
-    known, open_end = find_options(stage, options)
+    known, open_end = _options_of(engine)
     if (unknown := sorted(mine.keys() - known)) and not open_end:
         raise SpeechIQError(
             f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -15,7 +14,7 @@ from rich.console import Console
 
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.core.files import exists, refuse_to_overwrite, write_whole
 from speechiq.reducer import compare as comparing
 from speechiq.reducer import side_by_side, unanswerable
 from speechiq.reducer.bootstrap import DRAWS
@@ -146,7 +145,7 @@ def _print(console: Console, *lines: str) -> None:
 
 def _choose(told: str, pool: Sequence[System]) -> Runs:
     """The one system of a folder or file, or the one of the pool that has `told` in its name."""
-    if os.path.exists(told):  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
+    if exists(told):
         held = read_systems([Path(told)])
         if len(held.systems) > 1:
             names = _names(held.systems)

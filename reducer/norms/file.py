@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import write_whole
+from speechiq.core.files import exists, write_whole
 from speechiq.reducer.frozen import digest, thaw
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
@@ -37,7 +36,7 @@ def read(place: str | Path) -> Norms:
         SpeechIQError: There is no such file, or it is not what `write` wrote.
     """
     path = SHIPPED.get(str(place), Path(place))
-    if not os.path.exists(path):  # noqa: PTH110 (`Path.exists` raises on a name too long for a file)
+    if not exists(path):
         raise SpeechIQError(
             f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
             f"({', '.join(SHIPPED)})"

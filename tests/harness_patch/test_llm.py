@@ -5,6 +5,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.system import Words
@@ -122,6 +123,16 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
     passes.clear()
     found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
     assert passes["prefills"] == 2 and found == forgetful.loglikelihood(list(map(str, HEARD)), [CONTINUATIONS[0]] * 2)
+
+
+def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models, tmp_path):
+    model = AutoModelForCausalLM.from_pretrained(resolve(NAME))
+    model.get_output_embeddings().weight.data[-1] = torch.nan
+    model.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(resolve(NAME)).save_pretrained(tmp_path)
+    broken = TransformersLLM(str(tmp_path), device="cpu", batch_size=1)
+    with pytest.raises(SpeechIQError, match=r"computes NaN in float32; give its stage dtype="):
+        broken.loglikelihood(["One, two,"], [[" three", " thr"]])
 
 
 def test_an_empty_context_is_the_start_of_a_text(llm):
