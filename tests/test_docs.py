@@ -93,7 +93,8 @@ def test_python_of_the_docs_runs(block, tmp_path, monkeypatch, capsys):
         write_run(tmp_path / "runs" / system, scores | {"apply": {"a": {"q": acc}, "b": {"q": acc}}}, system)
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
-    assert "better" in capsys.readouterr().out
+    written = [page.read_text(encoding="utf-8") for page in tmp_path.glob("*.html")]
+    assert "better" in capsys.readouterr().out + "".join(written)
 
 
 def test_the_table_of_the_readme_names_the_demos_systems():

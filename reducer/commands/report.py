@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,5 +50,5 @@ def report(
     )
     for warning in study.warnings:
         say(f"warning: {warning}")
-    page.write(page.render(study), output, force=force)
+    page.write(page.render(study, shlex.join(["siq", *sys.argv[1:]])), output, force=force)
     say(f"wrote {output}")

@@ -27,9 +27,14 @@ def build(runs: Iterable[Path], **options: Any) -> str:
     return render(gather(runs, **options))
 
 
-def render(study: Study) -> str:
-    """The page of what was gathered."""
-    return page.render("page.html.j2", **content(study))
+def render(study: Study, command: str = "") -> str:
+    """Return the page of what was gathered.
+
+    Args:
+        study: What `gather` gave.
+        command: The command that makes the page; "" leaves it out.
+    """
+    return page.render("page.html.j2", **content(study), made=provenance.made(study, command))
 
 
 def content(study: Study) -> dict[str, Any]:

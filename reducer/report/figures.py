@@ -76,7 +76,7 @@ def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool],
 
 def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, Sequence[str]]) -> go.Figure:
     """One row a system: its Z at each level, joined by a line from the lowest to the highest."""
-    marks = {"apply": ("square", INK, 10), "understand": ("circle", ACCENT, 10), "remember": ("circle-open", INK, 14)}
+    marks = {"apply": ("square", INK, 9), "understand": ("circle", ACCENT, 10), "remember": ("line-ns", MUTED, 11)}
     rows = [escape(label) for label in labels]
     values = np.array(list(z.values()))
     spans = go.Scatter(
@@ -94,7 +94,7 @@ def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, S
             name=level.title(),
             legendrank=list(z).index(level),
             mode="markers",
-            marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 1.75, "color": colour}},
+            marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 2, "color": colour}},
             hovertext=[escape(text) for text in hover[level]],
             hoverinfo="text",
         )

@@ -23,7 +23,7 @@ from plotly.offline import get_plotlyjs
 from speechiq.reducer.frozen import shorten
 
 TEMPLATES = "speechiq.reducer.report"
-SCRIPTS = ("base", "theme", "tables", "charts", "clips", "review")
+SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads", "clips", "review", "print")
 MINUS = "\N{MINUS SIGN}"
 ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 

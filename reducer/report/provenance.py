@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import NamedTuple
 
 from speechiq.reducer.conditions import read_conditions
+from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs import System
 
 
@@ -26,6 +28,25 @@ class Asked(NamedTuple):
     level: str
     told: str
     systems: int
+
+
+def made(study: Study, command: str) -> dict[str, str]:
+    """Return what the head of the page says of its origin: data sets, dates of the runs, and what made the page.
+
+    Args:
+        study: The systems and their clips.
+        command: The command that makes the page; "" leaves it out.
+    """
+    tasks = [task for system in study.ranking.context.systems for task in system.tasks]
+    clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
+    days = sorted({f"{datetime.fromtimestamp(task.date, UTC):%Y-%m-%d}" for task in tasks})
+    facts = {
+        "Data": ", ".join(f"{name} ({count} clips)" for name, count in sorted(clips.items())),
+        "Runs": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",
+        "Command": command,
+    }
+    return {name: text for name, text in facts.items() if text}
 
 
 def tasks(systems: Sequence[System]) -> list[Asked]:

@@ -17,6 +17,8 @@ const name = (text) => h("bdi", {}, ...text.split(/(?<=[/+:])/).flatMap((part) =
 
 const addressOf = (id) => `#clip/${encodeURIComponent(id)}`;
 const fixed = (value, digits = 1) => (value === null || value === undefined ? NONE : value.toFixed(digits));
+/** Rows per page of a list; on paper a list has one page. */
+const pageSize = (usual) => (document.documentElement.classList.contains("printing") ? 1e6 : usual);
 const read = (id) => JSON.parse($(`data-${id}`).textContent);
 
 /** The text that was deflated into an element of the page. */

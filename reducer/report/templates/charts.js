@@ -20,6 +20,14 @@ function resolve(colour) {
   return found;
 }
 
+/** Draws a chart unless that was begun. */
+const begun = new Map();
+function drawOnce(place) {
+  near.unobserve(place);
+  if (!begun.has(place)) begun.set(place, (place.id === "clips-wer" ? drawClips : draw)(place));
+  return begun.get(place);
+}
+
 async function draw(place) {
   const plotly = await loadPlotly();
   const { data, layout } = coloured(figures[place.id]);
@@ -77,10 +85,7 @@ async function placeLabels(plotly, place) {
 
 const near = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
-    if (isIntersecting && !drawn.has(target)) {
-      near.unobserve(target);
-      (target.id === "clips-wer" ? drawClips : draw)(target);
-    }
+    if (isIntersecting) drawOnce(target);
   }
 }, { rootMargin: "300px" });
 document.querySelectorAll(".chart").forEach((place) => near.observe(place));

@@ -20,6 +20,10 @@ const clipList = once(async () => {
   $("clip-system").onchange = () => change({ system: Number($("clip-system").value) });
   const { heads } = makeSortable($("clip-table"), (column, direction) => change({ column, direction, page: 0 }));
   heads[0].setAttribute("aria-sort", "ascending");
+  addDownloads($("clip-table").closest(".scroll"), [
+    saveButton("CSV", "Save the table of clips as CSV", () =>
+      save("clips.csv", "text/csv", csv([headOf($("clip-table")), ...found(systems, rows).map((row) => COLUMNS.map((column) => row[column]))]))),
+  ]);
   $("clip-tools").hidden = false;
   return { systems, rows };
 });
@@ -42,13 +46,13 @@ const startClips = once(showClips);
 async function showClips() {
   const { systems, rows } = await clipList();
   const listed = found(systems, rows);
-  const pages = Math.max(1, Math.ceil(listed.length / PER_PAGE));
+  const pages = Math.max(1, Math.ceil(listed.length / pageSize(PER_PAGE)));
   view.page = Math.min(view.page, pages - 1);
-  const shown = listed.slice(view.page * PER_PAGE, (view.page + 1) * PER_PAGE);
+  const shown = listed.slice(view.page * pageSize(PER_PAGE), (view.page + 1) * pageSize(PER_PAGE));
   $("clip-count").textContent = `${listed.length} of ${rows.length} clips`;
   const empty = h("tr", {}, h("td", { colSpan: COLUMNS.length }, h("p", { className: "empty" }, "No clip holds these words.")));
   $("clip-table").tBodies[0].replaceChildren(...(shown.length ? shown.flatMap((row) => clipRow(row, systems)) : [empty]));
-  paginate($("clip-pages"), view.page, pages, (page) => change({ page }).then(() => $("clips").scrollIntoView()));
+  paginate($("clip-pages"), view.page, pages, (page) => change({ page }).then(() => land($("clips"))));
 }
 
 function clipRow(row, systems) {
@@ -119,19 +123,31 @@ function answers(asked, systems, wanted) {
   );
 }
 
+/** The clip that the address names; null if it names none. */
+function addressedClip() {
+  if (!location.hash.startsWith("#clip/")) return null;
+  try { return decodeURIComponent(location.hash.slice(6)); } catch { return location.hash.slice(6); }
+}
+
 /** `#clip/ID` in the address opens that clip. */
 async function openAddressed() {
-  const id = location.hash.startsWith("#clip/") ? decodeURIComponent(location.hash.slice(6)) : null;
+  const id = addressedClip();
+  $("clip-missing").hidden = true;
   if (id === null) return;
   await startClips();
   const { systems, rows } = await clipList();
   $("clip-search").value = $("clip-set").value = "";
   Object.assign(view, { query: "", set: "" });
   const place = found(systems, rows).findIndex((row) => row.id === id);
-  if (place < 0) return;
+  if (place < 0) {
+    $("clip-missing").textContent = `No clip of this report is called ${id}.`;
+    $("clip-missing").hidden = false;
+    land($("clips"));
+    return;
+  }
   await change({ page: Math.floor(place / PER_PAGE), open: id });
   const button = $("clip-table").querySelector(`[data-clip="${CSS.escape(id)}"]`);
-  button.scrollIntoView({ block: "start" });
+  land(button);
   button.focus({ preventScroll: true });
 }
 

@@ -22,35 +22,47 @@ function countJudged() {
 function showCards() {
   const wanted = { all: () => true, open: (row) => judged(row).verdict === null, done: (row) => judged(row).verdict !== null };
   const listed = candidates.filter(wanted[$("review-show").value]);
-  const pages = Math.max(1, Math.ceil(listed.length / CARDS));
+  const pages = Math.max(1, Math.ceil(listed.length / pageSize(CARDS)));
   cardPage = Math.min(cardPage, pages - 1);
-  const shown = listed.slice(cardPage * CARDS, (cardPage + 1) * CARDS).map(card);
+  const shown = listed.slice(cardPage * pageSize(CARDS), (cardPage + 1) * pageSize(CARDS)).map(card);
   $("review-list").replaceChildren(...(shown.length ? shown : [h("li", { className: "empty" }, "No question here.")]));
   paginate($("review-pages"), cardPage, pages, (page) => {
     cardPage = page;
     showCards();
-    $("review").scrollIntoView();
+    land($("review"));
   });
 }
 
-function card(row) {
+/** A question's options; which is right and who chose what appear once the question is judged. */
+function optionsOf(row) {
   const votes = (of) => Object.values(of).reduce((counts, { vote }) => ({ ...counts, [vote]: (counts[vote] ?? 0) + 1 }), {});
   const count = Object.keys(row.systems).length;
+  const done = judged(row).verdict !== null;
   const [systems, gold] = [votes(row.systems), votes(row.gold)];
-  const options = [...row.options, "None of the above"].map((option, i) => {
+  return [...row.options, "None of the above"].map((option, i) => {
     const letter = "ABCDE"[i];
+    if (!done) return h("li", {}, `(${letter}) ${option}`);
     const who = [systems[letter] && `${systems[letter]} of ${count} systems`, gold[letter] && "gold"].filter(Boolean);
     const right = letter === row.answer;
     return h("li", { className: right ? "right" : "" }, `(${letter}) ${option}${right ? " \u2713" : ""}`, h("span", { className: "small" }, who.length ? ` \u00a0${who.join(", ")}` : ""));
   });
+}
+
+function card(row) {
+  const count = Object.keys(row.systems).length;
+  const options = h("ul", { className: "options" }, ...optionsOf(row));
+  const choose = (value) => {
+    judge(row, { verdict: value });
+    options.replaceChildren(...optionsOf(row));
+  };
   const choices = Object.entries(VERDICTS).map(([value, text]) => h("label", {},
-    h("input", { type: "radio", name: `verdict ${nameOf(row)}`, value, checked: judged(row).verdict === value, onchange: () => judge(row, { verdict: value }) }), text));
+    h("input", { type: "radio", name: `verdict ${nameOf(row)}`, value, checked: judged(row).verdict === value, onchange: () => choose(value) }), text));
   const asked = h(
     "div",
     {},
     h("div", { className: "head" }, h("a", { href: addressOf(row.id) }, name(row.id)), h("span", {}, row.question_id), h("span", {}, `${row.failed} of ${count} systems fail`)),
     h("h3", {}, row.question),
-    h("ul", { className: "options" }, ...options),
+    options,
     h("details", {}, h("summary", {}, "Listen and read the reference"), player(row.id), h("p", { className: "reference" }, row.text)),
   );
   const verdict = h(
@@ -65,9 +77,7 @@ function card(row) {
 /** The rows as `siq unanswerable find` writes them, with what was entered here. */
 function exportReview() {
   const lines = candidates.map((row) => `${JSON.stringify({ ...row, ...judged(row) })}\n`);
-  const link = h("a", { href: URL.createObjectURL(new Blob(lines, { type: "application/jsonl" })), download: "review.jsonl" });
-  link.click();
-  URL.revokeObjectURL(link.href);
+  save("review.jsonl", "application/jsonl", ...lines);
 }
 
 if (candidates.length) {

@@ -37,12 +37,15 @@ function makeTools(table, tools, heads, by) {
   const rows = [...table.tBodies[0].rows];
   const [text, kind] = ["text", "kind"].map((name) => tools.querySelector(`[data-filter="${name}"]`));
   const sortBy = tools.querySelector("[data-sort-by]");
+  const nothing = h("p", { className: "empty", hidden: true }, "No system matches. Clear the search or choose another type.");
+  table.after(nothing);
   const filter = () => {
     const wanted = text.value.trim().toLowerCase();
     for (const row of rows) {
       row.hidden = !row.textContent.toLowerCase().includes(wanted) || (kind.value !== "" && row.dataset.kind !== kind.value);
     }
     const shown = rows.filter((row) => !row.hidden).length;
+    nothing.hidden = shown > 0;
     tools.querySelector(".count").textContent = `${shown} of ${rows.length} systems`;
   };
   sortBy.append(...heads.map((head, column) => h("option", { value: column, textContent: head.querySelector("span").textContent })));

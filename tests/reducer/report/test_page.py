@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -175,6 +177,81 @@ def test_light_and_dark_recolour_the_charts(visit):
     assert all(before != after for before, after in zip(light, here.tab.evaluate(look), strict=True))
     here.open()
     assert here.tab.evaluate(look.replace(", document", ", null && document"))[0] != light[0], "the choice is kept"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("section", ["firmness", "doubts", "review", "clips"])
+def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, size):
+    here = visit(viewport=SIZES[size])
+    here.open(f"#{section}")
+    here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
+    here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
+    top = "(id) => document.getElementById(id).getBoundingClientRect().top"
+    at_end = "innerHeight + scrollY >= document.body.scrollHeight - 2"
+    here.tab.wait_for_function(f"(id) => Math.abs(({top})(id) - 64) < 2 || {at_end}", arg=section)
+    here.tab.mouse.wheel(0, -300)
+    here.tab.wait_for_function(f"(id) => ({top})(id) > 200", arg=section)
+
+
+@pytest.mark.parametrize("address", ["%ZZ", "no%2Fsuch"])
+def test_an_address_of_no_clip_is_named(visit, address):
+    here = visit()
+    here.open(f"#clip/{address}")
+    here.tab.locator("#clip-missing", has_text="No clip of this report is called").wait_for()
+    assert here.errors == []
+
+
+def test_on_paper_everything_is_there_and_light(visit):
+    here = visit(color_scheme="dark")
+    here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
+    here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
+    here.tab.emulate_media(media="print", color_scheme="dark")
+    here.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert here.tab.locator(".chart svg.main-svg").count() >= here.tab.locator(".chart").count()
+    assert (
+        here.tab.locator("#review .card:visible").count() >= 2 and here.tab.locator("#clip-table tbody tr").count() == 5
+    )
+    assert here.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(253, 253, 252)"
+    width = "(one) => one.scrollWidth - one.clientWidth"
+    assert here.tab.locator(".scroll").first.evaluate(width) <= 1 and here.errors == []
+    here.tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert here.tab.locator("html.printing").count() == 0
+
+
+def test_charts_and_tables_are_saved(visit):
+    here = visit()
+    for button, kind in (("Save the chart bell as SVG", b"<svg"), ("Save the chart bell as PNG", b"\x89PNG")):
+        with here.tab.expect_download() as download:
+            here.tab.get_by_label(button).click()
+        assert Path(download.value.path()).read_bytes().startswith(kind)
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table leaderboard as CSV").click()
+    rows = list(csv.DictReader(Path(download.value.path()).open(encoding="utf-8", newline="")))
+    assert [row["Setup"] for row in rows] == [name.strip() for name in names(here)]
+    assert float(rows[0]["Remember, WER %, Z"]) >= 0 and here.errors == []
+
+
+def test_the_key_appears_once_a_question_is_judged(visit):
+    here = visit()
+    card = here.tab.locator("#review .card").first
+    assert card.locator(".options .right").count() == 0 and "of 3 systems," not in card.inner_text()
+    card.get_by_label("Answerable", exact=True).check()
+    assert card.locator(".options .right").inner_text().startswith("(B) cod")
+
+
+def test_a_search_without_a_hit_says_so(visit):
+    here = visit()
+    here.tab.fill("#leaderboard input[type=search]", "no such system")
+    assert here.tab.get_by_text("No system matches").is_visible()
+
+
+def test_links_say_what_the_headings_say_and_the_head_says_what_it_is(visit):
+    here = visit()
+    for link in here.tab.locator(".top-links a").all():
+        heading = here.tab.locator(f"{link.get_attribute('href')} h2")
+        assert heading.inner_text() == link.inner_text()
+    head = here.tab.locator(".made").inner_text()
+    assert "demo (1 clips)" in head and "1970-01-01" in head and "speechiq" in head
 
 
 def test_without_scripts_the_tables_are_there(visit):

@@ -1,0 +1,48 @@
+/** Offers a file to the reader. */
+function save(name, type, ...parts) {
+  const link = h("a", { href: URL.createObjectURL(new Blob(parts, { type })), download: name });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+/** A cell of a CSV file; a text that a spreadsheet would compute is marked as text. */
+function csvCell(value) {
+  const text = String(value ?? "");
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+
+/** A table's head: each column's name, with its unit. */
+const headOf = (table) => [...table.tHead.rows[0].cells].map((head) =>
+  [...head.querySelectorAll("button > *, :scope > span")].map((part) => part.textContent).join(", ") || head.textContent.trim());
+
+/** A table as it is sorted and filtered now, with the numbers behind the rounded ones. */
+function tableRows(table) {
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+  return [headOf(table), ...rows.map((row) => [...row.cells].map((cell) => cell.dataset.sort ?? cell.textContent.trim().replace(/\s+/g, " ")))];
+}
+
+const saveButton = (text, label, onclick) => h("button", { type: "button", className: "save", textContent: text, "aria-label": label, onclick });
+
+/** A button below a table or chart for each form it can be saved in. */
+function addDownloads(place, buttons) {
+  place.after(h("p", { className: "saves" }, h("span", {}, "Save as"), ...buttons));
+}
+
+for (const table of document.querySelectorAll("table.sortable")) {
+  const name = table.closest("section").id;
+  addDownloads(table.closest(".scroll"), [
+    saveButton("CSV", `Save the table ${name} as CSV`, () => save(`${name}.csv`, "text/csv", csv(tableRows(table)))),
+  ]);
+}
+
+for (const place of document.querySelectorAll(".chart")) {
+  addDownloads(place, ["png", "svg"].map((format) =>
+    saveButton(format.toUpperCase(), `Save the chart ${place.id} as ${format.toUpperCase()}`, async () => {
+      await drawOnce(place);
+      const plotly = await loadPlotly();
+      await plotly.downloadImage(place, { format, filename: place.id, width: place.clientWidth, height: place.clientHeight, scale: 2 });
+    })));
+}
