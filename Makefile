@@ -47,4 +47,4 @@ build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .editable build dist *.egg-info

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
-from setuptools.command.editable_wheel import editable_wheel
+from setuptools.command.editable_wheel import _StaticPth, editable_wheel
 
 START_UP_FILES = ("speechiq.pth", "speechiq.start")
 
@@ -28,7 +28,22 @@ class BuildWithStartUp(build_py):
             shutil.copy("py.typed", Path(self.build_lib, "speechiq"))
 
 
+def link_to_repository():
+    """Return a folder that holds the repository under the name of the package.
+
+    On the path it shows type checkers and editors an ordinary package, which the import hook of setuptools does not.
+    """
+    link = Path(".editable", "speechiq").absolute()
+    link.parent.mkdir(exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to("..", target_is_directory=True)
+    return link.parent
+
+
 class EditableWithStartUp(editable_wheel):
+    def _select_strategy(self, name, tag, build_lib):
+        return _StaticPth(self.distribution, name, [link_to_repository()])
+
     def _configure_build(self, name, unpacked_wheel, *folders):
         super()._configure_build(name, unpacked_wheel, *folders)
         copy_start_up_files(unpacked_wheel)

@@ -1,6 +1,7 @@
 """The wheel, built from the sdist, in a fresh environment: found by lm-eval, and gone without a trace."""
 
 import json
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -94,3 +95,19 @@ def test_uninstalling_leaves_nothing(fresh):
     done = fresh.run("-m", "pip", "uninstall", "--quiet", "--yes", "speechiq")
     assert done.returncode == 0, done.stderr
     assert sorted(fresh.site.iterdir()) == fresh.before
+
+
+def test_an_editable_install_is_an_ordinary_package_to_type_checkers(tmp_path):
+    environment = Fresh(tmp_path / "fresh")
+    copy = tmp_path / "clone"
+    kept_out = shutil.ignore_patterns(".git", ".venv", ".editable", "runs", "clips", "__pycache__")
+    shutil.copytree(ROOT, copy, ignore=kept_out, symlinks=True)
+    done = environment.run("-m", "pip", "install", "--quiet", "--no-deps", "--editable", copy)
+    assert done.returncode == 0, done.stderr
+    (path_file,) = environment.site.glob("__editable__*.pth")
+    package = Path(path_file.read_text().strip(), "speechiq")
+    assert package.joinpath("py.typed").is_file() and package.joinpath("metrics", "wer.py").is_file()
+    assert package.resolve() == copy
+    done = environment.run("-c", "from speechiq.core import errors; import sys; print(errors.__file__, *sys.modules)")
+    place, *modules = done.stdout.split()
+    assert Path(place).resolve() == copy / "core" / "errors.py" and "speechiq.harness_patch.plugins" in modules

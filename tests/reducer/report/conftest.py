@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -112,7 +113,7 @@ def page_file(study, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def chromium():
     if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium on this machine: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
