@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 WORKERS ?= 2
-BENCHMARKS := prepare_subset score_scale startup suite_vs_limit suite_vs_request_at_a_time growth stage_memory resume
+BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
 
-.PHONY: demo test lint format bench bench-kills bench-peer build clean
+.PHONY: demo test lint format fuzz bench bench-kills bench-peer build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
@@ -24,6 +24,9 @@ test: $(INSTALLED)  ## all tests, a thread a worker
 	$(BIN)/siq demo fetch
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-75} $(BIN)/python -m pytest tests/fuzz -s
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,7 +36,7 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 bench: $(INSTALLED)  ## ratios, two ways of one work in one run
-	for name in prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time; do \
+	for name in $(BENCHMARKS); do \
 		$(BIN)/python benchmarks/$$name.py || exit 1; done
 	$(BIN)/python benchmarks/suite_vs_limit.py --rounds 1
 

@@ -1,0 +1,87 @@
+"""What a command may do with damaged input: succeed with finite numbers, or refuse in one line. Nothing else."""
+
+from __future__ import annotations
+
+import json
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.cli import app
+
+PATIENCE = 30
+LONGEST_LINE = 4000
+
+
+#: The refusals so far, for the test that valid input has none.
+REFUSED: list[str] = []
+
+
+class Hang(BaseException):
+    """A case that took longer than `PATIENCE` seconds."""
+
+
+def run_siq(arguments: Sequence[str], outputs: Sequence[Path] = ()) -> str | None:
+    """Run `siq` in this process and return what is wrong with its behaviour, or None.
+
+    Args:
+        arguments: Of the command.
+        outputs: JSON files that it may write; those it wrote must hold finite numbers alone.
+    """
+
+    def command() -> None:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+        if result.exit_code == 0:
+            for output in filter(Path.is_file, outputs):
+                json.loads(output.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        elif "Traceback" in result.output:
+            raise AssertionError(result.output)
+
+    return judge(command)
+
+
+def judge(work: Callable[[], Any]) -> str | None:
+    """Do some work and return what is wrong with how it ended, or None."""
+    try:
+        with _deadline():
+            work()
+    except SpeechIQError as error:
+        REFUSED.append(str(error))
+        return _find_fault(str(error))
+    except (SystemExit, KeyboardInterrupt):
+        return None
+    except Hang:
+        return f"no end within {PATIENCE} s:\n{traceback.format_exc(limit=-6)}"
+    except BaseException:
+        return traceback.format_exc(limit=-8)
+    return None
+
+
+def _find_fault(message: str) -> str | None:
+    if len(message) > LONGEST_LINE:
+        return f"a message of {len(message)} characters: {message[:300]}"
+    return None
+
+
+def _refuse_constant(name: str) -> None:
+    raise AssertionError(f"{name} in a JSON output")
+
+
+@contextmanager
+def _deadline() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise Hang
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
