@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import sys
 
+from speechiq.core.console import printable
+
 
 class SpeechIQError(Exception):
-    """Something a user can mend. The message is one line: the thing, the value, the mend."""
+    """Something a user can mend. The message is one line: the thing, the value, the mend.
+
+    >>> print(SpeechIQError("sent\\n\\x1b[2J; check base_url"))
+    sent �[2J; check base_url
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
 
 
 def print_in_one_line() -> None:
@@ -23,7 +29,7 @@ def print_in_one_line() -> None:
 
     def hook(kind, error, traceback):
         if isinstance(error, SpeechIQError | KeyboardInterrupt) and str(error):
-            print(f"speechiq: {error}", file=sys.stderr)
+            print(f"speechiq: {printable(str(error))}", file=sys.stderr)
         else:
             previous(kind, error, traceback)
 

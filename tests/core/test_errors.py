@@ -21,3 +21,10 @@ def test_any_other_error_keeps_its_traceback():
 def test_a_ctrl_c_that_says_what_it_stopped_is_one_line_too():
     done = run("python", "-c", PROGRAM.format(error="KeyboardInterrupt"))
     assert done.returncode != 0 and "Traceback" not in done.stderr and done.stderr.startswith("speechiq: runs/a")
+
+
+def test_no_error_steers_the_terminal():
+    text = "endpoint said \\x1b[2J\\x1b]0;title\\x07 \\u202e \\x9b31m"
+    for error in ("SpeechIQError", "KeyboardInterrupt"):
+        done = run("python", "-c", PROGRAM.format(error=error).replace("runs/a", text))
+        assert done.stderr.strip().startswith("speechiq: endpoint said") and done.stderr.strip().isprintable()
