@@ -117,10 +117,17 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
 
 def left_over(folder: Path) -> Iterator[Path]:
     """The drafts directly in a folder that killed writers left; those of writers at work are younger."""
-    for draft in folder.iterdir():
-        with suppress(FileNotFoundError):
-            if DRAFT.fullmatch(draft.name) and time.time() - draft.lstat().st_mtime > LEFT_OVER:
+    with suppress(OSError):
+        for draft in folder.iterdir():
+            if DRAFT.fullmatch(draft.name) and _age(draft) > LEFT_OVER:
                 yield draft
+
+
+def _age(file: Path) -> float:
+    """Seconds since it changed; nothing of a file that is gone."""
+    with suppress(FileNotFoundError):
+        return time.time() - file.lstat().st_mtime
+    return 0.0
 
 
 def _refuse_special(file: BinaryIO) -> BinaryIO:
