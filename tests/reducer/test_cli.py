@@ -231,6 +231,19 @@ def test_needs_neither_torch_nor_lm_eval():
     assert done.stdout == "set()\n", done.stderr
 
 
+def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
+    program = "from speechiq.reducer.cli import main; main()"
+    command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
+    for ending, told in (
+        (">/dev/full", "siq: cannot write the output: No space left on device; make room"),
+        ("| true", ""),
+    ):
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.count("\n") == bool(told) and done.stderr.startswith(told), (
+            done.stderr
+        )
+
+
 COMMANDS = [
     ["score"],
     ["compare", "good", "bad"],
