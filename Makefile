@@ -17,7 +17,7 @@ $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	$(BIN)/siq demo fetch
-	SIQ_TASKS=only $(BIN)/siq demo run --output runs/demo
+	SIQ_TASKS=only $(BIN)/siq demo run --output runs/demo --force
 	@echo 'To run these commands by hand: source $(BIN)/activate'
 
 test: $(INSTALLED)  ## all tests, a thread a worker

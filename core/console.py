@@ -1,8 +1,13 @@
-"""What `siq` says beside its results: one line on stderr."""
+"""Text for the terminal: every line that may hold words of a file, an endpoint or a model is made printable first."""
 
 from __future__ import annotations
 
 import sys
+
+
+def show(*lines: str) -> None:
+    """Print lines of a result on stdout."""
+    print(*map(printable, lines), sep="\n")
 
 
 def say(line: str) -> None:

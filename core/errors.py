@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import sys
+from traceback import walk_tb
+from types import TracebackType
+
+from speechiq.core.console import printable
 
 
 class SpeechIQError(Exception):
-    """Something a user can mend. The message is one line: the thing, the value, the mend."""
+    """Something a user can mend. The message is one line: the thing, the value, the mend.
+
+    >>> print(SpeechIQError("sent\\n\\x1b[2J; check base_url"))
+    sent �[2J; check base_url
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
 
 
 def print_in_one_line() -> None:
     """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
 
-    So does a `KeyboardInterrupt` with a message, which says what it stopped.
+    So does a `KeyboardInterrupt` with a message, which says what it stopped, and one that stopped code of speechiq.
     """
     previous = sys.excepthook
     if getattr(previous, "prints_speechiq_errors", False):
         return
 
-    def hook(kind, error, traceback):
-        if isinstance(error, SpeechIQError | KeyboardInterrupt) and str(error):
-            print(f"speechiq: {error}", file=sys.stderr)
+    def hook(kind, error, trace):
+        if isinstance(error, SpeechIQError | KeyboardInterrupt) and (line := str(error) or _stopped(error, trace)):
+            print(f"speechiq: {printable(line)}", file=sys.stderr)
         else:
-            previous(kind, error, traceback)
+            previous(kind, error, trace)
 
     hook.prints_speechiq_errors = True
     sys.excepthook = hook
+
+
+def _stopped(error: BaseException, trace: TracebackType | None) -> str:
+    """What to say of a Ctrl-C; empty if it stopped nothing of speechiq."""
+    names = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(trace))
+    ours = isinstance(error, KeyboardInterrupt) and any(name.startswith("speechiq.") for name in names)
+    return "stopped by hand; the same command goes on with what the response store has" * ours

@@ -1,20 +1,71 @@
-"""Writing a file whole or not at all."""
+"""Files: what a user names is opened only if it is a plain file, and what is written is written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
-import threading
-from collections.abc import Iterable
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from speechiq.core.errors import SpeechIQError
+
+#: Bytes of the largest file that is read into memory as one piece.
+LARGEST = 2**28
+#: Names of drafts, as they are and as they were (target, process and thread), and after how many seconds without a
+#: change one counts as left over: its writer was killed.
+DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
+LEFT_OVER = 86_400
 
 
 def exists(path: str | Path) -> bool:
     """Whether something is there; unlike `Path.exists`, bears a name too long for a file."""
     return os.path.exists(path)  # noqa: PTH110
+
+
+def open_plain(path: str | Path) -> BinaryIO:
+    """Open a plain file for reading; a pipe is not waited for.
+
+    Raises:
+        OSError: It cannot be opened, or is a folder, a pipe or a device.
+    """
+    try:
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    except ValueError as error:  # NUL, or half of a surrogate pair
+        raise OSError(errno.EINVAL, "no file can have this name") from error
+    return _refuse_special(file)
+
+
+def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
+    """Return the content of a plain file.
+
+    Args:
+        path: Of the file.
+        largest: How many bytes it may have.
+
+    Raises:
+        OSError: It cannot be read, is not a plain file, or is larger.
+    """
+    with open_plain(path) as file:
+        if os.fstat(file.fileno()).st_size > largest:
+            raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
+        return file.read()
+
+
+def append_plain(path: Path) -> BinaryIO:
+    """Open a file for adding to its end, made where it is missing; a link is not followed.
+
+    Raises:
+        OSError: It cannot be opened, or is a link, a folder, a pipe or a device.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    file = os.fdopen(os.open(path, flags, 0o666), "ab")
+    return _refuse_special(file)
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
@@ -34,6 +85,8 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
 def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make_folders: bool = False) -> None:
     """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
 
+    The draft has a name that nobody can foresee, and is a new file: no link that was placed there is followed.
+
     Args:
         path: of the file; a link is followed.
         content: all of it, or piece by piece.
@@ -44,13 +97,13 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
         SpeechIQError: the folder takes no file, the disk no more, or the target is a folder or a device.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
+    draft = target.with_name(f".{secrets.token_hex(8)}.draft")
     try:
-        if target.exists() and not target.is_file():
+        if exists(target) and not target.is_file():
             raise OSError(errno.EINVAL, "it is a folder or a device")
         if make_folders:
             target.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -60,3 +113,25 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+def left_over(folder: Path) -> Iterator[Path]:
+    """The drafts directly in a folder that killed writers left; those of writers at work are younger."""
+    with suppress(OSError):
+        for draft in folder.iterdir():
+            if DRAFT.fullmatch(draft.name) and _age(draft) > LEFT_OVER:
+                yield draft
+
+
+def _age(file: Path) -> float:
+    """Seconds since it changed; nothing of a file that is gone."""
+    with suppress(FileNotFoundError):
+        return time.time() - file.lstat().st_mtime
+    return 0.0
+
+
+def _refuse_special(file: BinaryIO) -> BinaryIO:
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    return file

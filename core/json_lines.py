@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import read_plain
+from speechiq.core.json_text import decode, refuse_extremes
+
+_ANY = msgspec.json.Decoder()
 
 
 class Line(NamedTuple):
@@ -35,7 +41,7 @@ def read_objects(path: Path, mend: str) -> Iterator[Line]:
         SpeechIQError: the file cannot be read, or a line is no JSON object.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
+        lines = read_plain(path).decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: it is not UTF-8 ({error}); save it in UTF-8") from error
     except OSError as error:
@@ -45,8 +51,9 @@ def read_objects(path: Path, mend: str) -> Iterator[Line]:
             continue
         where = f"{str(path)!r} line {number}"
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = decode(line.encode(), _ANY)
+            refuse_extremes(row)
+        except ValueError as error:
             raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {mend}") from error
         if not isinstance(row, dict):
             raise SpeechIQError(f"{where} is not a whole JSON object (it holds {row!r:.80}); {mend}")

@@ -12,11 +12,14 @@ CORRECTIONS = {
     "refused": "empty or unlike all that the recogniser held possible: the recogniser's first text stands",
     "skipped": "the recogniser heard nothing, so the corrector was not asked",
 }
+_HALF = re.compile("[\ud800-\udfff]")
 _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 
 class Response(str):
     """A transcript or an answer; to lm-eval, its filters and its logs it is the text.
+
+    Half of a surrogate pair, which no file in UTF-8 can hold, becomes U+FFFD.
 
     Attributes:
         heard: seconds of the clip that the system was fed / seconds in the clip; NaN where nobody knows.
@@ -32,8 +35,12 @@ class Response(str):
     correction: str
 
     def __new__(cls, text: str, *, heard: float = math.nan, hypotheses: tuple[str, ...] = (), correction: str = ""):
-        response = super().__new__(cls, text)
-        response.heard, response.hypotheses, response.correction = heard, tuple(hypotheses), correction
+        response = super().__new__(cls, _without_halves(text))
+        response.heard, response.hypotheses, response.correction = (
+            heard,
+            tuple(map(_without_halves, hypotheses)),
+            correction,
+        )
         return response
 
     @classmethod
@@ -51,6 +58,10 @@ class Response(str):
         for stop in filter(None, [until] if isinstance(until, str) else until or ()):
             text = text.partition(stop)[0]
         return self.saying(text)
+
+
+def _without_halves(text: str) -> str:
+    return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def drop_reasoning(answer: str) -> str:

@@ -12,13 +12,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import open_plain
+from speechiq.core.json_text import decode
 
 MEND = "take it away, choose another place (store=FOLDER), or run without the store (store=off)"
 GONE = errno.ENOENT, errno.ESTALE
 TEXT, KEY = 9, 11  # where they begin in a line
+_ROW = msgspec.json.Decoder(tuple[str, Any])
 
 
 def seal(key: str, row: Any) -> bytes:
@@ -32,8 +36,25 @@ def seal(key: str, row: Any) -> bytes:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether the line is as `seal` made it."""
-    return line[-1:] == b"\n" and line[:TEXT] == b"%08x " % zlib.crc32(memoryview(line)[TEXT:-1])
+    """Whether the line has its checksum and begins as `seal` begins one."""
+    return (
+        line[-1:] == b"\n"
+        and line[TEXT:KEY] == b'["'
+        and line.find(b'",', KEY) > 0
+        and line[:TEXT] == b"%08x " % zlib.crc32(memoryview(line)[TEXT:-1])
+    )
+
+
+def unseal(line: bytes) -> dict[str, Any]:
+    """The row of a line under its key; empty where the line is not as `seal` made it.
+
+    >>> unseal(seal("a", [1])), unseal(b"eda38613 ")
+    ({'a': [1]}, {})
+    """
+    try:
+        return dict([decode(line[TEXT:], _ROW)]) if is_whole(line) else {}
+    except ValueError:
+        return {}
 
 
 class RowIndex:
@@ -55,7 +76,7 @@ class RowIndex:
         self.damaged: dict[Path, int] = {}
         names, numbers, offsets = array("q"), array("I"), array("Q")
         for number, file in enumerate(self.files):
-            with self._reading(file), file.open("rb") as lines:
+            with self._reading(file), open_plain(file) as lines:
                 offset, good, bad = 0, 0, 0
                 for line in lines:
                     if is_whole(line):
@@ -76,13 +97,10 @@ class RowIndex:
         places = np.flatnonzero(np.isin(self._names, asked))
         for number, group in groupby(places, self._numbers.__getitem__):
             file = self.files[number]
-            with self._reading(file), file.open("rb") as lines:
+            with self._reading(file), open_plain(file) as lines:
                 for place in group:
                     lines.seek(self._offsets[place])
-                    line = lines.readline()
-                    if is_whole(line):
-                        key, row = json.loads(line[TEXT:].decode())
-                        rows[key] = row
+                    rows |= unseal(lines.readline())
         return {key: rows[key] for key in keys if key in rows}
 
     @contextmanager

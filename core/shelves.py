@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.store import ROWS, SET_ASIDE, STAGE
+from speechiq.core.files import left_over, open_plain
+from speechiq.core.store import ROWS, SET_ASIDE, STAGE, read_stage
 
 DAY = 86_400
+#: Folders below the store, and below the clip folder, in which speechiq writes.
+STAGES, CLIPS = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{2}")
 
 
 class StageFolder(NamedTuple):
@@ -21,7 +25,7 @@ class StageFolder(NamedTuple):
 
     Attributes:
         folder: where its rows are.
-        stage: what its rows depend on, as the stage told it.
+        stage: what its rows depend on, as the stage told it; empty where its file cannot be read.
         rows: how many lines its files have.
         size: bytes.
         used: when it was last read or written to, seconds since 1970.
@@ -49,24 +53,43 @@ def prune(store: Path | None, older_than: float) -> list[StageFolder]:
     A run that is at work in one goes on, and what it adds is kept.
 
     Raises:
-        SpeechIQError: one that cannot be taken away.
+        SpeechIQError: one that cannot be taken away, when all others are gone.
     """
-    gone = [stage for stage in look(store) if stage.used <= time.time() - older_than * DAY]
-    for stage in gone:
-        _take_away(stage.folder)
+    gone, failures = [], []
+    for stage in look(store):
+        if stage.used <= time.time() - older_than * DAY:
+            try:
+                _take_away(stage.folder)
+                gone.append(stage)
+            except SpeechIQError as error:
+                failures.append(error)
+    if failures:
+        raise failures[0]
     return gone
+
+
+def find_drafts(store: Path | None) -> list[Path]:
+    """The drafts that killed runs left in the store and in the clip folder."""
+    places = [*_folders(store, STAGES), cache_dir("clips"), *_folders(cache_dir("clips"), CLIPS)]
+    return [draft for folder in places for draft in left_over(folder)]
+
+
+def _folders(root: Path | None, name: re.Pattern) -> list[Path]:
+    with suppress(OSError):
+        return [folder for folder in root.iterdir() if name.fullmatch(folder.name)] if root else []
+    return []
 
 
 def _look_at(folder: Path) -> StageFolder | None:
     with suppress(FileNotFoundError):
         files = [file for file in folder.iterdir() if file.name == STAGE or file.suffix in (ROWS, SET_ASIDE)]
         times, sizes, rows = zip(*map(_measure, files), strict=True)
-        return StageFolder(folder, _read(folder / STAGE), sum(rows), sum(sizes), max(times))
+        return StageFolder(folder, read_stage(folder / STAGE), sum(rows), sum(sizes), max(times))
 
 
 def _measure(file: Path) -> tuple[float, int, int]:
-    """When it changed last, bytes, rows; nothing of a file that is gone."""
-    with suppress(FileNotFoundError), file.open("rb") as lines:
+    """When it changed last, bytes, rows; nothing of a file that is gone or cannot be read."""
+    with suppress(OSError), open_plain(file) as lines:
         about = os.fstat(lines.fileno())
         return about.st_mtime, about.st_size, sum(1 for _ in lines) if file.suffix == ROWS else 0
     return 0.0, 0, 0
@@ -84,12 +107,3 @@ def _take_away(folder: Path) -> None:
             raise SpeechIQError(
                 f"cannot take away '{folder}': {error.strerror}; mend that, or choose another place (SIQ_STORE=FOLDER)"
             ) from error
-
-
-def _read(file: Path) -> dict:
-    try:
-        return dict(json.loads(file.read_bytes()))
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, TypeError) as error:
-        raise SpeechIQError(f"{file}: tells of no stage ({error}); take its folder away") from error

@@ -22,10 +22,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import write_whole
+from speechiq.core.files import open_plain, read_plain, write_whole
 from speechiq.core.identity import without_places
+from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.core.row_files import GONE, RowIndex, is_whole, seal
 
 VARIABLE = "SIQ_STORE"
@@ -37,6 +40,8 @@ FORMAT = 1
 #: So many files become one where each is smaller than so many bytes.
 MANY, SMALL = 256, 2**20
 LISTINGS = 3
+LONGEST_STAGE = 2**20
+_STAGE = msgspec.json.Decoder(dict[str, Any])
 
 Item = TypeVar("Item")
 log = logging.getLogger(__name__)
@@ -74,20 +79,30 @@ class Shelf:
         if self.folder:
             self._tell()
 
-    def fetch(self, keys: Collection[str]) -> None:
+    def fetch(self, keys: Collection[str], form: Any = Any) -> None:
         """Bring the rows of `keys`, as far as they are on disk, into memory.
 
         Where a file went away that another process has put together with others, the folder is listed once more.
+
+        Args:
+            keys: Of the rows.
+            form: Type of a row; one of another form is left out, with one warning for all of them.
         """
         for _ in range(LISTINGS):
             wanted = set(keys) - self.rows.keys()
             if not (self.folder and wanted):
                 return
             index = self._index = self._index or self._list()
-            self.rows |= index.read(wanted)
+            self.rows |= self._formed(index.read(wanted), form)
             if not index.gone:
                 return
             self._index = None
+
+    def _formed(self, rows: Mapping[str, Any], form: Any) -> dict[str, Any]:
+        formed = {key: row for key, row in rows.items() if _has_form(row, form)}
+        if strange := len(rows) - len(formed):
+            log.warning("%s: %d rows have another form and are computed again", self.folder, strange)
+        return formed
 
     def keep(self, rows: Mapping[str, Any]) -> None:
         """Add rows, key -> JSON types; on disk when this returns."""
@@ -103,9 +118,9 @@ class Shelf:
         self._merge(parts)
 
     def _tell(self) -> None:
-        """`stage.json`, written where it is missing; its time is that of the last use."""
+        """`stage.json`, written where it is missing or cannot be read; its time is that of the last use."""
         file = self.folder / STAGE
-        if file.is_file():
+        if read_stage(file):
             with suppress(OSError):
                 os.utime(file)
         else:
@@ -142,7 +157,7 @@ class Shelf:
         log.warning("%s is damaged: set aside; %d of its rows are good, the others are computed again", file, good)
         with suppress(OSError, SpeechIQError):
             if good:
-                with file.open("rb") as lines:
+                with open_plain(file) as lines:
                     write_whole(self._new_file(), filter(is_whole, lines), MEND)
             file.rename(file.with_suffix(SET_ASIDE))
 
@@ -177,6 +192,7 @@ def through(
     items: Sequence[Item],
     key: Callable[[Item], Any],
     compute: Callable[[list[Item], Callable[[Sequence[int], Sequence[Any]], None]], Any],
+    form: Any = Any,
 ) -> list[Any]:
     """The rows of `items`: read where they are known, else computed and kept, each once.
 
@@ -186,9 +202,10 @@ def through(
         key: what tells an item from any other: JSON types.
         compute: takes the new items and a function that it calls as soon as a batch is done, with the batch's
             positions among these items and its rows.
+        form: type of a row; one on disk that is not of it is computed again.
     """
     keys = [digest(key(item)) for item in items]
-    shelf.fetch(keys)
+    shelf.fetch(keys, form)
     new = {name: item for name, item in zip(keys, items, strict=True) if name not in shelf.rows}
     if new:
         names = list(new)
@@ -202,11 +219,28 @@ def through(
     return [shelf.rows[name] for name in keys]
 
 
+def read_stage(file: Path) -> dict[str, Any]:
+    """What a `stage.json` says; empty where it is missing or holds something else."""
+    with suppress(OSError, ValueError):
+        stage = decode(read_plain(file, LONGEST_STAGE), _STAGE)
+        refuse_extremes(stage)
+        return stage
+    return {}
+
+
+def _has_form(row: Any, form: Any) -> bool:
+    try:
+        msgspec.convert(row, form)
+    except ValueError:
+        return False
+    return True
+
+
 def _whole(parts: Sequence[Path], read: list[Path]) -> Iterator[bytes]:
     """What is in the parts; one that is gone or damaged is passed over, the others' names are added to `read`."""
     for part in parts:
         try:
-            content = part.read_bytes()
+            content = read_plain(part)
         except OSError as error:
             if error.errno in GONE:
                 continue

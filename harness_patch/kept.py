@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from speechiq.core.response import Response
 from speechiq.core.store import Shelf, through
 from speechiq.harness_patch.systems.system import Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
+
+
+class _Told(TypedDict):
+    """What a row of a transcript has beside its text: the attributes of `Response`."""
+
+    heard: float
+    hypotheses: list[str]
+    correction: str
 
 
 class Kept:
@@ -35,7 +43,7 @@ class Kept:
         def compute(new, keep) -> None:
             self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
 
-        rows = through(self.shelf, clips, self._key_of_clip, compute)
+        rows = through(self.shelf, clips, self._key_of_clip, compute, tuple[str, _Told])
         return [Response(text, **told) for text, told in rows]
 
     def _key_of_clip(self, clip: AudioClip) -> list:
@@ -52,6 +60,7 @@ class Kept:
             items,
             lambda item: ["answers", self.settings, _key_of_prompt(item[0]), item[1]],
             lambda new, keep: self.engine.generate(*zip(*new, strict=True), settings, keep=keep),
+            list[str],
         )
 
     def loglikelihood(
@@ -62,6 +71,7 @@ class Kept:
             list(zip(prompts, map(list, continuations), strict=True)),
             lambda item: ["logprobs", _key_of_prompt(item[0]), item[1]],
             lambda new, keep: self.engine.loglikelihood(*zip(*new, strict=True), keep=keep),
+            list[Scored],
         )
         return [[Scored(*scored) for scored in row] for row in rows]
 

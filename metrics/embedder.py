@@ -71,7 +71,7 @@ def embed(texts: Sequence[str], name: str, template: str = "plain", dtype: str =
     def compute(new: list[str], keep: Callable) -> None:
         load_embedder(name, template, dtype).embed(new, keep)
 
-    rows = through(_shelf(name, template, dtype, store_folder()), texts, str, compute)
+    rows = through(_shelf(name, template, dtype, store_folder()), texts, str, compute, str)
     return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
 
 

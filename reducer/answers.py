@@ -5,19 +5,55 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs import TaskRun, find_tasks, name_control
-from speechiq.reducer.samples import Item, read_rows, show_item
+from speechiq.reducer.samples import Item, read_records, show_item
 
 LETTERS = "ABCDE"
 NONE_OF_THE_ABOVE = LETTERS[-1]
 UNPARSED = "?"
 WANTED = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
+
+_Letter = Literal["A", "B", "C", "D", "E", "?"]
+_Name = str | int | float
+
+
+class _Asked(msgspec.Struct):
+    """What of a doc makes it this question."""
+
+    id: _Name
+    question_id: _Name
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+    @property
+    def item(self) -> Item:
+        return sys.intern(str(self.id)), sys.intern(str(self.question_id))
+
+
+class _Doc(_Asked):
+    text: str
+    audio: Any = None
+
+
+class _AskedRow(msgspec.Struct):
+    doc: _Asked
+
+
+class _Row(msgspec.Struct):
+    doc: _Doc
+    filtered_resps: Annotated[list[tuple[_Letter, list[_Letter]]], msgspec.Meta(min_length=1)]
+
+
+_ROW, _ASKED_ROW = map(msgspec.json.Decoder, (_Row, _AskedRow))
 
 
 class Question(NamedTuple):
@@ -66,17 +102,18 @@ class Answers(NamedTuple):
     warnings: list[str]
 
 
-def read_answers(runs: Iterable[Path]) -> Answers:
+def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
     """Reads the Apply answers of every system below some folders, the newest run of each task.
 
     Args:
         runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
 
     Raises:
         SpeechIQError: No Apply task, a row without a vote, a question asked in two wordings, or systems that were
             not asked the same questions.
     """
-    tasks, warnings = find_tasks(runs)
+    tasks, warnings = find_tasks(runs, allow_missing)
     tasks = sorted((task for task in tasks if task.level == "apply"), key=lambda task: (task.system, task.task))
     if not tasks:
         raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of a whole set")
@@ -96,23 +133,14 @@ def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, 
         SpeechIQError: A sample file cannot be read, or a row of it does not tell its question.
     """
     apply = (task for task in tasks if task.level == "apply")
-    read = (row for task in apply for _, row in _rows(task, lambda row: _read_asked(row, items)))
-    return {item: asked for item, asked in read if asked}
-
-
-def _rows(task: TaskRun, read: Callable[[Mapping[str, Any]], tuple]) -> Iterator[tuple[str, tuple]]:
-    """A task's rows, each with its place in words."""
-    for where, row in read_rows(task.samples):
-        try:
-            yield where, read(row)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise SpeechIQError(
-                f"{where} needs {WANTED} ({type(error).__name__}: {error}); rerun this task on the suite's template"
-            ) from error
+    docs = (row.doc for task in apply for _, row in read_records(task.samples, _ASKED_ROW, WANTED))
+    return {doc.item: _question(doc).asked for doc in docs if doc.item in items}
 
 
 def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item, Vote]) -> None:
-    for where, (item, question, vote) in _rows(task, _read_row):
+    for where, row in read_records(task.samples, _ROW, WANTED):
+        item, question, (voted, letters) = row.doc.item, _question(row.doc), row.filtered_resps[0]
+        question = question._replace(text=row.doc.text, audio=_path(row.doc.audio))
         if item in votes:
             raise SpeechIQError(
                 f"{where}: {show_item(item)} was already answered by system {task.system!r}; "
@@ -123,32 +151,15 @@ def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item,
                 f"{where}: {show_item(item)} reads otherwise here than in another system's run; "
                 "run all systems on the same question file"
             )
-        votes[item] = vote
+        votes[item] = _vote(voted, "".join(letters))
 
 
-def _read_row(row: Mapping[str, Any]) -> tuple[Item, Question, Vote]:
-    doc = row["doc"]
-    (voted, letters), *_ = row["filtered_resps"]
-    if strange := {voted, *letters} - {*LETTERS, UNPARSED}:
-        raise ValueError(f"{strange.pop()!r} is no letter")
-    audio = doc.get("audio")
-    path = str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
-    question = _question(doc)._replace(text=str(doc["text"]), audio=path)
-    return _item(doc), question, _vote(voted, "".join(letters))
+def _path(audio: Any) -> str | None:
+    return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
 
 
-def _read_asked(row: Mapping[str, Any], items: Collection[Item]) -> tuple[Item, str]:
-    """The question's wording where it is one of `items`, else nothing."""
-    item = _item(row["doc"])
-    return item, _question(row["doc"]).asked if item in items else ""
-
-
-def _item(doc: Mapping[str, Any]) -> Item:
-    return sys.intern(str(doc["id"])), sys.intern(str(doc["question_id"]))
-
-
-def _question(doc: Mapping[str, Any]) -> Question:
-    return Question(str(doc["question"]), tuple(map(str, doc["options"])), str(doc["answer"]), "", None)
+def _question(doc: _Asked) -> Question:
+    return Question(doc.question, doc.options, doc.answer, "", None)
 
 
 _vote = cache(Vote)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
@@ -36,11 +38,21 @@ app.add_typer(questions, name="questions")
 
 
 def main() -> None:
-    """Runs `siq`; an error that the user can mend is one line on stderr and exit code 1."""
+    """Runs `siq`; an error that the user can mend is one line and exit code 1, as is a full disk behind stdout."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except SpeechIQError as error:
         say(str(error))
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        if error.errno != errno.EPIPE:
+            say(f"cannot write the output: {error.strerror}; make room, or send it elsewhere")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit
         sys.exit(1)
 
 

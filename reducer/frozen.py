@@ -8,9 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import read_plain
+from speechiq.core.json_text import decode, refuse_extremes
 
 SHORT = 12
+_CONTENT = msgspec.json.Decoder()
 
 
 def freeze(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,10 +55,11 @@ def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:
         SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = decode(read_plain(path), _CONTENT)
+        refuse_extremes(content)
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {mend}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise SpeechIQError(f"{str(path)!r} is no JSON ({error}); {mend}") from error
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {mend}")

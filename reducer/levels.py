@@ -29,6 +29,20 @@ class Level(NamedTuple):
     chance: float | None = None
 
 
+SHARE = 0.0, 1.0
+#: Errors per word or character have no upper limit; more than this no transcript of speech has.
+ERRORS = 0.0, 1e6
+#: A cosine of float32 vectors may exceed 1 by its rounding.
+COSINE = -1 - 1e-6, 1 + 1e-6
+#: Column of a sample row -> its lowest and highest value.
+RANGES: dict[str, tuple[float, float]] = (
+    dict.fromkeys(("wer", "wer_basic", "wer_corpus", "wer_first", "wer_oracle", "cer"), ERRORS)
+    | dict.fromkeys(("substitutions", "deletions", "insertions"), ERRORS)
+    | dict.fromkeys(("similarity", "similarity_background", "similarity_summary"), COSINE)
+    | dict.fromkeys(("acc", "acc_strict", "agreement", "heard", "loop", "unparsed", "none_of_the_above"), SHARE)
+    | dict.fromkeys(("corrector_trimmed", "corrector_refused"), SHARE)
+)
+
 LEVELS: dict[str, Level] = {
     "remember": Level(
         metric="wer",

@@ -7,23 +7,54 @@ into the same folder. A task takes part when the metadata it recorded in the res
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import read_plain
+from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.options import changes
-from speechiq.reducer.samples import Item, read_samples, show_item, size_of_file
+from speechiq.reducer.samples import Item, may_hold_scores, read_samples, show_item
 
 RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
-LONGEST_RESULTS = 256 * 2**20
+SAMPLES_NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
 YEAR_10000 = 253_402_300_800
+
+
+class _Recorded(msgspec.Struct):
+    """What `hf-audio` records under `siq`."""
+
+    pretrained: Any = None
+    system: dict[str, Any] = {}
+
+
+class _Config(msgspec.Struct):
+    model_args: dict[str, Any] | str | None = None
+    siq: _Recorded = msgspec.field(default_factory=_Recorded)
+
+
+class _Task(msgspec.Struct):
+    metadata: Any = None
+
+
+class _Results(msgspec.Struct):
+    """What is read of a results file; all else in it is passed over."""
+
+    date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
+    configs: dict[str, _Task]
+    config: _Config = msgspec.field(default_factory=_Config)
+    model_name: Any = None
+
+
+_RESULTS = msgspec.json.Decoder(_Results)
 
 
 class TaskRun(NamedTuple):
@@ -49,10 +80,8 @@ class TaskRun(NamedTuple):
 
     @property
     def samples(self) -> Path:
-        """The task's sample file; `.name` keeps a task's name from leading out of the folder."""
-        path = Path(self.results)
-        stamp = path.stem.rpartition("_")[2]
-        return path.parent / Path(f"samples_{self.task}_{stamp}.jsonl").name
+        """The task's sample file."""
+        return _samples_of(Path(self.results), self.task)
 
 
 class System(NamedTuple):
@@ -92,18 +121,19 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_systems(runs: Iterable[Path]) -> Runs:
+def read_systems(runs: Iterable[Path], allow_missing: bool = False) -> Runs:
     """Reads every system below some folders.
 
     Where a system ran the same task more than once, the newest run by `date` counts.
 
     Args:
         runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
 
     Raises:
-        SpeechIQError: A path does not exist, holds no run, or a file of a run cannot be used.
+        SpeechIQError: A path does not exist, holds no run, or a file of a run is missing or cannot be used.
     """
-    newest, warnings = find_tasks(runs)
+    newest, warnings = find_tasks(runs, allow_missing)
     systems: dict[str, list[TaskRun]] = {}
     for task in newest:
         systems.setdefault(task.system, []).append(task)
@@ -111,18 +141,28 @@ def read_systems(runs: Iterable[Path]) -> Runs:
     return Runs([_read_system(name, systems[name], known) for name in sorted(systems)], warnings)
 
 
-def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
+def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
     """Every system's tasks, the newest run of each; a line for every older run left out, and for every system that ran
     its tasks with several options.
 
     Args:
         runs: Folders (any depth) or results files.
+        allow_missing: Whether runs may be left out because the results file that describes them is missing or empty;
+            a line says so then.
 
     Raises:
-        SpeechIQError: A path does not exist, holds no run, or a results file cannot be used.
+        SpeechIQError: A path does not exist, holds no run, or a results file is missing or cannot be used.
     """
     runs = list(runs)
-    found = [task for path in find_results(runs) for task in read_tasks(path)]
+    files = list(_list_files(runs))
+    results = {path: _read_results(path) for path in _once(path for path in files if not _is_samples(path))}
+    missing = list(_undescribed(results, _once(filter(_is_samples, files))))
+    if missing and not allow_missing:
+        raise SpeechIQError(
+            f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
+            "away, or add --allow-missing"
+        )
+    found = [task for path, of in results.items() for task in _tasks_of(path, of)]
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
@@ -131,7 +171,8 @@ def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}
-    return list(newest.values()), [*_superseded(found, newest), *_described_otherwise(newest.values())]
+    told = [f"{line}: left out" for line in missing]
+    return list(newest.values()), [*told, *_superseded(found, newest), *_described_otherwise(newest.values())]
 
 
 def find_results(runs: Iterable[Path]) -> list[Path]:
@@ -143,11 +184,7 @@ def find_results(runs: Iterable[Path]) -> list[Path]:
     Raises:
         SpeechIQError: A path does not exist or a folder cannot be read.
     """
-    files: dict[str, Path] = {}
-    for run in runs:
-        inside = [run] if os.path.isfile(run) else _results_below(run)  # noqa: PTH113 (`is_file` raises on long names)
-        files |= {_place(path): path for path in inside}
-    return list(files.values())
+    return _once(path for path in _list_files(runs) if not _is_samples(path))
 
 
 def read_tasks(path: Path) -> list[TaskRun]:
@@ -160,34 +197,7 @@ def read_tasks(path: Path) -> list[TaskRun]:
     Raises:
         SpeechIQError: The file cannot be read or is not lm-eval's.
     """
-    try:
-        if size_of_file(path) > LONGEST_RESULTS:
-            raise ValueError(f"longer than {LONGEST_RESULTS} bytes")
-        results = json.loads(path.read_bytes())
-        date, configs = float(results["date"]), results["configs"].items()
-        if not 0 <= date < YEAR_10000:
-            raise ValueError(f"date {date:g} is not in seconds since 1970")
-        config = results.get("config", {})
-        arguments = config.get("model_args") or {}
-        if isinstance(arguments, str):
-            arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
-        siq = config.get("siq", {})
-        described = dict(siq.get("system", {}))
-        told = siq.get("pretrained"), results.get("model_name"), arguments.get("pretrained")
-        name = next((str(name) for name in told if name), path.absolute().parent.name)
-        metadata = {task: config.get("metadata") for task, config in configs}
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise SpeechIQError(
-            f"{str(path)!r} is not a results file of lm-eval ({type(error).__name__}: {error}); "
-            "move it away or rerun the evaluation"
-        ) from error
-    return [
-        TaskRun(date, str(path), printable(name), task, str(told["level"]), told, described)
-        for task, told in metadata.items()
-        if isinstance(told, dict) and str(told.get("level")) in LEVELS
-    ]
+    return _tasks_of(path, _read_results(path))
 
 
 def name_control(described: Mapping[str, Any]) -> str:
@@ -198,6 +208,54 @@ def name_control(described: Mapping[str, Any]) -> str:
     """
     stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
     return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
+
+
+def _read_results(path: Path) -> _Results:
+    try:
+        results = decode(read_plain(path), _RESULTS)
+        levels = (task.metadata for task in results.configs.values() if _level_of(task))
+        refuse_extremes([results.config.siq.system, *_names(results), *levels])
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SpeechIQError(
+            f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
+        ) from error
+    return results
+
+
+def _tasks_of(path: Path, results: _Results) -> list[TaskRun]:
+    name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
+    return [
+        TaskRun(results.date, str(path), name, task, level, of.metadata, results.config.siq.system)
+        for task, of in results.configs.items()
+        if (level := _level_of(of))
+    ]
+
+
+def _level_of(task: _Task) -> str:
+    level = task.metadata.get("level") if isinstance(task.metadata, dict) else None
+    return level if isinstance(level, str) and level in LEVELS else ""
+
+
+def _names(results: _Results) -> tuple[Any, ...]:
+    """What the system may be called, the best first."""
+    arguments = results.config.model_args or {}
+    if isinstance(arguments, str):
+        arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
+    return results.config.siq.pretrained, results.model_name, arguments.get("pretrained")
+
+
+def _undescribed(results: Mapping[Path, _Results], samples: Iterable[Path]) -> Iterator[str]:
+    """A line for every results file without tasks, and for every sample file of a level whose task is in none."""
+    tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
+    known = {(_place(path.parent), _samples_of(path, task).name) for path, task in tasks}
+    for path, of in results.items():
+        if not of.configs:
+            yield f"{str(path)!r} names no task"
+    for path in samples:
+        if (_place(path.parent), path.name) not in known and may_hold_scores(path):
+            yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
 
 
 def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> System:
@@ -216,20 +274,51 @@ def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> Sy
     return System(name, scores, tasks=tuple(tasks), told=tuple(told)).narrow(scores)
 
 
-def _results_below(root: Path) -> Iterator[Path]:
-    def refuse(error: OSError) -> None:
-        raise SpeechIQError(
-            f"{str(error.filename)!r} cannot be read ({error.strerror}); give a folder that lm_eval wrote to"
-        ) from error
+def _samples_of(results: Path, task: str) -> Path:
+    """The sample file of a task; `.name` keeps a task's name from leading out of the folder."""
+    return results.parent / Path(f"samples_{task}_{_stamp(results)}.jsonl").name
 
-    entered: set[str] = set()
-    for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
-        place = _place(Path(folder))
-        if place in entered:
-            folders.clear()
-        entered.add(place)
-        folders.sort()
-        yield from (Path(folder, name) for name in sorted(files) if RESULTS_NAME.fullmatch(name))
+
+def _is_samples(path: Path) -> bool:
+    return path.suffix == ".jsonl"
+
+
+def _stamp(path: Path) -> str:
+    return path.stem.rpartition("_")[2]
+
+
+def _list_files(runs: Iterable[Path]) -> Iterator[Path]:
+    """The results and sample files of some folders; of a results file itself and the samples of its date."""
+    for run in runs:
+        if os.path.isfile(run):  # noqa: PTH113 (`is_file` raises on long names)
+            beside = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
+            yield from (run, *(path for path in beside if _stamp(path) == _stamp(run)))
+        else:
+            yield from _list_below(run)
+
+
+def _list_below(root: Path) -> Iterator[Path]:
+    folders, entered = [str(root)], set()
+    while folders:
+        folder = folders.pop()
+        try:
+            about = os.stat(folder)  # noqa: PTH116
+            names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+            raise SpeechIQError(f"{folder!r} cannot be read ({reason}); give a folder that lm_eval wrote to") from error
+        entered.add((about.st_dev, about.st_ino))
+        paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
+        inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
+        folders += reversed(inside)
+        for name, path in zip(names, paths, strict=True):
+            if (RESULTS_NAME.fullmatch(name) or SAMPLES_NAME.fullmatch(name)) and path not in inside:
+                yield Path(path)
+
+
+def _once(paths: Iterable[Path]) -> list[Path]:
+    """Each file once, however often links lead to it."""
+    return list({_place(path): path for path in reversed([*paths])}.values())[::-1]
 
 
 def _place(path: Path) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import math
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import Level
+from speechiq.core.files import open_plain
+from speechiq.core.json_text import decode, refuse_extremes
+from speechiq.reducer.levels import LEVELS, RANGES, SHARE, Level
 
 LONGEST_LINE = 64 * 2**20
+NAMED = "an object doc with an id"
 
 Item = tuple[str, ...]
 
@@ -42,7 +43,8 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
         known: Items of other files, so that equal ones are one object; grows.
 
     Raises:
-        SpeechIQError: The file is missing, empty or cut off, a row lacks a field, or an item stands twice.
+        SpeechIQError: The file is missing, empty or cut off, a row lacks a field, a value is outside its range, or an
+            item stands twice.
     """
     known = {} if known is None else known
     scores: dict[Item, float] = {}
@@ -50,8 +52,8 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
     decoder = _decoder(level.metric, level.item, level.flags)
     for number, line in _lines(path):
         try:
-            doc, score, *told = _values(line, decoder)
-        except (ValueError, RecursionError) as error:
+            doc, score, *told = msgspec.structs.astuple(decode(line, decoder))
+        except ValueError as error:
             raise _refusal(path, number, level, error) from error
         item = tuple(str(getattr(doc, field)) for field in level.item)
         item = known.setdefault(item, item)
@@ -65,15 +67,21 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
                 flag[item] = value
     if not scores:
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
+    lines = list(scores)
+    for column, values in ((level.metric, scores), *flags.items()):
+        _refuse_outside(path, lines, column, values, level.sign if column == level.metric else 1.0)
     return Samples(scores, flags)
 
 
-def size_of_file(path: Path) -> int:
-    """Bytes of a plain file. Another kind (a device, a pipe that would be waited on for ever) is an `OSError`."""
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "it is no plain file")
-    return status.st_size
+def may_hold_scores(path: Path) -> bool:
+    """Whether the first row is one of a level, or cannot be read at all; a file without rows holds nothing.
+
+    Raises:
+        SpeechIQError: The file cannot be read.
+    """
+    for _, line in _lines(path):
+        return any(_fits(line, _decoder(level.metric, level.item, level.flags)) for level in LEVELS.values())
+    return False
 
 
 def show_item(item: Item) -> str:
@@ -85,18 +93,46 @@ def show_item(item: Item) -> str:
     return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
 
 
+_ROW = msgspec.json.Decoder(dict[str, Any])
+
+
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of one task's sample file, one at a time, each with its place in words for messages.
 
+    Each row has an object `doc` with an `id`; what else it has is the caller's to check.
+
     Raises:
-        SpeechIQError: The file is missing or cannot be read, or a line is no JSON.
+        SpeechIQError: The file is missing or cannot be read, or a line is no JSON of a row.
+    """
+    for where, row in read_records(path, _ROW, NAMED):
+        match row.get("doc"):
+            case {"id": str() | int() | float()}:
+                yield where, row
+            case _:
+                raise SpeechIQError(f"{where} needs {NAMED}; rerun this task")
+
+
+def read_records(path: Path, decoder: msgspec.json.Decoder, needs: str) -> Iterator[tuple[str, Any]]:
+    """The rows of one task's sample file in a given form, each with its place in words for messages.
+
+    Args:
+        path: Of the file.
+        decoder: Says the form.
+        needs: What a row must have, in words.
+
+    Raises:
+        SpeechIQError: The file is missing or cannot be read, or a line is no JSON or has another form.
     """
     for number, line in _lines(path):
         where = f"{str(path)!r} line {number}"
         try:
-            yield where, json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = decode(line, decoder)
+            refuse_extremes(row)
+        except msgspec.ValidationError as error:
+            raise SpeechIQError(f"{where} needs {needs} ({error}); rerun this task") from error
+        except ValueError as error:
             raise _cut_off(where, error) from error
+        yield where, row
 
 
 @cache
@@ -107,14 +143,29 @@ def _decoder(metric: str, item: tuple[str, ...], flags: tuple[str, ...]) -> msgs
     return msgspec.json.Decoder(msgspec.defstruct("Row", row, gc=False))
 
 
-def _values(line: bytes, decoder: msgspec.json.Decoder) -> tuple:
+def _fits(line: bytes, decoder: msgspec.json.Decoder) -> bool:
     try:
-        row = decoder.decode(line)
+        decode(line, decoder)
     except msgspec.ValidationError:
-        raise
-    except ValueError:  # lm-eval writes NaN, which is no JSON
-        row = msgspec.convert(json.loads(line), decoder.type)
-    return msgspec.structs.astuple(row)
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _refuse_outside(path: Path, lines: Sequence[Item], column: str, values: dict[Item, float], sign: float) -> None:
+    """Raise a `SpeechIQError` where a finite value of a column is outside its range; `lines` are the file's items."""
+    low, high = RANGES.get(column, (-math.inf, math.inf))
+    found = sign * np.fromiter(values.values(), float, len(values))
+    if (outside := np.flatnonzero(np.isfinite(found) & ((found < low) | (found > high)))).size:
+        item, value = list(values)[outside[0]], found[outside[0]]
+        fractions = (
+            f"; fractions are expected, such as {value / 100:g}" if (low, high) == SHARE and 1 < value <= 100 else ""
+        )
+        raise SpeechIQError(
+            f"{str(path)!r} line {lines.index(item) + 1}: {column!r} of {show_item(item)} is {value:g}, outside "
+            f"{low:g} to {high:g} ({outside.size} of {len(lines)} rows){fractions}; rerun this task"
+        )
 
 
 def _refusal(path: Path, number: int, level: Level, error: Exception) -> SpeechIQError:
@@ -132,8 +183,7 @@ def _cut_off(where: str, error: Exception) -> SpeechIQError:
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The file's lines, numbered from 1."""
     try:
-        size_of_file(path)
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
                     raise SpeechIQError(

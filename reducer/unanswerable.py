@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
@@ -29,11 +31,31 @@ VERSION = 1
 UNANSWERABLE = "unanswerable"
 CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
 VERDICTS = (*CONFIRMED, "answerable")
-ROW = {"id": str, "question_id": str, "question": str, "options": list, "answer": str, "note": str}
 FIRST = 5
 
 MEND_REVIEW = "correct the line, or make the review anew with `siq unanswerable find`"
 MEND_SET = "make one with `siq unanswerable confirm`"
+
+
+class _Review(msgspec.Struct):
+    """What is read of a line of a review file."""
+
+    id: str
+    question_id: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    note: str
+    verdict: Literal["unanswerable", "wrong_key", "answerable"] | None
+
+
+class _InSet(msgspec.Struct, forbid_unknown_fields=True):
+    """A question of a frozen set."""
+
+    id: str
+    question_id: str
+    asked: str
+    verdict: Literal["unanswerable", "wrong_key"]
 
 
 class Confirmed(NamedTuple):
@@ -100,20 +122,20 @@ def confirm(path: Path) -> dict[str, Any]:
         SpeechIQError: A line is cut off, malformed, there twice, or has no verdict or one that is unknown.
     """
     rows = _read_review(path)
-    if lacking := [number for number, row in rows.items() if row["verdict"] is None]:
+    if lacking := [number for number, row in rows.items() if row.verdict is None]:
         raise SpeechIQError(
             f"{str(path)!r}: {len(lacking)} of {len(rows)} lines have no verdict, the first at "
             f"line {', '.join(map(str, lacking[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
         )
     questions = [
         {
-            "id": row["id"],
-            "question_id": row["question_id"],
-            "asked": Question(row["question"], tuple(row["options"]), row["answer"], "", None).asked,
-            "verdict": row["verdict"],
+            "id": row.id,
+            "question_id": row.question_id,
+            "asked": Question(row.question, row.options, row.answer, "", None).asked,
+            "verdict": row.verdict,
         }
-        for row in sorted(rows.values(), key=lambda row: (row["id"], row["question_id"]))
-        if row["verdict"] in CONFIRMED
+        for row in sorted(rows.values(), key=lambda row: (row.id, row.question_id))
+        if row.verdict in CONFIRMED
     ]
     return freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
 
@@ -131,14 +153,10 @@ def read(path: Path) -> ConfirmedSet:
     """
     content = thaw(path, SCHEMA, VERSION, MEND_SET)
     try:
-        confirmed = ConfirmedSet(
-            ((str(row["id"]), str(row["question_id"])), Confirmed(str(row["asked"]), CONFIRMED[row["verdict"]]))
-            for row in content["questions"]
-        )
-    except (LookupError, TypeError) as error:
-        raise SpeechIQError(
-            f"{str(path)!r} has a question that cannot be read ({type(error).__name__}: {error}); {MEND_SET}"
-        ) from error
+        rows = msgspec.convert(content.get("questions"), list[_InSet])
+    except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
+        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {MEND_SET}") from error
+    confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
     confirmed.sha256 = digest(content)
     return confirmed
 
@@ -181,26 +199,22 @@ def _without(system: System, confirmed: ConfirmedSet) -> System:
     return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
 
 
-def _read_review(path: Path) -> dict[int, dict[str, Any]]:
+def _read_review(path: Path) -> dict[int, _Review]:
     """Line number -> row."""
-    rows: dict[int, dict[str, Any]] = {}
+    rows: dict[int, _Review] = {}
     seen: dict[Item, int] = {}
     for number, where, row in read_objects(path, MEND_REVIEW):
-        if fault := _find_fault(row):
-            raise SpeechIQError(f"{where}: {fault}; {MEND_REVIEW}")
-        item = row["id"], row["question_id"]
+        if (verdict := row.get("verdict", "")) not in (None, *VERDICTS):
+            raise SpeechIQError(
+                f"{where}: verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}; {MEND_REVIEW}"
+            )
+        try:
+            rows[number] = msgspec.convert(row, _Review)
+        except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
+            raise SpeechIQError(f"{where}: {error}; {MEND_REVIEW}") from error
+        item = rows[number].id, rows[number].question_id
         if (first := seen.setdefault(item, number)) != number:
             raise SpeechIQError(f"{where}: {show_item(item)} stands in line {first} already; delete one of the two")
-        rows[number] = row
     if not rows:
         raise SpeechIQError(f"{str(path)!r} has no line to confirm; {MEND_REVIEW}")
     return rows
-
-
-def _find_fault(row: Mapping[str, Any]) -> str | None:
-    for key, kind in ROW.items():
-        if not isinstance(row.get(key), kind):
-            return f"{key!r} is {row.get(key)!r}, not a {kind.__name__}"
-    if "verdict" not in row or row["verdict"] not in (None, *VERDICTS):
-        return f"verdict {row.get('verdict')!r} is unknown: write {' or '.join(VERDICTS)}"
-    return None

@@ -21,10 +21,12 @@ from speechiq.reducer.bootstrap import DRAWS
 from speechiq.reducer.commands.score import (
     WIDTH_OF_A_PIPE,
     AllowMismatch,
+    AllowMissing,
     Exclude,
     Force,
     NormsFile,
     Weights,
+    as_place,
     read_norms,
     read_set,
 )
@@ -51,12 +53,15 @@ def compare(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Folders or results files: where names are looked up, and the pool that sets the SIQ scale."
+            help="Folders or results files: where names are looked up, and the pool that sets the SIQ scale.",
+            parser=as_place,
+            metavar="RUNS",
         ),
     ] = None,
     weights: Weights = None,
     norms_file: NormsFile = None,
     allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
     exclude: Exclude = None,
     levels: Annotated[
         str | None,
@@ -77,8 +82,8 @@ def compare(
     check_rule(rule)
     norms = read_norms(norms_file, weights)
     excluded = read_set(exclude)
-    named = read_systems(runs) if runs else Runs([], [])
-    chosen = [_choose(told, named.systems) for told in (a, b)]
+    named = read_systems(runs, allow_missing) if runs else Runs([], [])
+    chosen = [_choose(told, named.systems, allow_missing) for told in (a, b)]
     for warning in dict.fromkeys(chain.from_iterable(of.warnings for of in (named, *chosen))):
         say(f"warning: {warning}")
     one, other = _tell_apart([of.systems[0] for of in chosen], (a, b))
@@ -143,10 +148,10 @@ def _print(console: Console, *lines: str) -> None:
         console.print(printable(line), markup=False, highlight=False)
 
 
-def _choose(told: str, pool: Sequence[System]) -> Runs:
+def _choose(told: str, pool: Sequence[System], allow_missing: bool) -> Runs:
     """The one system of a folder or file, or the one of the pool that has `told` in its name."""
     if exists(told):
-        held = read_systems([Path(told)])
+        held = read_systems([Path(told)], allow_missing)
         if len(held.systems) > 1:
             names = _names(held.systems)
             raise SpeechIQError(f"{told!r} holds {len(held.systems)} systems ({names}); name one: {MEND_NAME}")

@@ -14,7 +14,7 @@ from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
 from speechiq.reducer import hallucination as counting
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.commands.score import WIDTH_OF_A_PIPE, Force, Runs
+from speechiq.reducer.commands.score import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
 from speechiq.reducer.table import MEND
 
 
@@ -23,6 +23,7 @@ def hallucination(
     confirmed: Annotated[Path, typer.Option("--set", help="Frozen set of `siq unanswerable confirm`.")],
     json: Annotated[Path | None, typer.Option(help="Write the counts to this JSON file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the counts to this CSV file.")] = None,
+    allow_missing: AllowMissing = False,
     force: Force = False,
 ) -> None:
     """Count every system's majority answers other than (E) on the unanswerable questions."""
@@ -31,7 +32,7 @@ def hallucination(
         if path is not None:
             refuse_to_overwrite(path, force)
     questions = unanswerable.read(confirmed)
-    answers = read_answers(runs)
+    answers = read_answers(runs, allow_missing)
     for warning in answers.warnings:
         say(f"warning: {warning}")
     counts = counting.count(answers, questions)

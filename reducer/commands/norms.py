@@ -10,7 +10,7 @@ import typer
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import norms, siq
-from speechiq.reducer.commands.score import Exclude, Force, Runs, Weights, read, read_set
+from speechiq.reducer.commands.score import AllowMissing, Exclude, Force, Runs, Weights, read, read_set
 from speechiq.reducer.frozen import shorten
 
 app = typer.Typer(no_args_is_help=True, help="Norms: a pool of systems as the scale for others.")
@@ -27,6 +27,7 @@ def build_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="Norms file to write, JSON.")],
     name: Annotated[str | None, typer.Option(help="What tables call them; by default the file's name.")] = None,
     weights: Weights = None,
+    allow_missing: AllowMissing = False,
     exclude: Exclude = None,
     force: Force = False,
 ) -> None:
@@ -34,7 +35,8 @@ def build_command(
     refuse_to_overwrite(output, force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     excluded = read_set(exclude)
-    built = norms.build(read(runs, excluded), output.stem if name is None else name, weights or siq.DEFAULT_RULE)
+    systems = read(runs, excluded, allow_missing)
+    built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
     norms.write(built, output)
     clips = max(len(of.clips) for of in built.levels.values())
     without = f", without {len(excluded)} questions of set {shorten(built.excluded)}" if built.excluded else ""

@@ -14,6 +14,7 @@ from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import siq
 from speechiq.reducer.commands.score import (
     AllowMismatch,
+    AllowMissing,
     Draws,
     Exclude,
     Force,
@@ -31,6 +32,7 @@ def report(
     norms_file: NormsFile = None,
     weights: Weights = None,
     allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
     exclude: Exclude = None,
     bootstrap: Draws = 1000,
     force: Force = False,
@@ -45,6 +47,7 @@ def report(
         rule=weights or siq.DEFAULT_RULE,
         norms=read_norms(norms_file, weights),
         allow_mismatch=allow_mismatch,
+        allow_missing=allow_missing,
         exclude=read_set(exclude),
         bootstrap=bootstrap,
     )

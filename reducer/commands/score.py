@@ -20,8 +20,21 @@ from speechiq.reducer.unanswerable import ConfirmedSet
 
 WIDTH_OF_A_PIPE = 240
 
+
+def as_place(text: str) -> Path:
+    """The path of some runs; an empty one, which `Path` takes for the current folder, is refused."""
+    if not text:
+        raise SpeechIQError("an empty path names no runs; is a variable unset? The current folder is '.'")
+    return Path(text)
+
+
 Runs = Annotated[
-    list[Path], typer.Argument(help="Folders that lm_eval wrote to with --log_samples, or single results files.")
+    list[Path],
+    typer.Argument(
+        help="Folders that lm_eval wrote to with --log_samples, or single results files.",
+        parser=as_place,
+        metavar="RUNS",
+    ),
 ]
 Weights = Annotated[
     str | None,
@@ -37,6 +50,9 @@ NormsFile = Annotated[
 AllowMismatch = Annotated[
     bool, typer.Option("--allow-mismatch", help="Take what is shared where runs differ, and mark it.")
 ]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Leave runs out whose results file is missing or names no task.")
+]
 Exclude = Annotated[
     Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
 ]
@@ -49,6 +65,7 @@ def score(
     weights: Weights = None,
     norms_file: NormsFile = None,
     allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
     exclude: Exclude = None,
     bootstrap: Draws = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
@@ -70,7 +87,7 @@ def score(
     frozen = read_norms(norms_file, weights)
     excluded = read_set(exclude)
     ranking = rank(
-        read(runs, excluded),
+        read(runs, excluded, allow_missing),
         rule=weights or siq.DEFAULT_RULE,
         norms=frozen,
         allow_mismatch=allow_mismatch,
@@ -110,9 +127,9 @@ def read_set(exclude: Path | None) -> ConfirmedSet:
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
 
 
-def read(runs: list[Path], excluded: ConfirmedSet) -> list[System]:
+def read(runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False) -> list[System]:
     """The systems without the questions of a set; what was chosen between runs is said."""
-    systems, warnings = read_systems(runs)
+    systems, warnings = read_systems(runs, allow_missing)
     for warning in warnings:
         say(f"warning: {warning}")
     return unanswerable.leave_out(systems, excluded)

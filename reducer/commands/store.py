@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable, say
-from speechiq.core.shelves import StageFolder, look
+from speechiq.core.shelves import StageFolder, find_drafts, look
 from speechiq.core.shelves import prune as take_away
-from speechiq.core.store import store_folder
+from speechiq.core.store import STAGE, store_folder
 
 app = typer.Typer(no_args_is_help=True, help="The response store: what runs have computed and kept.")
 
@@ -32,6 +34,10 @@ def info() -> None:
         table.add_row(_told(stage, "stage"), _told(stage, "model"), str(stage.rows), decimal(stage.size), when)
     Console().print(table)
     say(f"{len(stages)} stages, {decimal(sum(stage.size for stage in stages))}")
+    if unknown := [stage.folder for stage in stages if not stage.stage]:
+        say(f"warning: {len(unknown)} stages have a {STAGE} that cannot be read, the first in {unknown[0]}")
+    if drafts := find_drafts(folder):
+        say(f"{_count_drafts(drafts)}: `siq store prune` takes them away")
 
 
 @app.command("prune")
@@ -39,11 +45,23 @@ def prune(
     older_than: Annotated[float, typer.Option(min=0, help="Days without use; 0 takes all away.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Take away what has not been used for some days; what a run still needs it computes again."""
+    """Take away what has not been used for some days, and drafts that killed runs left over a day ago.
+
+    What a run still needs it computes again.
+    """
     if not yes:
         typer.confirm(f"Take away all stages in {store_folder()} not used for {older_than:g} days?", abort=True)
     gone = take_away(store_folder(), older_than)
     say(f"{len(gone)} stages taken away, {decimal(sum(stage.size for stage in gone))}")
+    if drafts := find_drafts(store_folder()):
+        say(f"{_count_drafts(drafts)} taken away")
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def _count_drafts(drafts: Sequence[Path]) -> str:
+    sizes = (draft.lstat().st_size for draft in drafts)
+    return f"{len(drafts)} drafts of killed runs, {decimal(sum(sizes))}"
 
 
 def _told(stage: StageFolder, what: str) -> Text:

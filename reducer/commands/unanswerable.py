@@ -11,7 +11,7 @@ from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.commands.score import Force, Runs
+from speechiq.reducer.commands.score import AllowMissing, Force, Runs
 
 app = typer.Typer(no_args_is_help=True, help="Questions without an answer: find candidates, confirm them.")
 
@@ -21,11 +21,12 @@ def find_command(
     runs: Runs,
     output: Annotated[Path, typer.Option("--output", "-o", help="Review file to write, JSONL.")],
     share: Annotated[float, typer.Option(min=0, max=1, help="Of the systems that fail a candidate, at least.")] = 0.5,
+    allow_missing: AllowMissing = False,
     force: Force = False,
 ) -> None:
     """Write the questions that most systems fail to a review file, for a person to judge."""
     refuse_to_overwrite(output, force)
-    answers = read_answers(runs)
+    answers = read_answers(runs, allow_missing)
     for warning in answers.warnings:
         say(f"warning: {warning}")
     rows = unanswerable.find(answers, share)

@@ -11,12 +11,14 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
 from speechiq.reducer.frozen import digest, thaw
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, RANGES
 from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
 MEND_FILE = "name a file in a folder that exists and is yours"
+#: Of the numbers in norms: squares of scores are the largest, and what eq. 5 divides by is not below the smallest.
+LARGEST, SMALLEST = max(abs(end) for ends in RANGES.values() for end in ends) ** 2, 1e-30
 MEND_NORMS = "make norms with `siq norms build`"
 
 
@@ -44,7 +46,7 @@ def read(place: str | Path) -> Norms:
     content = thaw(path, SCHEMA, VERSION, MEND_NORMS)
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
-    except msgspec.ValidationError as error:
+    except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
         raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {MEND_NORMS}") from error
     if fault := _find_fault(norms, digest(content)):
         raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {MEND_NORMS}")
@@ -59,9 +61,10 @@ def _find_fault(norms: Norms, told: str) -> str | None:
     for level, of in norms.levels.items():
         if of.metric != LEVELS[level].metric:
             return f"{level} was read from {of.metric!r}, this speechiq reads {LEVELS[level].metric!r}"
-        if not all(map(math.isfinite, (of.mean, of.std, of.spread, of.weight, *of.clips.values()))):
-            return f"{level} has a number that is not finite"
-        if not (min(of.std, of.spread) > 0 <= of.weight and any(of.clips.values()) and min(of.clips.values()) >= 0):
+        if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
+            return f"{level} has a number that is not finite or above {LARGEST:g}"
+        weights = of.clips.values()
+        if not (min(of.std, of.spread) > SMALLEST and of.weight >= 0 and any(weights) and min(weights) >= 0):
             return f"{level} has a std or weights that no pool gives"
         if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
             return f"the questions of {level} do not fit its clips"

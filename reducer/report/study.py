@@ -57,6 +57,7 @@ def gather(
     rule: str = DEFAULT_RULE,
     norms: Norms | None = None,
     allow_mismatch: bool = False,
+    allow_missing: bool = False,
     exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
 ) -> Study:
@@ -67,6 +68,7 @@ def gather(
         rule: Of the level weights, as for `siq.share_out`; norms have their own.
         norms: Whose scale to use; None makes the systems their own norm.
         allow_mismatch: As for `ranking.rank`.
+        allow_missing: As for `runs.find_tasks`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
 
@@ -74,7 +76,7 @@ def gather(
         SpeechIQError: What reading, lining up or scoring refuses.
     """
     runs = list(runs)
-    systems, warnings = read_systems(runs)
+    systems, warnings = read_systems(runs, allow_missing)
     ranking = rank(
         unanswerable.leave_out(systems, exclude),
         rule=rule,
@@ -82,7 +84,7 @@ def gather(
         allow_mismatch=allow_mismatch,
         draws=bootstrap,
     )
-    answers = _read_answers(runs)
+    answers = _read_answers(runs, allow_missing)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
         warnings=warnings + [line for line in answers.warnings if line not in warnings],
@@ -93,10 +95,10 @@ def gather(
     )
 
 
-def _read_answers(runs: list[Path]) -> Answers:
+def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
     """All answers; none, and why, where some row is not of the suite's template: what can be scored can be shown."""
     try:
-        return read_answers(runs)
+        return read_answers(runs, allow_missing)
     except SpeechIQError as error:
         return Answers({}, {}, {}, [f"no questions are shown: {error}"])
 

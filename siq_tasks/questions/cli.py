@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.core.console import say
+from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 
 app = typer.Typer(no_args_is_help=True, help="The questions of the level Apply: write them, check them.")
@@ -79,7 +79,7 @@ def check_command(
     references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
     author = open_author(reader, base_url) if reader else None
     report = check_file(file, references, author, dataset or "")
-    print(*describe(report), sep="\n")
+    show(*describe(report))
     if report.faults:
         raise typer.Exit(1)
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import append_plain
 from speechiq.siq_tasks.questions.endpoints import Author
 
 
@@ -79,7 +80,7 @@ class Journal:
 
     def _open(self):
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self.path.open("ab")
+        file = append_plain(self.path)
         if file.tell():
             file.truncate(self._end)
         return file

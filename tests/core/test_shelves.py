@@ -59,6 +59,16 @@ def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
         prune(tmp_path, 0)
 
 
+def test_one_that_cannot_be_taken_away_keeps_no_other(tmp_path):
+    for model in "abc":
+        fill(tmp_path, model)
+    first = look(tmp_path)[0].folder
+    first.joinpath("mine").mkdir()
+    with pytest.raises(SpeechIQError, match=str(first)):
+        prune(tmp_path, 0)
+    assert not [stage for stage in look(tmp_path) if stage.folder != first]
+
+
 def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     fill(tmp_path, "a\x1b[2Jmodel")
@@ -68,6 +78,34 @@ def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
     assert look(tmp_path)
     assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0", "--yes"]).exit_code == 0
     assert not look(tmp_path)
+
+
+def test_drafts_of_killed_runs_are_counted_and_taken_away_and_those_of_runs_at_work_are_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    fill(tmp_path / "store", "model")
+    (stage,) = tmp_path.glob("store/*/stage.json")
+    folders = (
+        stage.parent,
+        tmp_path / "cache" / "clips",
+        tmp_path / "cache" / "clips" / "ab",
+        tmp_path / "store" / "mine",
+    )
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, age in (
+            (".0123456789abcdef.draft", 90_000),
+            (".stage.json.4242-7", 90_000),
+            (".f123456789abcdef.draft", 60),
+        ):
+            folder.joinpath(name).write_bytes(b"x" * 100)
+            os.utime(folder / name, (time.time() - age, time.time() - age))
+        folder.joinpath("clip.wav").touch()
+    told = CliRunner().invoke(app, ["store", "info"])
+    assert "6 drafts of killed runs, 600 bytes" in told.stderr
+    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "9", "--yes"]).exit_code == 0
+    assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 3]
+    assert "drafts" not in CliRunner().invoke(app, ["store", "info"]).stderr
 
 
 def test_no_store_is_an_empty_list():

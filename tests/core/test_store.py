@@ -6,16 +6,18 @@ import resource
 import signal
 import time
 import tracemalloc
+import zlib
 from errno import ESTALE
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speechiq.core import row_files
 from speechiq.core import store as module
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import open_plain
 from speechiq.core.shelves import look, prune
 from speechiq.core.store import Shelf, digest, store_folder, through
 
@@ -88,6 +90,44 @@ def test_a_damaged_file_is_set_aside_and_only_its_lost_rows_are_gone(tmp_path_fa
     assert len(list(folder.rglob("*.set-aside"))) == (change or lines[:cut][-1:] != b"\n")
 
 
+STRANGE = [b"", b"5", b'["a"]', b'["a",1', b'[["a"],1]', b'{"a":1}', b'["' + b"[" * 100_000, b'["a",' + b"[" * 100_000]
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=lambda text: text[:9].decode())
+def test_a_line_of_another_form_with_a_good_checksum_is_set_aside_or_passed_over(tmp_path, text):
+    through(Shelf(STAGE, tmp_path), [1, 2], str, square)
+    (file,) = tmp_path.rglob("*.jsonl")
+    file.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text) + file.read_bytes())
+    assert set(kept(tmp_path, [1, 2])) == {1, 2} == set(kept(tmp_path, [1, 2]))
+
+
+def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, caplog):
+    through(
+        Shelf(STAGE, tmp_path), [1, 2, 3], str, lambda new, keep: keep([0, 1, 2], [5, {"square": []}, {"square": 9}])
+    )
+    rows = through(Shelf(STAGE, tmp_path), [1, 2, 3], str, square, dict[str, float])
+    assert [row["square"] for row in rows] == [1, 4, 9]
+    assert [record.getMessage() for record in caplog.records if "2 rows have another form" in record.getMessage()]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' + b"9" * 401 + b"}"])
+def test_a_stage_that_cannot_be_read_stops_nobody_and_is_written_anew_when_it_is_used(tmp_path, content):
+    through(Shelf(STAGE, tmp_path), [1], str, square)
+    through(Shelf({"model": "other"}, tmp_path), [1], str, square)
+    (bad,) = {*tmp_path.glob("*/stage.json")} - {Shelf(STAGE, tmp_path).folder / "stage.json"}
+    bad.write_bytes(content)
+    assert [stage.rows for stage in look(tmp_path)] == [1, 1]
+    Shelf({"model": "other"}, tmp_path)
+    assert all(stage.stage for stage in look(tmp_path))
+    bad.write_bytes(content)
+    assert len(prune(tmp_path, 0)) == 2
+
+
+def test_half_of_a_surrogate_pair_is_stored_and_read_back(tmp_path):
+    through(Shelf(STAGE, tmp_path), ["\ud800"], lambda item: item, lambda new, keep: keep([0], [["\udc00 text"]]))
+    assert through(Shelf(STAGE, tmp_path), ["\ud800"], lambda item: item, None) == [["\udc00 text"]]
+
+
 def write_until_killed(folder):
     through(Shelf(STAGE, folder), list(range(100_000)), str, square)
 
@@ -157,14 +197,14 @@ def test_files_put_together_since_they_were_listed_are_found_again(tmp_path):
 
 def test_a_stale_file_handle_is_listed_once_more(tmp_path, monkeypatch):
     through(Shelf(STAGE, tmp_path), [1], str, square)
-    stale, whole = [OSError(ESTALE, "stale")], Path.open
+    stale = [OSError(ESTALE, "stale")]
 
-    def opened(path, *how, **settings):
-        if path.suffix == ".jsonl" and stale:
+    def opened(path):
+        if stale:
             raise stale.pop()
-        return whole(path, *how, **settings)
+        return open_plain(path)
 
-    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(row_files, "open_plain", opened)
     assert kept(tmp_path, [1]) and not stale
 
 

@@ -89,4 +89,5 @@ def test_runs_without_apply(two_runs):
         written = json.loads(path.read_text())
         written["configs"].pop("demo_2")
         path.write_text(json.dumps(written))
+        path.with_name(f"samples_demo_2_{path.stem.removeprefix('results_')}.jsonl").unlink()
     assert "Apply task" in refusal(two_runs)

@@ -229,3 +229,47 @@ def test_needs_neither_torch_nor_lm_eval():
     heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
     done = python("-c", f"import sys, speechiq.reducer.cli; print({heavy} & set(sys.modules))")
     assert done.stdout == "set()\n", done.stderr
+
+
+def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
+    program = "from speechiq.reducer.cli import main; main()"
+    command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
+    for ending, told in (
+        (">/dev/full", "siq: cannot write the output: No space left on device; make room"),
+        ("| true", ""),
+    ):
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.count("\n") == bool(told) and done.stderr.startswith(told), (
+            done.stderr
+        )
+
+
+COMMANDS = [
+    ["score"],
+    ["compare", "good", "bad"],
+    ["report", "-o", "page.html"],
+    ["norms", "build", "-o", "norms.json"],
+    ["unanswerable", "find", "-o", "review.jsonl"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_runs, monkeypatch, command):
+    monkeypatch.chdir(two_runs)
+    for number in range(2):
+        write_run(two_runs / f"other{number}", levels(0.5 + number / 10), system=f"other{number}")
+    write_run(two_runs / "lost", levels(0.6), system="lost").unlink()
+    refused = CliRunner().invoke(app, [*command, str(two_runs)])
+    assert refused.exit_code == 1 and "describes its task" in str(refused.exception), refused.output
+    allowed = CliRunner().invoke(app, [*command, str(two_runs), "--allow-missing"])
+    if command[0] == "unanswerable":  # whose rows these are not
+        assert "needs id, question_id" in str(allowed.exception)
+    else:
+        assert allowed.exit_code == 0 and "describes its task: left out" in allowed.stderr, allowed.output
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
+def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command):
+    monkeypatch.chdir(two_runs)
+    refused = CliRunner().invoke(app, [*command, ""])
+    assert isinstance(refused.exception, SpeechIQError) and "names no runs" in str(refused.exception)

@@ -39,8 +39,10 @@ def test_a_strangers_file_is_refused_before_anything_runs(tmp_path, instant, nam
     assert demo_run(tmp_path, "--force").exit_code == 0 and (tmp_path / name).read_text() != "mine"
 
 
-def test_the_demo_replaces_what_it_wrote_itself(tmp_path, instant):
-    for _ in range(2):
-        done = demo_run(tmp_path / "runs" / "demo")
-        assert done.exit_code == 0, done.exception
-        assert (tmp_path / "runs" / "demo" / "report.html").exists()
+def test_the_demo_replaces_what_it_wrote_itself_only_if_forced(tmp_path, instant):
+    output = tmp_path / "runs" / "demo"
+    assert demo_run(output).exit_code == 0 and (output / "report.html").exists()
+    (output / "siq.json").write_text("mine since")
+    assert "siq.json' exists" in str(demo_run(output).exception)
+    assert (output / "siq.json").read_text() == "mine since"
+    assert demo_run(output, "--force").exit_code == 0 and (output / "siq.json").read_text() != "mine since"

@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import os
+import subprocess
 import tracemalloc
 from pathlib import Path
 
@@ -196,6 +197,115 @@ def test_deeply_nested_json(tmp_path):
     assert "is not a results file of lm-eval" in refusal(tmp_path)
 
 
+HUGE = "9" * 401
+BAD = [
+    f'{{"date": {HUGE}, "configs": {{}}}}',
+    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "version": ' + HUGE + "}}}}",
+    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "dataset": ' + "[" * 90 + "]" * 90 + "}}}}",
+    '{"date": 1, "configs": {}, "config": {"siq": {"system": ' + '{"a":' * 900 + "1" + "}" * 900 + "}}}",
+    '{"date": 1, "configs": {}, "model_name": ' + "[" * 900 + "]" * 900 + "}",
+    '{"date": 1, "configs": {"t": 5}}',
+    '{"date": 1, "configs": {}, "config": {"siq": 5}}',
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_numbers_and_nesting_that_nothing_can_use(tmp_path, text):
+    path = tmp_path / "results_2025-01-01T00-00-00.json"
+    path.write_text(text)
+    assert refusal(tmp_path).startswith(f"{str(path)!r} is not a results file of lm-eval")
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", "x" * 300])
+def test_a_task_whose_name_no_file_can_have(tmp_path, name):
+    write_run(tmp_path, {}, configs={name: {"metadata": {"level": "remember"}}})
+    message = refusal(tmp_path)
+    assert "samples_" in message and message.isprintable()
+
+
+def test_nan_and_half_a_surrogate_pair_beside_what_is_read(tmp_path):
+    write_run(tmp_path, levels(0.5), results={"wer": math.nan, "text": "\ud800"})
+    assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+
+
+def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path):
+    write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
+    (results,) = find_results([tmp_path])
+    tracemalloc.start()
+    try:
+        assert read_systems([results]).systems
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * results.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
+def test_folders_1100_deep(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1100):
+        Path("d").mkdir()
+        os.chdir("d")
+    write_run(Path(), levels(0.5))
+    try:
+        assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
+    finally:
+        subprocess.run(["rm", "-r", str(tmp_path / "d")], check=True)  # what pytest uses is recursive
+
+
+@pytest.mark.parametrize(
+    ("level", "column", "value", "told"),
+    [
+        ("remember", "wer", -5.0, "'wer' of clip 'demo/0' is -5, outside 0 to 1e+06 (4 of 4 rows); rerun"),
+        ("remember", "wer", 1e308, "is 1e+308, outside 0 to 1e+06"),
+        ("understand", "similarity", 7.0, "is 7, outside -1 to 1 (4 of 4 rows); rerun"),
+        ("apply", "acc", 85.0, "is 85, outside 0 to 1 (12 of 12 rows); fractions are expected, such as 0.85; rerun"),
+        ("apply", "acc", 1e150, "is 1e+150, outside 0 to 1 (12 of 12 rows); rerun"),
+        ("apply", "acc", -0.25, "'acc' of clip 'demo/0' question 'demo/0#0' is -0.25, outside 0 to 1"),
+        ("remember", "heard", 1.5, "'heard' of clip 'demo/0' is 1.5, outside 0 to 1"),
+        ("apply", "unparsed", 20, "'unparsed' of clip 'demo/0' question 'demo/0#0' is 20, outside 0 to 1"),
+        ("understand", "similarity", int(HUGE), "Number out of range"),
+    ],
+)
+def test_a_value_outside_its_range_is_refused_by_line_item_and_column(tmp_path, level, column, value, told):
+    results = write_run(tmp_path, levels(0.5), columns={level: {column: value}})
+    message = refusal(results)
+    assert told in message and f"{samples_of(results, f'demo_{[*LEVELS].index(level)}')}' line 1" in message
+
+
+def test_rounding_may_take_a_cosine_above_1(tmp_path):
+    write_run(tmp_path, {"understand": {"a": 1 + 1e-7}})
+    assert read_systems([tmp_path]).systems
+
+
+def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
+    write_run(tmp_path / "a", levels(0.5), system="a")
+    lost = write_run(tmp_path / "b", levels(0.6), system="b")
+    lost.unlink()
+    message = refusal(tmp_path)
+    assert message.startswith(f"{str(samples_of(lost, 'demo_0'))!r} holds scores, but no results file beside it")
+    assert "(3 such files)" in message and message.endswith("or add --allow-missing")
+    systems, warnings = read_systems([tmp_path], allow_missing=True)
+    assert [system.name for system in systems] == ["a"] and len(warnings) == 3
+    assert all(line.endswith(": left out") for line in warnings)
+
+
+@pytest.mark.parametrize("configs", [{}, {"demo_0": {}, "demo_1": {"metadata": {}}, "demo_2": {"metadata": None}}])
+def test_a_run_whose_tasks_are_not_described_does_not_vanish(tmp_path, configs):
+    write_run(tmp_path / "a", levels(0.5), system="a")
+    results = write_run(tmp_path / "b", levels(0.6), system="b")
+    results.write_text(json.dumps(json.loads(results.read_text()) | {"configs": configs}))
+    assert "--allow-missing" in refusal(tmp_path) and "--allow-missing" in refusal(tmp_path / "a", results)
+    assert [of.name for of in read_systems([tmp_path], allow_missing=True).systems] == ["a"]
+
+
+def test_samples_of_other_peoples_tasks_are_ignored_quietly(tmp_path):
+    write_run(tmp_path, levels(0.5))
+    row = {"doc": {"id": "Mercury_7175875", "question": "Why?"}, "acc": 1.0, "metrics": ["acc"]}
+    for name in ("samples_arc_easy_2025-01-01T00-00-01.000000", "samples_gsm8k_2026-01-01T00-00-00.0"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "samples_empty_2026-01-01T00-00-00.0.jsonl").touch()
+    assert read_systems([tmp_path]).warnings == []
+
+
 def test_dangling_link_to_results(tmp_path):
     (tmp_path / "results_2025-01-01T00-00-00.json").symlink_to(tmp_path / "gone")
     assert "cannot be read: No such file or directory" in refusal(tmp_path)
@@ -229,7 +339,7 @@ def test_files_of_2_gb_are_refused_without_being_read(tmp_path):
     tracemalloc.start()
     assert "longer than 67108864 bytes" in refusal(tmp_path)
     os.truncate(results, 2 * 2**30)
-    assert "is not a results file of lm-eval (ValueError: longer than 268435456 bytes)" in refusal(tmp_path)
+    assert "cannot be read: it is larger than 268435456 bytes" in refusal(tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 256 * 2**20
@@ -241,7 +351,7 @@ def test_a_pipe_is_not_waited_on(tmp_path, of_results):
     path = results if of_results else samples_of(results, "demo_1")
     path.unlink()
     os.mkfifo(path)
-    assert refusal(tmp_path).startswith(f"{str(path)!r} cannot be read: it is no plain file")
+    assert refusal(tmp_path).startswith(f"{str(path)!r} cannot be read: it is not a plain file")
 
 
 @pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])

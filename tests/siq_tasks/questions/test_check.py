@@ -47,6 +47,18 @@ def test_a_leak_a_repetition_and_left_out_questions_are_told(tmp_path):
     assert done.returncode == 1 and "earnings-1-q1: the question holds its answer" in done.stdout
 
 
+def test_no_line_of_the_report_steers_the_terminal(tmp_path):
+    rows = read_questions(QUESTIONS)[:2]
+    right = rows[0]["options"]["ABCD".index(rows[0]["answer"])]
+    rows[0] |= {"question": f"Was it {right}?", "question_id": "q\x1b[2J"}
+    rows[1]["answer"] = "\x1b]0;title\x07"
+    write_questions(tmp_path / "leak", rows[:1])
+    write_questions(tmp_path / "bad", rows)
+    for file in ("leak", "bad"):
+        done = run("python", "-c", COMMAND, "check", str(tmp_path / file))
+        assert done.returncode == 1 and "\x1b" not in done.stdout + done.stderr, file
+
+
 def test_a_file_that_does_not_fit_the_clips_is_refused():
     with pytest.raises(SpeechIQError, match="1 of 15 clips lack questions, new among them with 0 of 3"):
         check_file(QUESTIONS, REFERENCES | {"new": "text"})

@@ -1,0 +1,69 @@
+"""JSON that somebody else wrote: read into a given form, with NaN and halves of surrogate pairs, within bounds."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+DEEPEST = 64
+#: Bytes of the longest text that is read by `json`, which takes some 20 times as much memory.
+LONGEST_LOOSE = 2**25
+
+
+def decode(text: bytes, decoder: msgspec.json.Decoder) -> Any:
+    """Return the value of a JSON text.
+
+    Args:
+        text: As a file holds it; NaN, infinities and halves of surrogate pairs, which Python's `json` writes, are read.
+        decoder: Says the form; what it does not name is passed over.
+
+    Raises:
+        msgspec.ValidationError: The value has another form.
+        ValueError: The text is no JSON, is nested too deeply, or has NaN and is too long.
+
+    >>> decode(b'{"score": NaN}', msgspec.json.Decoder(dict[str, float]))
+    {'score': nan}
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        if len(text) > LONGEST_LOOSE:
+            raise ValueError(f"{error}, in a text above {LONGEST_LOOSE} bytes") from error
+        return msgspec.convert(_load(text), decoder.type)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def refuse_extremes(value: Any) -> None:
+    """Raise a `ValueError` for what other code stumbles over: nesting below `DEEPEST`, integers above all floats.
+
+    Args:
+        value: Of JSON types.
+
+    >>> refuse_extremes({"duration": [10**400]})
+    Traceback (most recent call last):
+    ValueError: it holds a number of 401 digits
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        for number in level:
+            if type(number) is int and abs(number) > 2**1023:
+                raise ValueError(f"it holds a number of {math.floor(math.log10(abs(number))) + 1} digits")
+        inside = [list(of.values()) if isinstance(of, dict) else of for of in level if isinstance(of, dict | list)]
+        level = list(chain.from_iterable(inside))
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
+def _load(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

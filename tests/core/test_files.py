@@ -1,0 +1,64 @@
+"""Reading what is a plain file, and writing whole files that no link leads astray."""
+
+import os
+import re
+import resource
+
+import pytest
+
+from speechiq.core import files
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import append_plain, open_plain, read_plain, write_whole
+
+
+def test_only_a_plain_file_is_read_and_no_more_than_asked(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
+        with pytest.raises(OSError, match="it is not a plain file"):
+            open_plain(path)
+    with pytest.raises(OSError, match="Is a directory"):
+        open_plain(tmp_path)
+    for name in ("a\0b", "a\ud800b"):
+        with pytest.raises(OSError, match="no file can have this name"):
+            open_plain(name)
+    tmp_path.joinpath("file").write_bytes(b"12345")
+    assert read_plain(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(OSError, match="it is larger than 4 bytes"):
+        read_plain(tmp_path / "file", 4)
+
+
+def test_a_draft_is_a_new_file_with_a_name_that_nobody_can_foresee(tmp_path, monkeypatch):
+    seen = []
+    replace = files.Path.replace
+    monkeypatch.setattr(files.Path, "replace", lambda draft, target: (seen.append(draft.name), replace(draft, target)))
+    for _ in range(2):
+        write_whole(tmp_path / "x", b"1", "")
+    assert len(set(seen)) == 2 and all(files.DRAFT.fullmatch(name) for name in seen)
+    tmp_path.joinpath("victim").write_text("mine")
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * 2 * size)
+    tmp_path.joinpath(f".{'0' * 16}.draft").symlink_to(tmp_path / "victim")
+    with pytest.raises(SpeechIQError, match="File exists"):
+        write_whole(tmp_path / "target", b"theirs", "name another")
+    assert tmp_path.joinpath("victim").read_text() == "mine" and not tmp_path.joinpath("target").exists()
+
+
+def test_a_target_that_is_a_link_is_followed_and_a_file_of_lines_is_none(tmp_path):
+    tmp_path.joinpath("link").symlink_to(tmp_path / "real")
+    write_whole(tmp_path / "link", b"1", "")
+    assert tmp_path.joinpath("real").read_bytes() == b"1" and tmp_path.joinpath("link").is_symlink()
+    with pytest.raises(OSError, match=re.escape(str(tmp_path / "link"))):
+        append_plain(tmp_path / "link")
+    with append_plain(tmp_path / "real") as file:
+        assert file.tell() == 1
+
+
+def test_a_disk_that_is_full_leaves_neither_half_a_file_nor_a_draft(tmp_path):
+    tmp_path.joinpath("old").write_bytes(b"old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(SpeechIQError, match=r"cannot write .*: File too large; make room"):
+            write_whole(tmp_path / "old", b"x" * 2000, "make room")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("old", b"old")]
