@@ -17,7 +17,7 @@ from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
-from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.docs import Loaded, build_docs, check_level
 from speechiq.siq_tasks.ids import check_plain, complete_ids, shorten
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.recordings.inspection import read_length
@@ -52,14 +52,20 @@ def list_clips(**told: Any) -> list[dict]:
     return prepare(**told).clips
 
 
-def load(level: str, dataset: str, questions: str | None = None, **told: Any) -> Loaded:
+def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **told: Any) -> Loaded:
     """`custom_dataset` of every set that is prepared from rows.
 
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
         **told: see `prepare`, and `metrics.embedder.read_embedding`.
+
+    Raises:
+        SpeechIQError: as for `prepare` and `build_docs`, or the metadata lack a key that is needed.
     """
+    check_level(level)
+    if not isinstance(questions, str | None):
+        raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()
     if level == "apply":
@@ -75,7 +81,9 @@ def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **told: Any) -> Prepared:
+def prepare(
+    dataset: str | None = None, subset: int | str = "all", selection: str = SELECTIONS[0], **told: Any
+) -> Prepared:
     """The clips of a test, from the clip folder where they were prepared before.
 
     Args:
@@ -121,7 +129,7 @@ def list_doubts(clips: Sequence[Mapping]) -> list[str]:
 
     >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "doubts": ["it is digital silence"]}
     >>> print(*list_doubts([clip, clip | {"id": "b", "text": "No."}]), sep="\\n")
-    2 clips, 'a' among them: it is digital silence
+    2 of 2 clips, 'a' among them: it is digital silence
     2 clips, 'a' and 'b', are the same audio with different references
     """
     doubted, same = defaultdict(list), defaultdict(list)
@@ -129,7 +137,7 @@ def list_doubts(clips: Sequence[Mapping]) -> list[str]:
         same[clip["sha256"]].append(clip)
         for doubt in clip["doubts"]:
             doubted[doubt].append(clip["id"])
-    lines = [f"{len(ids)} clips, {ids[0]!r} among them: {doubt}" for doubt, ids in doubted.items()]
+    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {doubt}" for doubt, ids in doubted.items()]
     for group in same.values():
         if len({clip["text"] for clip in group}) > 1:
             ids = " and ".join(repr(clip["id"]) for clip in group[:2])

@@ -207,7 +207,7 @@ def test_doubts_are_said_by_name_at_every_load(own_cache, tmp_path, caplog):
         caplog.clear()
         load(tmp_path / "hub", subset="all")
         assert [record.message for record in caplog.records] == [
-            "set: 1 clips, 'set/r0' among them: it is digital silence",
+            "set: 1 of 3 clips, 'set/r0' among them: it is digital silence",
             "set: 2 clips, 'set/again' and 'set/r1', are the same audio with different references",
         ]
 
