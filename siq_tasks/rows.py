@@ -131,10 +131,7 @@ def open_rows(source: Source) -> Iterator[Rows]:
         with working_folder() as folder:
             yield _open_dataset(source, str(local), folder)
     else:
-        raise SpeechIQError(
-            f"dataset_path={local}: no such folder; give a Hub id, a folder or a table, or, if a folder of tasks was "
-            f"moved, make it anew with `siq tasks new`"
-        )
+        raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
 
 
 def _wanted(source: Source) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,18 @@ def metadata(dataset: str) -> dict[str, Any]:
         dataset: one of `data_sets()`, or a folder that `siq tasks new` made.
 
     Raises:
-        SpeechIQError: no such data set, or its task file is malformed.
+        SpeechIQError: no such data set, or its task file is malformed, or names a file of questions elsewhere, which
+            `siq questions write` would write to.
     """
-    return read_one_task(dataset)["metadata"]
+    file = _find_one_task(dataset)
+    about = _check(read_task(file), file)["metadata"]
+    questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
+    if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
+        raise SpeechIQError(
+            f"{file}: metadata.questions: {questions!s:.200} is not in the folder of the tasks; correct it, or name "
+            f"the file with --output"
+        )
+    return about
 
 
 def list_clips(dataset: str, **told: Any) -> list[dict]:
@@ -57,9 +67,14 @@ def read_one_task(dataset: str) -> dict[str, Any]:
     Raises:
         SpeechIQError: as for `list_clips`.
     """
+    file = _find_one_task(dataset)
+    return _check(read_task(file), file)
+
+
+def _find_one_task(dataset: str) -> Path:
     for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
-            return _check(read_task(file), file)
+            return file
     raise SpeechIQError(
         f"{dataset}: no such data set; known are {', '.join(data_sets())}, and folders that `siq tasks new` made"
     )

@@ -30,7 +30,10 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
     if not exists(file) or not file.is_file():
-        raise SpeechIQError(f"{file}: no such file of rows; correct the path")
+        raise SpeechIQError(
+            f"{file}: no such file of rows; correct the path, or, if a folder of tasks was moved, make it anew with "
+            f"`siq tasks new`"
+        )
     separators = SEPARATORS[file.suffix.lower()]
     rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
     if not rows:

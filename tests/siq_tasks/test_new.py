@@ -1,6 +1,7 @@
 """A user's own clips become three tasks, from an empty folder to scores, with foreign audio."""
 
 import json
+import re
 
 import pytest
 from lm_eval import simple_evaluate
@@ -158,6 +159,30 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
     rows = [json.loads(line) for line in (folder / "clips.jsonl").read_text().splitlines()]
     write_lines(folder / "clips.jsonl", *({"text": row["text"], "audio": row["audio"]} for row in rows))
     assert [clip["id"] for clip in list_clips(str(folder))] == ["harbour/00001", "harbour/00000"]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "message"),
+    [
+        ("custom_dataset: .*", "", r"siq_harbour_remember: custom_dataset: None is not a loader"),
+        ("  level: .*", "", r"metadata\.level: None is not one of remember, understand, apply"),
+        ("  level: .*", "  level: [a]", r"metadata\.level: \['a'\] is not one of"),
+        ("  dataset: .*", "  dataset: ../../x", r"metadata\.dataset: .* is not a plain name"),
+        ("  dataset: .*", "", r"metadata\.dataset: None is not a plain name"),
+        ("  dataset_path: .*", "", r"metadata\.dataset_path: missing"),
+        ("  dataset_path: .*", "  dataset_path: /nowhere/clips.jsonl", "if a folder of tasks was moved, make it anew"),
+        ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
+        ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),
+        ("(?s)metadata:.*", "", r"metadata\.level: None"),
+    ],
+)
+def test_a_task_file_that_was_edited_wrongly_is_named_by_its_key(mine, tmp_path, line, instead, message):
+    create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
+    file = tmp_path / "harbour" / "siq_harbour_remember.yaml"
+    file.write_text(re.sub(line, instead, file.read_text()))
+    manager = TaskManager(include_path=str(file.parent), include_defaults=False)
+    with pytest.raises(SpeechIQError, match=message):
+        manager.load("siq_harbour_remember")
 
 
 LIMITED = """

@@ -65,5 +65,15 @@ def test_no_module_that_a_task_names_is_imported(tmp_path, monkeypatch):
             ask(folder)
 
 
+def test_questions_are_written_into_the_folder_of_the_tasks_alone(tmp_path):
+    for place in ("/etc/questions", str(tmp_path.parent / "q.jsonl"), "q.jsonl"):
+        folder = write(tmp_path, TASK.format(loader=OURS, metadata=f"{{dataset: x, questions: {place}}}"))
+        with pytest.raises(SpeechIQError, match=r"metadata\.questions: .* is not in the folder of the tasks"):
+            metadata(folder)
+    inside = tmp_path / "q.jsonl"
+    folder = write(tmp_path, TASK.format(loader=OURS, metadata=f"{{dataset: x, questions: {inside}}}"))
+    assert metadata(folder)["questions"] == str(inside)
+
+
 def test_the_suites_own_tasks_name_loaders_that_are_known():
     assert all(metadata(file.parent.name) for file in HERE.glob("*/siq_*_remember.yaml"))
