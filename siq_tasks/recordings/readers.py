@@ -26,6 +26,8 @@ UNTIMED = ("amr", "aac", "wav")
 PADDING_S = 0.25
 #: Samples by which the length of MP3 in a WAV file, an estimate, may be too long.
 MP3_SPARE = 3 * 1152
+#: Seconds that are decoded before a place that was sought.
+RUN_UP_S = 2
 STEP = 65_536
 
 
@@ -140,9 +142,10 @@ class FFmpegReader:
             timed = self.kind not in UNTIMED and self.container.duration
             self.promised = self.container.duration / 1e6 if timed else None
             self.doubt = doubt or (None if timed or self.kind == "wav" else UNKNOWN_END)
-            self.rate, self.begin, self.end = self.stream.rate, None, 0.0
+            self.rate, self.begin, self.end, self.place = self.stream.rate, None, 0.0, None
             self.blocks = self._decode()
             self.left = next(self.blocks, np.empty((0, 1), np.float32))
+            self.first = self.place
         except BaseException:
             self.close()
             raise
@@ -163,6 +166,7 @@ class FFmpegReader:
                     same = av.AudioResampler(format="fltp", layout=frame.layout, rate=frame.sample_rate)
                 if (frame.sample_rate, frame.layout.name) != (self.rate, layout):
                     raise Damage(f"damaged: its rate or its channels change at {self.end:.2f} s")
+                self.place = frame.pts if self.place is None else self.place
                 if frame.time is not None:
                     self.begin = frame.time if self.begin is None else self.begin
                     self.end = max(self.end, frame.time + frame.samples / self.rate)
@@ -178,6 +182,14 @@ class FFmpegReader:
         return samples[:frames]
 
     def skip(self, frames: int) -> None:
+        if frames > RUN_UP_S * self.rate * 2 and self.first is not None and self.stream.time_base * self.rate == 1:
+            # Time stamps count samples, so that the place after a seek is exact; decoders need some frames before it.
+            self.container.seek(self.first + frames - RUN_UP_S * self.rate, stream=self.stream)
+            self.place, self.blocks = None, self._decode()
+            self.left = next(self.blocks, self.left[:0])
+            if self.place is None or not self.first <= self.place <= self.first + frames:
+                raise Damage(f"damaged: {frames / self.rate:.2f} s cannot be found in it")
+            frames -= self.place - self.first
         _skip(self, frames)
 
     def finish(self, heard: int) -> None:

@@ -38,14 +38,21 @@ class Pipe:
 
 
 def by_ffmpeg(
-    kind: str, codec: str, rate: int = 16_000, *, piped: bool = False, bits: int = 64_000, **options
+    kind: str,
+    codec: str,
+    rate: int = 16_000,
+    *,
+    seconds: float = SECONDS,
+    piped: bool = False,
+    bits: int = 64_000,
+    **options,
 ) -> bytes:
     """A file that FFmpeg writes; `options` are the muxer's."""
     target = Pipe() if piped else io.BytesIO()
     with av.open(target, "w", format=kind, options=options) as container:
         stream = container.add_stream(codec, rate=rate, layout="mono", bit_rate=bits)
         stream.codec_context.open(strict=False)
-        frame = av.AudioFrame.from_ndarray(speech_like(rate).T.copy(), format="fltp", layout="mono")
+        frame = av.AudioFrame.from_ndarray(speech_like(rate, seconds).T.copy(), format="fltp", layout="mono")
         frame.sample_rate = rate
         form = {"format": stream.codec_context.format, "layout": "mono", "rate": rate}
         sized = av.AudioResampler(**form, frame_size=stream.codec_context.frame_size or 1024)

@@ -14,7 +14,17 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip, decode, digest
 from speechiq.siq_tasks.recordings.damage import UNKNOWN_END
 from speechiq.siq_tasks.recordings.inspection import inspect
-from tests.siq_tasks.recordings import FFMPEG, OPEN_END, SECONDS, SNDFILE, by_sndfile, speech_like, spoil, whole_files
+from tests.siq_tasks.recordings import (
+    FFMPEG,
+    OPEN_END,
+    SECONDS,
+    SNDFILE,
+    by_ffmpeg,
+    by_sndfile,
+    speech_like,
+    spoil,
+    whole_files,
+)
 
 #: Samples at most that an encoder adds: a block of its own.
 PADDING_S = 0.13
@@ -174,6 +184,16 @@ def test_a_part_is_that_of_the_whole_in_files_that_seek_and_in_those_that_do_not
     middle = slice(800, -800)  # resampling filters differ at the ends of a part
     np.testing.assert_allclose(part[middle], array[24_000:56_000][middle], atol=1e-4)
     assert whole is None or len(array) == pytest.approx(clip["duration"] * SAMPLING_RATE, abs=1)
+
+
+@pytest.mark.parametrize("how", [("ipod", "aac"), ("ipod", "alac"), ("webm", "libopus", 48_000), ("matroska", "aac")])
+def test_a_late_part_of_a_long_file_is_that_of_the_whole(how):
+    data = by_ffmpeg(*how, seconds=40)
+    array = decode(data, 0.0, inspect(data, "a").duration)
+    for start in (3.9, 4.1, 17.3, 38.5):
+        first, middle = round(start * SAMPLING_RATE), slice(800, -800)
+        part = decode(data, start, 1.5)
+        np.testing.assert_allclose(part[middle], array[first : first + 24_000][middle], atol=1e-4)
 
 
 def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
