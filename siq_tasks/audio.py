@@ -7,9 +7,9 @@ A clip also carries what is wanted of it (`purpose`), so that a speech system ne
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from functools import cache
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +17,14 @@ import numpy as np
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from speechiq.siq_tasks.recordings.damage import Damage
+from speechiq.siq_tasks.recordings.inspection import inspect, measure, refuse_unfit
+from speechiq.siq_tasks.recordings.readers import open_reader
 from speechiq.siq_tasks.templates import read_task
 
 SAMPLING_RATE = 16_000
+#: Seconds by which a clip that somebody listed may end after its file, as lengths are rounded in lists.
+TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parent
 
 
@@ -47,6 +52,11 @@ class AudioClip(dict):
         return root / self["path"]
 
     @property
+    def kept(self) -> bool:
+        """Whether the file is in the clip folder, under the name of its content."""
+        return self["path"].startswith("clips/") and Path(self["path"]).stem == self["sha256"]
+
+    @property
     def key(self) -> str:
         """What tells this audio from any other, whatever is asked of it."""
         return f"{self['sha256']}@{self.get('offset') or 0.0:g}+{self['duration']:g}"
@@ -65,15 +75,18 @@ class AudioClip(dict):
         return part
 
     def check(self) -> None:
-        """Refuse a clip that cannot be heard, without decoding it.
+        """Refuse a clip that cannot be heard.
+
+        A file is decoded to its end, in blocks, the first time that this process meets it. Files in the clip folder
+        were when they were put there, under the sha256 of their bytes.
 
         Raises:
-            SpeechIQError: the file is absent, empty, no audio, shorter than the clip, or not the file
-                that the reference was made of.
+            SpeechIQError: the file is absent, empty, no audio, cut off, damaged, shorter than the clip, has samples
+                that are not finite, or is not the file that the reference was made of.
         """
-        length = read_duration(self.file)
-        end = (self.get("offset") or 0.0) + self["duration"]
-        if self["duration"] <= 0 or length + 0.1 < end:
+        length = math.inf if self.kept and self.file.is_file() else measure(self.file)
+        start, end = self.get("offset") or 0.0, (self.get("offset") or 0.0) + self["duration"]
+        if not 0 <= start < end <= length + TOLERANCE_S:
             raise SpeechIQError(
                 f"{self.file}: the clip should end at {end:.2f} s but the file has "
                 f"{length:.2f} s; restore the file or correct the clip's duration"
@@ -85,27 +98,6 @@ class AudioClip(dict):
             )
 
 
-def read_duration(file: Path) -> float:
-    """Seconds of audio in `file`, from its header.
-
-    Raises:
-        SpeechIQError: the file is absent, empty, or no audio that libsndfile reads.
-    """
-    import soundfile
-
-    if not file.is_file():
-        raise SpeechIQError(f"{file}: no such audio file; restore it or correct the path")
-    try:
-        info = soundfile.info(file)
-    except soundfile.LibsndfileError as error:
-        raise SpeechIQError(
-            f"{file}: not readable as audio ({error}); replace it by a WAV, FLAC, OGG or MP3 file"
-        ) from error
-    if not info.frames:
-        raise SpeechIQError(f"{file}: holds no samples; replace it or leave the clip out")
-    return info.frames / info.samplerate
-
-
 @cache
 def digest(file: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
@@ -113,24 +105,26 @@ def digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def decode(file: Path, offset: float = 0.0, duration: float | None = None) -> np.ndarray:
-    """The audio of `file` from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz."""
-    channels, rate = _read(file, offset, duration)
-    return _resample(channels.mean(axis=1, dtype=np.float32), rate)
+def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
+    """The audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
 
-
-def _read(file: Path | BytesIO, offset: float = 0.0, duration: float | None = None) -> tuple[np.ndarray, int]:
-    """Samples, shape (frames, channels), and their rate in Hz."""
-    import soundfile
-
+    Raises:
+        SpeechIQError: the file is absent, no audio, has samples that are not finite, or ends before the clip does.
+    """
+    name = "the audio" if isinstance(source, bytes) else str(source)
     try:
-        with soundfile.SoundFile(file) as sound:
-            rate = sound.samplerate
-            sound.seek(round(offset * rate))
-            frames = -1 if duration is None else round(duration * rate)
-            return sound.read(frames, dtype="float32", always_2d=True), rate
-    except soundfile.LibsndfileError as error:
-        raise SpeechIQError(f"{file}: broke off while decoding ({error}); replace the file") from error
+        with open_reader(source) as reader:
+            reader.skip(round(offset * reader.rate))
+            channels = reader.read(round(duration * reader.rate))
+            if (missing := duration - len(channels) / reader.rate) > TOLERANCE_S:
+                raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are not there")
+            mono = channels.mean(axis=1, dtype=np.float32)
+            refuse_unfit(mono)
+            return _resample(mono, reader.rate)
+    except Damage as damage:
+        raise SpeechIQError(f"{name}: {damage}; replace the file") from damage
+    except OSError as error:
+        raise SpeechIQError(f"{name}: cannot be read ({error.strerror}); restore it or correct the path") from error
 
 
 def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
@@ -152,7 +146,8 @@ def as_clip(audio) -> AudioClip:
         if isinstance(audio, Mapping) and "sha256" in audio:
             return AudioClip(audio)
         if isinstance(audio, Mapping) and audio.get("bytes"):
-            samples, rate = _read(BytesIO(audio["bytes"]))
+            found = inspect(audio["bytes"], "doc_to_audio")
+            samples, rate = decode(audio["bytes"], 0.0, found.duration), SAMPLING_RATE
         else:
             samples, rate = np.asarray(audio["array"], dtype=np.float32), int(audio["sampling_rate"])
     except (TypeError, ValueError, KeyError) as error:
@@ -161,6 +156,10 @@ def as_clip(audio) -> AudioClip:
         ) from error
     if not samples.size:
         raise SpeechIQError("doc_to_audio: an array without samples; leave the row out")
+    try:
+        refuse_unfit(samples)
+    except Damage as damage:
+        raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
     array = _resample(mono, rate)
     return AudioClip(

@@ -1,4 +1,4 @@
-"""`siq tasks`: data sets of one's own."""
+"""`siq tasks`: data sets of one's own, and what the tasks of a set ask about."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-tasks = typer.Typer(no_args_is_help=True, help="Tasks over clips of your own.")
+from speechiq.core.console import printable, say
 
+tasks = typer.Typer(no_args_is_help=True, help="Tasks over clips of your own, and what tasks ask about.")
 
-@tasks.callback()
-def tasks_command() -> None:
-    """Keeps `new` a command of its own."""
+#: How many ids are printed after `siq tasks new`.
+SHOWN = 5
 
 
 @tasks.command("new")
@@ -29,6 +29,29 @@ def new_command(
 
     folder = output or Path(name)
     made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER)
-    print(f"{', '.join(made)} are in {folder}. Next:")
+    for doubt in made.doubts:
+        say(doubt)
+    if made.left_out:
+        say(
+            f"{len(made.left_out)} of {len(made.ids)} clips, {made.left_out[0]!r} among them, have no word to score "
+            f"and are left out"
+        )
+    more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
+    print(f"{', '.join(made.tasks)} are in {folder}.")
+    print(
+        f"Ids of the clips: {printable(', '.join(made.ids[:SHOWN]))}{more}; `siq tasks show {folder}` lists all. Next:"
+    )
     print(f"  siq questions write --dataset {folder} --writer ... --checker ...")
     print(f"  lm_eval --include_path {folder} --tasks siq_{name} --model hf-audio ...")
+
+
+@tasks.command("show")
+def show_command(
+    dataset: Annotated[str, typer.Argument(help="Name of a data set of the suite, or a folder of `siq tasks new`.")],
+    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the clips of a set that is on the Hub.")] = False,
+) -> None:
+    """Show the tasks, rows, columns, questions and clips of a data set."""
+    from speechiq.siq_tasks.overview import describe
+
+    for line in describe(dataset, fetch=fetch):
+        print(printable(line))

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
 from speechiq.siq_tasks.audio import AudioClip
 
+LEVELS = ("remember", "understand", "apply")
 ASKED = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
@@ -21,6 +23,12 @@ class Loaded(NamedTuple):
 
     docs: Dataset
     record: dict[str, Any]
+
+
+def check_level(level: Any) -> None:
+    """Raise a `SpeechIQError` if `metadata.level` of a task is not one of the three."""
+    if level not in LEVELS:
+        raise SpeechIQError(f"metadata.level: {level!r:.80} is not one of {', '.join(LEVELS)}; correct it")
 
 
 def build_docs(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
@@ -13,20 +17,26 @@ from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
-from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.docs import Loaded, build_docs, check_level
+from speechiq.siq_tasks.ids import check_plain, complete_ids, shorten
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
-from speechiq.siq_tasks.rows import Rows, Source, open_rows
-from speechiq.siq_tasks.store import CLIPS, MEND, keep, read_length
+from speechiq.siq_tasks.recordings.inspection import read_length
+from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
+from speechiq.siq_tasks.store import CLIPS, MEND, keep
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest
+from speechiq.siq_tasks.tables import read_field, read_id
 
-LAYOUT = 1
+log = logging.getLogger(__name__)
+
+#: Raised when what is kept of a data set must be prepared anew, as after stricter checks of its audio.
+LAYOUT = 2
 
 
 class Prepared(NamedTuple):
     """The clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text` and the items of a clip, longest first.
+        clips: `id`, `text`, the items of a clip and its `doubts`, longest first.
         record: what joins the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (rows that cannot
             be scored), `rows`.
         known: ids of all rows that can be scored, chosen or not.
@@ -42,14 +52,20 @@ def list_clips(**told: Any) -> list[dict]:
     return prepare(**told).clips
 
 
-def load(level: str, dataset: str, questions: str | None = None, **told: Any) -> Loaded:
+def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **told: Any) -> Loaded:
     """`custom_dataset` of every set that is prepared from rows.
 
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
         **told: see `prepare`, and `metrics.embedder.read_embedding`.
+
+    Raises:
+        SpeechIQError: as for `prepare` and `build_docs`, or the metadata lack a key that is needed.
     """
+    check_level(level)
+    if not isinstance(questions, str | None):
+        raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()
     if level == "apply":
@@ -58,14 +74,16 @@ def load(level: str, dataset: str, questions: str | None = None, **told: Any) ->
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:
-    written = read_questions(locate(dataset, file))
+    written = complete_ids(read_questions(locate(dataset, file)), test.known)
     refuse_strangers(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
     wanted = set(chosen)
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **told: Any) -> Prepared:
+def prepare(
+    dataset: str | None = None, subset: int | str = "all", selection: str = SELECTIONS[0], **told: Any
+) -> Prepared:
     """The clips of a test, from the clip folder where they were prepared before.
 
     Args:
@@ -80,17 +98,51 @@ def prepare(dataset: str, subset: int | str, selection: str = SELECTIONS[0], **t
     """
     if selection not in SELECTIONS:
         raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
-    source = Source(**{name: told[name] for name in Source._fields if name in told})
+    check_plain(dataset, "metadata.dataset")
+    source = read_source(told)
     asked = [LAYOUT, dataset, source, source.state(), subset, selection]
     name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
-    if manifest.is_file():
-        test = Prepared(**json.loads(manifest.read_bytes()))
-        if all(AudioClip(clip).file.is_file() for clip in test.clips):
-            return test
-    test = _prepare(dataset, source, subset, selection)
-    write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), MEND, make_folders=True)
+    test = _read_manifest(manifest)
+    if test is None:
+        test = _prepare(dataset, source, subset, selection)
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), MEND, make_folders=True)
+    for doubt in list_doubts(test.clips):
+        log.warning("%s: %s", dataset, doubt)
     return test
+
+
+def _read_manifest(manifest: Path) -> Prepared | None:
+    """The test that was prepared before, or None where its list or a clip of it is gone or damaged."""
+    try:
+        test = Prepared(**json.loads(manifest.read_bytes()))
+        return test if all(AudioClip(clip).file.is_file() for clip in test.clips) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def list_doubts(clips: Sequence[Mapping]) -> list[str]:
+    """Return a line for each kind of doubt about some clips, and for each audio that has two references.
+
+    Args:
+        clips: `id`, `text`, `sha256` and `doubts` of each.
+
+    >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "doubts": ["it is digital silence"]}
+    >>> print(*list_doubts([clip, clip | {"id": "b", "text": "No."}]), sep="\\n")
+    2 of 2 clips, 'a' among them: it is digital silence
+    2 clips, 'a' and 'b', are the same audio with different references
+    """
+    doubted, same = defaultdict(list), defaultdict(list)
+    for clip in clips:
+        same[clip["sha256"]].append(clip)
+        for doubt in clip["doubts"]:
+            doubted[doubt].append(clip["id"])
+    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {doubt}" for doubt, ids in doubted.items()]
+    for group in same.values():
+        if len({clip["text"] for clip in group}) > 1:
+            ids = " and ".join(repr(clip["id"]) for clip in group[:2])
+            lines.append(f"{len(group)} clips, {ids}, are the same audio with different references")
+    return lines
 
 
 def _prepare(dataset: str, source: Source, subset: int | str, selection: str) -> Prepared:
@@ -117,16 +169,18 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str) ->
 
 
 def _name_rows(dataset: str, source: Source, rows: Rows) -> dict[str, int]:
-    ids = rows.columns[source.id_column] if source.id_column else [f"{i:05}" for i in range(len(rows))]
     places: dict[str, int] = {}
-    for i, (key, text) in enumerate(zip(ids, rows.columns[source.text_column], strict=True)):
-        if key is None or text is None:
-            missing = source.id_column if key is None else source.text_column
-            raise SpeechIQError(f"{source.dataset_path} row {i}: {missing} is None; mend or leave out the row")
-        if f"{dataset}/{key}" in places:
-            first = places[f"{dataset}/{key}"]
-            raise SpeechIQError(f"{source.dataset_path}: rows {first} and {i} have one id, {key!r}; make ids unique")
-        places[f"{dataset}/{key}"] = i
+    for i in range(len(rows)):
+        row = {column: values[i] for column, values in rows.columns.items()}
+        where = f"{source.dataset_path} row {i}"
+        if row[source.text_column] is None or row[source.text_column] != "":
+            read_field(row, source.text_column, where)
+        key = f"{dataset}/{read_id(row, source.id_column, where) if source.id_column else f'{i:05}'}"
+        if key in places:
+            raise SpeechIQError(
+                f"{source.dataset_path}: rows {places[key]} and {i} have one id, {shorten(key)!r}; make ids unique"
+            )
+        places[key] = i
     return places
 
 
@@ -136,6 +190,19 @@ def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: s
         return {key: len(texts[i]) for key, i in scored.items()}
     if source.length_column:
         seconds = rows.columns[source.length_column]
-        return {key: float(seconds[i]) for key, i in scored.items()}
+        return {key: _read_seconds(seconds[i], source, i) for key, i in scored.items()}
     bar = tqdm(scored.items(), desc="lengths", unit="row")
     return {key: read_length(rows.audio[i], key) for key, i in bar}
+
+
+def _read_seconds(value: Any, source: Source, i: int) -> float:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise SpeechIQError(
+            f"{source.dataset_path} row {i}: {source.length_column} is {value!r:.80}, not a number of seconds; correct "
+            f"the row or leave out length_column"
+        )
+    return seconds

@@ -2,61 +2,126 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
-from speechiq.siq_tasks.rows import Source, read_file
-from speechiq.siq_tasks.store import inspect
+from speechiq.siq_tasks.audio import digest
+from speechiq.siq_tasks.docs import LEVELS
+from speechiq.siq_tasks.loading import list_doubts
+from speechiq.siq_tasks.recordings.inspection import inspect
+from speechiq.siq_tasks.rows import Source
+from speechiq.siq_tasks.subset import counts
 from speechiq.siq_tasks.suite import HERE, data_sets
+from speechiq.siq_tasks.tables import check_columns, read_field, read_id, read_table
 from speechiq.siq_tasks.templates import Function, read_task, write_task
 
-LEVELS = ("remember", "understand", "apply")
 LOADER = Function("speechiq.siq_tasks.loading.load")
+LONGEST_NAME = 64
 
 
-def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> list[str]:
+class Created(NamedTuple):
+    """What `create` made.
+
+    Attributes:
+        tasks: names of the tasks.
+        ids: of the clips, as scores, questions and transcripts name them.
+        left_out: ids of clips whose reference has no word to score.
+        doubts: reasons to listen to some clips, a line each.
+    """
+
+    tasks: list[str]
+    ids: list[str]
+    left_out: list[str]
+    doubts: list[str]
+
+
+def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> Created:
     """Write the tasks `siq_<name>_<level>` and their group into a new folder.
 
     Args:
         name: of the set; lower-case letters and digits.
-        audio: folder of audio files, any format that libsndfile reads.
-        text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and `id` if
-            rows shall have names of their own.
-        folder: where the tasks go; it must not hold any yet.
+        audio: folder of audio files.
+        text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
+            without it a clip is named after its file.
+        folder: where the tasks go; it must not hold any files yet.
         embedder: the language model that the level Understand reads.
 
-    Returns:
-        Names of the tasks.
-
     Raises:
-        SpeechIQError: a name that cannot be, a file that is missing or no audio; nothing is written then.
+        SpeechIQError: a name that cannot be, a file that is missing or not whole, an id that two clips have, or a
+            folder that cannot be written; nothing is written then.
     """
     _check_name(name)
-    rows = list(read_file(text))
-    clips = [_check_row(number, row, audio.resolve(), text) for number, row in enumerate(rows, 1)]
-    if not clips:
-        raise SpeechIQError(f"{text}: holds no rows; give it a line a clip")
-    if folder.exists() and any(folder.iterdir()):
-        raise SpeechIQError(f"{folder}: holds files already; choose another folder with --output")
-    folder.mkdir(parents=True, exist_ok=True)
-    listed = folder.resolve() / "clips.jsonl"
-    listed.write_bytes(as_lines(clips))
-    source = Source(str(listed), id_column="id" if "id" in clips[0] else None)
+    _check_folder(folder)
+    rows = read_table(text)
+    check_columns(rows[0], ["audio", "text"], text)
+    places, clips, heard = {}, [], []
+    for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
+        clip = _read_row(row, audio.resolve(), f"{text} row {number}")
+        if (first := places.setdefault(clip["id"], number)) != number:
+            raise SpeechIQError(
+                f"{text}: rows {first} and {number} are both called {clip['id']!r}; give each row a name of its own "
+                f"in a column id"
+            )
+        found = inspect(Path(clip["audio"]), f"{text} row {number}, {row['audio']}")
+        heard.append(
+            {**clip, "id": f"{name}/{clip['id']}", "sha256": digest(Path(clip["audio"])), "doubts": found.doubts}
+        )
+        clips.append(clip)
+    ids = [clip["id"] for clip in heard]
+    left_out = [clip["id"] for clip in heard if not counts(clip["text"])]
+    return Created(_write(name, folder, clips, embedder), ids, left_out, list_doubts(heard))
+
+
+def _write(name: str, folder: Path, clips: list[dict], embedder: str) -> list[str]:
+    place = Path(os.path.realpath(folder))
+    source = Source(str(place / "clips.jsonl"), id_column="id")
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    for task, level in zip(tasks, LEVELS, strict=True):
-        template = read_task(HERE / f"_{level}.yaml")
-        about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)}
-        about |= {"dataset_path": source.dataset_path, "subset": "all"}
-        about |= {"id_column": "id"} if source.id_column else {}
-        about |= {"questions": str(folder.resolve() / "questions.jsonl")}
-        about |= {"embedder": embedder} if level == "understand" else {}
-        about |= {"normaliser": "english"} if level == "remember" else {}
-        write_task(folder / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | template | {"metadata": about})
-    write_task(folder / f"siq_{name}.yaml", {"group": f"siq_{name}", "task": tasks, "metadata": {"version": 1.0}})
+    with _whole_folder(place) as draft:
+        draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
+        for task, level in zip(tasks, LEVELS, strict=True):
+            template = read_task(HERE / f"_{level}.yaml")
+            about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)}
+            about |= {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
+            about |= {"questions": str(place / "questions.jsonl")}
+            about |= {"embedder": embedder} if level == "understand" else {}
+            about |= {"normaliser": "english"} if level == "remember" else {}
+            write_task(
+                draft / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | template | {"metadata": about}
+            )
+        write_task(draft / f"siq_{name}.yaml", {"group": f"siq_{name}", "task": tasks, "metadata": {"version": 1.0}})
     return tasks
+
+
+@contextmanager
+def _whole_folder(place: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes `place` when the block ends, and is gone if it fails."""
+    draft = None
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=place.parent, prefix=".siq-tasks-"))
+        yield draft
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(0o777 & ~mask)
+        draft.replace(place)
+    except OSError as error:
+        raise SpeechIQError(
+            f"{place}: cannot be written ({error.strerror}); make room, or name another folder with --output"
+        ) from error
+    finally:
+        if draft is not None:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def _prompt_version(level: str) -> int:
@@ -64,19 +129,32 @@ def _prompt_version(level: str) -> int:
 
 
 def _check_name(name: str) -> None:
-    if not re.fullmatch(r"[a-z][a-z0-9]*", name):
-        raise SpeechIQError(f"{name!r}: not a name for a set; use lower-case letters and digits, such as calls2026")
+    if not re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", name):
+        raise SpeechIQError(
+            f"{name!r:.80}: not a name for a set; use at most {LONGEST_NAME} lower-case letters and digits, such as "
+            f"calls2026"
+        )
     if name in {*data_sets(), "all", *LEVELS}:
         raise SpeechIQError(f"{name}: the suite has a set or group of that name; choose another")
 
 
-def _check_row(number: int, row: Mapping, audio: Path, text: Path) -> dict:
-    where = f"{text} row {number}"
-    for column in ("audio", "text"):
-        if not row.get(column):
-            raise SpeechIQError(f"{where}: no {column!r}; every row needs the columns audio and text")
-    file = audio / row["audio"]
-    if not file.is_file():
+def _check_folder(folder: Path) -> None:
+    if not exists(folder):
+        return
+    if not folder.is_dir():
+        raise SpeechIQError(f"{folder}: is a file, not a folder; choose another with --output")
+    try:
+        if any(folder.iterdir()):
+            raise SpeechIQError(f"{folder}: holds files already; choose another folder with --output")
+    except OSError as error:
+        raise SpeechIQError(f"{folder}: cannot be read ({error.strerror}); choose another with --output") from error
+
+
+def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, str]:
+    """The `id`, `text` and `audio` of a row."""
+    named, text = read_field(row, "audio", where), read_field(row, "text", where)
+    file = audio / named
+    if not exists(file) or not file.is_file():
         raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
-    inspect(file.read_bytes(), f"{where}, {file.name}")
-    return {key: row[key] for key in ("id", "text") if row.get(key)} | {"audio": str(file)}
+    key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
+    return {"id": key, "text": text, "audio": str(file)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +10,12 @@ from typing import Any, NamedTuple
 
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.json_lines import read_objects
+from speechiq.core.files import exists
+from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_table
 
-METADATA_FILES = {".jsonl": None, ".csv": ",", ".tsv": "\t"}
+#: Where the Hub keeps a copy in parquet of most data sets, among them many that come from scripts.
+PARQUET_BRANCH = "refs/convert/parquet"
+ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
 
 
 class Source(NamedTuple):
@@ -42,17 +43,35 @@ class Source(NamedTuple):
     def local(self) -> Path | None:
         """The folder or file on this machine, or None for a Hub id."""
         path = Path(self.dataset_path).expanduser()
-        return path if path.exists() or self.dataset_path.startswith((".", "/", "~")) else None
+        return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
     def state(self) -> list:
         """What tells that local files are those of the last time: name, size and time of change of each."""
         local, files = self.local, []
-        if local is not None and local.is_file():
-            audio = [row.get(self.audio_column) or "" for row in read_file(local)]
-            files = [local, *(local.parent / name for name in audio)]
-        elif local is not None:
+        if local is not None and exists(local) and local.is_file():
+            audio = [row.get(self.audio_column) for row in read_table(local)]
+            files = [local, *(local.parent / name for name in audio if isinstance(name, str))]
+        elif local is not None and exists(local):
             files = sorted(local.rglob("*"))
-        return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files if file.is_file()]
+        files = [file for file in files if exists(file) and file.is_file()]
+        return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def read_source(told: Mapping[str, Any]) -> Source:
+    """Return what a task's metadata says about its rows; other keys are not for this function.
+
+    Raises:
+        SpeechIQError: `dataset_path` is missing, or a value is not a text.
+    """
+    found = {name: told[name] for name in Source._fields if told.get(name) is not None}
+    for name, value in found.items():
+        if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
+            found[name] = str(value)
+        elif not isinstance(value, str) or not value or "\0" in value:
+            raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
+    if "dataset_path" not in found:
+        raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
+    return Source(**found)
 
 
 @dataclass(frozen=True)
@@ -61,7 +80,7 @@ class Rows:
 
     Attributes:
         columns: column name -> values, of the columns that were asked for except audio.
-        audio: gives the encoded audio of row i.
+        audio: gives the encoded audio of row i, a file or its bytes.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -79,9 +98,11 @@ class AudioColumn:
 
         self.rows, self.column = rows.select_columns([column]).cast_column(column, Audio(decode=False)), column
 
-    def __getitem__(self, i: int) -> bytes:
-        audio = self.rows[i][self.column]
-        return audio["bytes"] if audio["bytes"] is not None else Path(audio["path"]).read_bytes()
+    def __getitem__(self, i: int) -> Path | bytes:
+        audio = self.rows[i][self.column] or {}
+        if audio.get("bytes") is None and audio.get("path") is None:
+            raise SpeechIQError(f"row {i}: {self.column} is None; correct or leave out the row")
+        return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
 
 
 class AudioFiles:
@@ -90,11 +111,8 @@ class AudioFiles:
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.files = [folder / name for name in names]
 
-    def __getitem__(self, i: int) -> bytes:
-        try:
-            return self.files[i].read_bytes()
-        except OSError as error:
-            raise SpeechIQError(f"{self.files[i]}: {error.strerror}; correct the metadata file") from error
+    def __getitem__(self, i: int) -> Path:
+        return self.files[i]
 
 
 @contextmanager
@@ -107,13 +125,13 @@ def open_rows(source: Source) -> Iterator[Rows]:
     local = source.local
     if local is None:
         yield _open_dataset(source, source.dataset_path, None)
-    elif local.suffix in METADATA_FILES:
-        yield _open_file(source, local)
-    elif local.is_dir():
+    elif is_table(local):
+        yield _open_table(source, local)
+    elif exists(local) and local.is_dir():
         with working_folder() as folder:
             yield _open_dataset(source, str(local), folder)
     else:
-        raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a metadata file")
+        raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
 
 
 def _wanted(source: Source) -> list[str]:
@@ -130,53 +148,60 @@ def _check_columns(source: Source, found: Sequence[str]) -> None:
             )
 
 
-def _open_file(source: Source, file: Path) -> Rows:
-    rows = list(read_file(file))
-    if not rows:
-        raise SpeechIQError(f"{file}: holds no rows; give it a line a clip")
-    _check_columns(source, list(rows[0]))
+def _open_table(source: Source, file: Path) -> Rows:
+    rows = read_table(file)
+    check_columns(rows[0], [source.audio_column, *_wanted(source)], file)
     columns = {column: [row.get(column) for row in rows] for column in _wanted(source)}
-    return Rows(columns, AudioFiles(file.parent, [row[source.audio_column] for row in rows]))
-
-
-def read_file(file: Path) -> Iterator[dict]:
-    """Rows of a `.jsonl`, `.csv` or `.tsv` file, as dicts.
-
-    Raises:
-        SpeechIQError: no such file, another kind of file, or a line that is no JSON object.
-    """
-    if file.suffix not in METADATA_FILES:
-        raise SpeechIQError(f"{file}: not one of {', '.join(METADATA_FILES)}; convert it to one of them")
-    if not file.is_file():
-        raise SpeechIQError(f"{file}: no such metadata file; correct the path")
-    separator = METADATA_FILES[file.suffix]
-    if separator is None:
-        yield from (line.row for line in read_objects(file, "mend the line"))
-        return
-    try:
-        yield from csv.DictReader(io.StringIO(file.read_text(encoding="utf-8-sig")), delimiter=separator)
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
+    names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
+    return Rows(columns, AudioFiles(file.parent, names))
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
     """`folder` is where `datasets` keeps its copy; its own cache takes two local folders of one name for one."""
-    from datasets import get_dataset_split_names, load_dataset
+    from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
     try:
         rows = load_dataset(**which, split=source.split, cache_dir=folder)
-    except ValueError as error:
-        if "split" not in str(error).lower():
-            raise SpeechIQError(f"{place}: {' '.join(str(error).split())}") from error
-        names = ", ".join(get_dataset_split_names(place, source.dataset_name))
-        raise SpeechIQError(f"{place}: no split {source.split!r}; it has {names}; give --metadata split=...") from error
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
-            f"{place}: cannot be had and is not in the cache ({str(error).splitlines()[0]}); check the "
+            f"{place}: cannot be had and is not in the cache ({_first_line(error)}); check the "
             f"connection to the hub, or give a local copy with --metadata dataset_path=FOLDER"
         ) from error
+    except (ValueError, RuntimeError) as error:
+        if "script" in str(error):
+            raise SpeechIQError(
+                f"{place}: its rows come from a script of its own, which `datasets` does not run; try --metadata "
+                f"dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
+                f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}"
+            ) from error
+        if "split" in str(error).lower():
+            names = ", ".join(_list_splits(which)) or "splits that cannot be listed"
+            raise SpeechIQError(
+                f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
+            ) from error
+        raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
     _check_columns(source, rows.column_names)
     kept = rows.select_columns(_wanted(source))
-    return Rows({column: kept[column] for column in kept.column_names}, AudioColumn(rows, source.audio_column))
+    try:
+        audio = AudioColumn(rows, source.audio_column)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise SpeechIQError(
+            f"{place}: column {source.audio_column!r} holds no audio ({_first_line(error)}); give the right one with "
+            f"--metadata audio_column=..."
+        ) from error
+    return Rows({column: kept[column] for column in kept.column_names}, audio)
+
+
+def _list_splits(which: Mapping[str, str | None]) -> list[str]:
+    from datasets import get_dataset_split_names
+
+    try:
+        return get_dataset_split_names(which["path"], which["name"], revision=which["revision"])
+    except Exception:  # Only the names in a message depend on it, and `datasets` raises what it likes.
+        return []
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

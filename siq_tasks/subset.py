@@ -36,12 +36,12 @@ def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
     ['c', 'a']
     """
     wanted = len(lengths) if size == "all" else size
-    if not isinstance(wanted, int) or wanted < 1:
+    if type(wanted) is not int or wanted < 1:
         raise SpeechIQError(
-            f"subset={size}: neither a whole number above 0 nor all, of {len(lengths)} clips that count"
+            f"subset={size!s:.40}: neither a whole number above 0 nor all, of {len(lengths)} clips that count"
         )
     if wanted > len(lengths):
-        raise SpeechIQError(f"subset={size}: only {len(lengths)} clips can be scored; ask for fewer, or for all")
+        raise SpeechIQError(f"subset={size!s:.40}: only {len(lengths)} clips can be scored; ask for fewer, or for all")
     return sorted(lengths, key=lambda key: (-lengths[key], key))[:wanted]
 
 

@@ -1,16 +1,24 @@
-"""The suite's data sets by name, for tools that need their clips without running a task."""
+"""The suite's data sets by name, and folders of tasks, for tools that need their clips without running a task."""
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import exists
+from speechiq.siq_tasks.ids import check_plain
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
 ONE_TASK = "siq_*_remember.yaml"
+#: What a task may name as its loader, so that no code of a stranger's folder is imported.
+LOADERS = {
+    "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
+    "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
+}
 
 
 def data_sets() -> list[str]:
@@ -25,9 +33,18 @@ def metadata(dataset: str) -> dict[str, Any]:
         dataset: one of `data_sets()`, or a folder that `siq tasks new` made.
 
     Raises:
-        SpeechIQError: no such data set.
+        SpeechIQError: no such data set, or its task file is malformed, or names a file of questions elsewhere, which
+            `siq questions write` would write to.
     """
-    return _one_task(dataset)["metadata"]
+    file = _find_one_task(dataset)
+    about = _check(read_task(file), file)["metadata"]
+    questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
+    if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
+        raise SpeechIQError(
+            f"{file}: metadata.questions: {questions!s:.200} is not in the folder of the tasks; correct it, or name "
+            f"the file with --output"
+        )
+    return about
 
 
 def list_clips(dataset: str, **told: Any) -> list[dict]:
@@ -38,17 +55,39 @@ def list_clips(dataset: str, **told: Any) -> list[dict]:
         **told: what `--metadata` would tell the task, such as `subset="all"`.
 
     Raises:
-        SpeechIQError: no such data set, or its clips cannot be had.
+        SpeechIQError: no such data set, its loader is not one of speechiq's, or its clips cannot be had.
     """
-    task = _one_task(dataset)
-    loader = import_module(task["custom_dataset"].rpartition(".")[0])
-    return loader.list_clips(**task["metadata"] | told)
+    task = read_one_task(dataset)
+    return import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | told)
 
 
-def _one_task(dataset: str) -> dict[str, Any]:
-    for folder in (HERE / dataset, Path(dataset)):
+def read_one_task(dataset: str) -> dict[str, Any]:
+    """Return the task Remember of a data set: its `metadata` and `custom_dataset`, checked.
+
+    Raises:
+        SpeechIQError: as for `list_clips`.
+    """
+    file = _find_one_task(dataset)
+    return _check(read_task(file), file)
+
+
+def _find_one_task(dataset: str) -> Path:
+    for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
-            return read_task(file)
+            return file
     raise SpeechIQError(
         f"{dataset}: no such data set; known are {', '.join(data_sets())}, and folders that `siq tasks new` made"
     )
+
+
+def _check(task: dict[str, Any], file: Path) -> dict[str, Any]:
+    about, loader = task.get("metadata"), task.get("custom_dataset")
+    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
+        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a list of keys and values; correct it")
+    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
+    if not isinstance(loader, str) or loader not in LOADERS:
+        raise SpeechIQError(
+            f"{file}: custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
+            f"folder names; use {next(iter(LOADERS))}"
+        )
+    return task

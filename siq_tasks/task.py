@@ -18,6 +18,11 @@ class SpeechTask(ConfigurableTask):
         super().__init__(config={key: value for key, value in config.items() if key != "class"})
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        if not callable(self.config.custom_dataset):
+            raise SpeechIQError(
+                f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
+                f"custom_dataset: !function speechiq.siq_tasks.loading.load"
+            )
         loaded = self.config.custom_dataset(**self.config.metadata)
         self.dataset = {"test": loaded.docs}
         self.config.metadata |= {**loaded.record, "content_sha256": digest_content(loaded.docs)}

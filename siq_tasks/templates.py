@@ -1,4 +1,4 @@
-"""Task YAMLs read and written with their functions left as names."""
+"""Task YAMLs read and written with their functions left as names: nothing that a YAML names is imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import exists
+
+#: Bytes of a task file at most, and files that may include each other.
+LARGEST, DEEPEST = 1 << 20, 16
 
 
 class Function(str):
@@ -21,17 +27,49 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_Loader.add_constructor("!function", lambda loader, node: Function(node.value))
+_Loader.add_constructor("!function", lambda loader, node: Function(loader.construct_scalar(node)))
 _Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 
-def read_task(file: Path) -> dict[str, Any]:
-    """A task or group with what it includes, its own keys winning, as lm-eval merges them."""
-    task = yaml.load(file.read_text(encoding="utf-8"), _Loader)
+def read_task(file: Path, including: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Return a task or group with what it includes, its own keys winning, as lm-eval merges them.
+
+    Args:
+        file: the YAML.
+        including: files that include it, outermost first.
+
+    Raises:
+        SpeechIQError: the file cannot be read, is not valid YAML or no mapping, or files include each other.
+    """
+    if file in including or len(including) > DEEPEST:
+        raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file in turn; remove one include")
+    task = _read_mapping(file)
     included = task.pop("include", None)
-    return (read_task(file.parent / included) if included else {}) | task
+    if included is None:
+        return task
+    if not isinstance(included, str):
+        raise SpeechIQError(f"{file}: include: {included!r:.80} is not the name of a file; correct it")
+    return read_task(file.parent / included, (*including, file)) | task
+
+
+def _read_mapping(file: Path) -> dict[str, Any]:
+    if not exists(file) or not file.is_file():
+        raise SpeechIQError(f"{file}: no such task file; correct the include or restore the file")
+    try:
+        if file.stat().st_size > LARGEST:
+            raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; a task file is smaller")
+        task = yaml.load(file.read_text(encoding="utf-8"), _Loader)
+    except OSError as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise SpeechIQError(
+            f"{file}: not valid YAML ({str(error) or type(error).__name__:.200}); correct it"
+        ) from error
+    if not isinstance(task, dict):
+        raise SpeechIQError(f"{file}: holds {type(task).__name__}, not the keys of a task; correct it")
+    return task
 
 
 def write_task(file: Path, task: dict[str, Any]) -> None:
-    """A task that needs no other file."""
+    """Write a task that needs no other file."""
     file.write_text(yaml.dump(task, Dumper=_Dumper, sort_keys=False, allow_unicode=True), encoding="utf-8")

@@ -12,12 +12,15 @@ from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.nbest import unlike
 from speechiq.siq_tasks.audio import AudioClip
+from speechiq.siq_tasks.ids import find_listed
 
 MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 
 
 class TranscriptFile:
     """A JSONL file, a line a clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
+
+    The data set before the `/` may be left out if no two clips of the run have the same rest.
 
     Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts, and a corrector
     is given all that differ in words. `heard`, seconds that were listened to / seconds in the clip, may stand
@@ -43,12 +46,20 @@ class TranscriptFile:
             self.texts[key] = text
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
-        if missing := [clip["id"] for clip in clips if clip["id"] not in self.texts]:
+        names = {clip["id"]: find_listed(str(clip["id"]), self.texts) for clip in clips}
+        if missing := [key for key, name in names.items() if name is None]:
             raise SpeechIQError(
-                f"{self.file}: {len(missing)} of {len(clips)} clips have no transcript, {missing[0]!r} among them; "
-                f"the file has ids such as {next(iter(self.texts), None)!r}: give a line a clip, by the docs' ids"
+                f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
+                f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
+                f"`siq tasks show` lists"
             )
-        return [self.texts[clip["id"]] for clip in clips]
+        keys: dict[str, str] = {}
+        for key, name in names.items():
+            if keys.setdefault(name, key) != key:
+                raise SpeechIQError(
+                    f"{self.file}: id {name!r} could be {keys[name]!r} or {key!r}; write the data set before it"
+                )
+        return [self.texts[names[clip["id"]]] for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"transcripts": self.file.name, "clips": len(self.texts)}

@@ -20,6 +20,7 @@ def list_clips(**_told_to_others) -> list[dict]:
 
 def load(level: str, **told: Any) -> Loaded:
     """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
-    clips = list_clips()
-    questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
+    clips, questions = list_clips(), []
+    if level == "apply":
+        questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
     return Loaded(build_docs(level, "demo", clips, questions, told), {})

@@ -30,6 +30,7 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files import write_whole
+from speechiq.siq_tasks.recordings.ogg import checksum_of, read_pages
 
 HERE = Path(__file__).resolve().parent
 RATE = 16_000
@@ -95,25 +96,13 @@ def encode(samples: np.ndarray, serial: int = 0) -> bytes:
 
 def _with_serial(ogg: bytes, serial: int) -> bytes:
     """libsndfile draws an Ogg stream's serial number by the clock: set it, and each page's checksum anew."""
-    pages, start = [], 0
-    while start < len(ogg):
-        segments = ogg[start + 26]
-        size = 27 + segments + sum(ogg[start + 27 : start + 27 + segments])
-        page = bytearray(ogg[start : start + size])
-        struct.pack_into("<I4xI", page, 14, serial, 0)
-        struct.pack_into("<I", page, 22, _ogg_checksum(page))
-        pages.append(bytes(page))
-        start += size
+    pages = []
+    for page in read_pages(ogg):
+        content = bytearray(page.content)
+        struct.pack_into("<I4x", content, 14, serial)  # All page numbers are 0, as in the files of the package.
+        struct.pack_into("<I", content, 22, checksum_of(bytes(content)))
+        pages.append(bytes(content))
     return b"".join(pages)
-
-
-def _ogg_checksum(page: bytearray) -> int:
-    # Ogg's CRC is zlib's with the bits in the other order and without its two inversions.
-    crc = zlib.crc32(page.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
-    return int(f"{crc:032b}"[::-1], 2)
-
-
-_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def mono(path: Path) -> np.ndarray:

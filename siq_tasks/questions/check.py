@@ -11,6 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
 from speechiq.siq_tasks.questions.endpoints import Author
@@ -61,9 +62,10 @@ def check_file(
         SpeechIQError: a line is no sound question, the file does not fit the clips, or the author fails for good.
     """
     rows = read_questions(path)
-    asked = [row for row in rows if "left_out" not in row]
     if references is not None:
+        rows = complete_ids(rows, references)
         join(rows, list(references), dataset)
+    asked = [row for row in rows if "left_out" not in row]
     readings = {}
     if author is not None and asked:
         readings["text_free"] = _read(asked, author)

@@ -161,5 +161,6 @@ def refuse_strangers(questions: Sequence[Mapping], clip_ids: Collection[str], da
     if strangers := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
             f"{dataset}: {len(strangers)} clips have questions but are not in the set, {strangers[0]} among them; "
-            f"delete their lines, or choose the subset the questions were written for"
+            f"`siq tasks show` lists the ids of the set; correct the ids, or choose the subset the questions were "
+            f"written for"
         )

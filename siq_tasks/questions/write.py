@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import (
     Draft,
@@ -83,7 +84,7 @@ class Estimate:
 
 def list_unfinished(clips: Sequence[Mapping], rows: Sequence[Mapping]) -> list[Mapping]:
     """The clips that have fewer than three lines among `rows`."""
-    counts = Counter(row["id"] for row in rows)
+    counts = Counter(row["id"] for row in complete_ids(rows, [clip["id"] for clip in clips]))
     return [clip for clip in clips if counts[clip["id"]] < PER_CLIP]
 
 
@@ -105,7 +106,7 @@ def write(clips: Sequence[Mapping], plan: Plan, output: Path, dataset: str, work
         SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; the journal then
             holds what was answered.
     """
-    kept = read_questions(output) if output.is_file() else []
+    kept = complete_ids(read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
     refuse_strangers(kept, [clip["id"] for clip in clips], dataset)
     rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}

@@ -109,7 +109,7 @@ def test_audio_in_every_form_is_the_same_clip(demo_clips):
         ({"array": [], "sampling_rate": 16_000}, "an array without samples"),
         ({"path": "a.wav"}, "dict is no audio.*give a dict with array and sampling_rate"),
         (7, "int is no audio"),
-        ({"bytes": b"RIFF of nothing"}, "broke off while decoding"),
+        ({"bytes": b"RIFF of nothing"}, "doc_to_audio: not readable as audio"),
     ],
 )
 def test_what_is_no_audio_is_named(audio, message):

@@ -28,9 +28,9 @@ configs:
 VALUES = {"text": "string", "transcription": "string", "id": "string", "dataset": "string", "audio_length_s": "float64"}
 
 
-def encode(seconds: float, rate: int = 16_000, channels: int = 1, kind: str = "WAV") -> bytes:
-    """A tone of its own for each length, as an audio file."""
-    tone = 0.3 * np.sin(2 * np.pi * 40 * seconds * np.arange(round(rate * seconds)) / rate)
+def encode(seconds: float, rate: int = 16_000, channels: int = 1, kind: str = "WAV", silent: bool = False) -> bytes:
+    """A tone of its own for each length, or silence, as an audio file."""
+    tone = 0.3 * (not silent) * np.sin(2 * np.pi * 40 * seconds * np.arange(round(rate * seconds)) / rate)
     file = io.BytesIO()
     soundfile.write(file, np.stack([tone] * channels, axis=1), rate, format=kind)
     return file.getvalue()

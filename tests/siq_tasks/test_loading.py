@@ -115,8 +115,8 @@ def cut(audio):
         (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),
         ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
         ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have one id, 'r0'"),
-        ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: 5 bytes that do not decode as audio"),
-        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: its audio holds no samples"),
+        ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: not readable as audio"),
+        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it holds no samples"),
         ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
     ],
 )
@@ -190,3 +190,103 @@ def test_a_manifest_is_json_that_a_person_can_read(own_cache, tmp_path):
     make(tmp_path / "hub", rows(1.0, 2.0))
     (manifest,) = own_cache.glob("clips/*.json")
     assert set(json.loads(manifest.read_text())) == {"clips", "record", "known"}
+
+
+def test_a_damaged_list_of_clips_is_made_anew(own_cache, tmp_path):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    (manifest,) = own_cache.glob("clips/*.json")
+    for spoilt in (b"", b"{", b"[]", b'{"clips": [{}], "record": {}, "known": []}'):
+        manifest.write_bytes(spoilt)
+        assert prepare_from(tmp_path / "hub") == first
+
+
+def test_doubts_are_said_by_name_at_every_load(own_cache, tmp_path, caplog):
+    given = [*rows(1.0, 2.0), esb_row("again", encode(2.0), "another text", 2.0)]
+    given[0]["audio"] = encode(1.0, silent=True)
+    for load in (partial(make, rows=given), prepare_from):
+        caplog.clear()
+        load(tmp_path / "hub", subset="all")
+        assert [record.message for record in caplog.records] == [
+            "set: 1 of 3 clips, 'set/r0' among them: it is digital silence",
+            "set: 2 clips, 'set/again' and 'set/r1', are the same audio with different references",
+        ]
+
+
+def test_a_set_that_comes_from_a_script_names_the_ways_out(own_cache, tmp_path):
+    tmp_path.joinpath("voices").mkdir()
+    tmp_path.joinpath("voices", "voices.py").write_text("import datasets\n")
+    with pytest.raises(
+        SpeechIQError, match=r"voices: its rows come from a script .*refs/convert/parquet, .*FOLDER"
+    ) as e:
+        prepare(dataset="voices", dataset_path=str(tmp_path / "voices"), subset="all")
+    assert "hf-audio/esb-datasets-test-only-sorted" in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc", "a/b", "..", ".hidden", "", "a..b", "x" * 101, 5, None, "a\nb"])
+def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache, tmp_path, name):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(SpeechIQError, match=r"metadata\.dataset: .* is not a plain name"):
+        prepare(dataset=name, dataset_path=str(tmp_path / "m.csv"), subset="all")
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"dataset_path": ["a"]}, r"metadata\.dataset_path: \['a'\] is not a text"),
+        ({"dataset_path": None}, r"metadata\.dataset_path: missing"),
+        ({"text_column": {"a": 1}}, r"metadata\.text_column: .* is not a text"),
+        ({"split": 1.5}, r"metadata\.split: 1\.5 is not a text"),
+        ({"length_column": "text"}, "row 0: text is 'one two', not a number of seconds"),
+        ({"audio_column": "text"}, r"own/00000: .*one two: No such file"),
+        ({"subset": True}, "subset=True: neither"),
+        ({"subset": 10**400}, "subset=10{39}: only 1 clips"),
+        ({"dataset_path": "./" + "x" * 300}, "no such folder"),
+    ],
+)
+def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, told, message):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    asked = {"dataset_path": str(tmp_path / "m.csv"), "subset": "all"} | told
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", **asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bom.csv", "\ufeffaudio,text\r\na.wav,one two\r\n"),
+        ("semicolons.csv", "audio;text\na.wav;one two\n"),
+        ("tabs.csv", "audio\ttext\na.wav\tone two\n"),
+        ("UPPER.CSV", "audio,text\na.wav,one two\n"),
+        ("quoted.csv", 'audio,text\na.wav,"one two"\n'),
+    ],
+)
+def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath(name).write_bytes(content.encode())
+    (clip,) = prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all").clips
+    assert clip["text"] == "one two"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.csv", "audio,text\na.wav,Good morning, all\n", "row 1: has 3 fields, the header 2; put a field"),
+        ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "row 1: field larger than field limit"),
+        ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
+        ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text holds half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "row 0: id holds half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": [1]}', r"row 0: id is \[1\], not a text"),
+        ("m.jsonl", json.dumps({"audio": "x" * 300, "text": "one", "id": "a"}), "File name too long"),
+    ],
+)
+def test_a_row_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath(name).write_text(content)
+    told = {"id_column": "id"} if '"id"' in content else {}
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all", **told)

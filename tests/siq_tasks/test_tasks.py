@@ -92,6 +92,11 @@ def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatc
         manager.load("siq_demo_apply")
 
 
+def test_only_the_level_that_asks_questions_reads_them(manager, monkeypatch):
+    monkeypatch.setattr(demo, "read_questions", lambda file: pytest.fail("questions were read"))
+    assert manager.load(["siq_demo_remember", "siq_demo_understand"])["tasks"]
+
+
 def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
     told = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
     with pytest.raises(SpeechIQError, match="no language model"):

@@ -1,0 +1,63 @@
+"""Ids of clips: `DATASET/NAME`, and how files that people write may name a clip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check_plain(name: Any, where: str) -> str:
+    """Return the name of a data set, which becomes part of file names.
+
+    Args:
+        where: file and key, for errors.
+
+    Raises:
+        SpeechIQError: it is no plain name.
+
+    >>> check_plain("calls-2026.v1", "metadata.dataset")
+    'calls-2026.v1'
+    """
+    if not isinstance(name, str) or not PLAIN.fullmatch(name) or ".." in name:
+        raise SpeechIQError(
+            f"{where}: {name!r:.80} is not a plain name; use at most 100 letters, digits, '-', '_' and single '.'"
+        )
+    return name
+
+
+def shorten(clip: str) -> str:
+    """Return the id of a clip without its data set.
+
+    >>> shorten("calls/monday"), shorten("monday")
+    ('monday', 'monday')
+    """
+    return clip.partition("/")[2] or clip
+
+
+def find_listed(clip: str, listed: Collection[str]) -> str | None:
+    """Return the name under which a file lists a clip: its id, or its id without the data set; None if it does not.
+
+    >>> find_listed("calls/monday", {"monday"}), find_listed("calls/monday", {"calls/monday", "monday"})
+    ('monday', 'calls/monday')
+    """
+    return next((name for name in (clip, shorten(clip)) if name in listed), None)
+
+
+def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> list[dict[str, Any]]:
+    """Return rows about clips with the clips' whole ids; an `id` that names no clip stays as it is.
+
+    Args:
+        rows: with `id`, whole or without the data set.
+        clips: whole ids.
+
+    >>> complete_ids([{"id": "monday"}, {"id": "calls/tuesday"}, {"id": "x"}], ["calls/monday", "calls/tuesday"])
+    [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]
+    """
+    clips = list(clips)
+    whole = {shorten(clip): clip for clip in clips} | {clip: clip for clip in clips}
+    return [{**row, "id": whole.get(row["id"], row["id"])} for row in rows]

@@ -1,0 +1,67 @@
+"""What the tasks of a data set ask about, for `siq tasks show`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.docs import LEVELS
+from speechiq.siq_tasks.ids import complete_ids
+from speechiq.siq_tasks.questions.file import PER_CLIP, locate, read_questions
+from speechiq.siq_tasks.rows import open_rows, read_source
+from speechiq.siq_tasks.suite import HERE, list_clips, read_one_task
+
+DEMO_QUESTIONS = HERE / "demo" / "questions.jsonl"
+
+
+def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
+    """Yield the lines of the overview: tasks, rows, columns, questions, and a line per clip.
+
+    Args:
+        dataset: name of a set of the suite, or a folder that `siq tasks new` made.
+        fetch: whether clips on the Hub are fetched.
+
+    Raises:
+        SpeechIQError: no such data set, or its rows or questions cannot be read.
+    """
+    about = read_one_task(dataset)["metadata"]
+    name = about["dataset"]
+    yield f"data set: {name}, version {about.get('version')}"
+    yield f"tasks: {', '.join(f'siq_{name}_{level}' for level in LEVELS)}; all three: siq_{name}"
+    if "dataset_path" in about:
+        source = read_source(about)
+        part = "".join(f", {value}" for value in (source.dataset_name, source.split) if source.local is None and value)
+        yield f"rows: {source.dataset_path}{part}"
+        roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
+        roles["seconds"] = source.length_column
+        yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
+        yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
+        if source.local is None and not fetch:
+            yield f"clips: on the Hub; `siq tasks show {dataset} --fetch` fetches and lists them"
+            return
+        with open_rows(source) as rows:
+            yield f"number of rows: {len(rows)}"
+    yield from _describe_clips(dataset, about)
+
+
+def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
+    clips = list_clips(dataset)
+    ids = [clip["id"] for clip in clips]
+    asked, lines = Counter(), []
+    try:
+        file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
+        lines = complete_ids(read_questions(Path(file)), ids)
+        asked = Counter(row["id"] for row in lines)
+        lacking = sum(asked[key] < PER_CLIP for key in ids)
+        strange = len(asked.keys() - set(ids))
+        yield f"questions: {len(lines)} lines in {file}; {lacking} of {len(ids)} clips lack some"
+        if strange:
+            yield f"questions about clips that are not in the subset: {strange}"
+    except SpeechIQError as error:
+        yield f"questions: {error}"
+    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
+    for clip in clips:
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {asked[clip['id']]} questions"

@@ -1,0 +1,140 @@
+"""Files whose header says how many bytes of samples follow: WAV, RF64, Wave64, AIFF, CAF, AU and NIST SPHERE."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from speechiq.siq_tasks.recordings.damage import SPARE, UNKNOWN_END, Buffer, Damage, compare
+
+#: Written by programs that stream (ffmpeg, SoX, arecord) instead of a length they do not know yet.
+STREAMED = {-1, 0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF}
+NO_SAMPLES = "cut off before its samples begin"
+
+
+class Layout(NamedTuple):
+    """How a file is divided into chunks.
+
+    Attributes:
+        start: byte of the first chunk.
+        name: bytes of a chunk's name.
+        size: `struct` format of its length.
+        align: chunks begin at multiples of so many bytes.
+        inclusive: whether the length counts name and length.
+        data: how the name of the chunk of samples begins.
+    """
+
+    start: int
+    name: int
+    size: str
+    align: int
+    inclusive: bool
+    data: bytes
+
+
+class Chunk(NamedTuple):
+    """A chunk: its name, and the place and length of its content as it says it."""
+
+    name: bytes
+    start: int
+    length: int
+
+
+WAVE = Layout(12, 4, "<I", 2, False, b"data")
+WAVE_BIG = WAVE._replace(size=">I")
+WAVE64 = Layout(40, 16, "<Q", 8, True, b"data")
+AIFF = Layout(12, 4, ">I", 2, False, b"SSND")
+CAF = Layout(8, 4, ">q", 1, False, b"data")
+
+
+def check_riff(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    if data[8:12] != b"WAVE":
+        return None
+    return _check(data, WAVE_BIG if data[:4] == b"RIFX" else WAVE)
+
+
+def check_wave64(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    return _check(data, WAVE64)
+
+
+def check_aiff(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    return _check(data, AIFF) if data[8:12] in (b"AIFF", b"AIFC") else None
+
+
+def check_caf(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    return _check(data, CAF)
+
+
+def check_au(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    if len(data) < 24:
+        raise Damage(NO_SAMPLES)
+    start, promised = struct.unpack_from(">II" if data[:4] == b".snd" else "<II", data, 4)
+    if promised in STREAMED:
+        return UNKNOWN_END
+    held = len(data) - start
+    compare(promised, held, held - promised)
+    return None
+
+
+def check_sphere(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    header = bytes(data[:SPARE]).decode("latin-1")
+    found = dict(re.findall(r"^(sample_count|channel_count|sample_n_bytes) -i (\d+)", header, re.MULTILINE))
+    length = re.match(r"NIST_1A\s+(\d+)", header)
+    if length is None or len(found) < 3:
+        raise Damage("its header lacks the number of samples")
+    promised = int(found["sample_count"]) * int(found["channel_count"]) * int(found["sample_n_bytes"])
+    held = len(data) - int(length[1])
+    compare(promised, held, held - promised)
+    return None
+
+
+def _check(data: Buffer, layout: Layout) -> str | None:
+    long_size = None
+    for chunk in _walk(data, layout, 0):
+        if chunk.name == b"ds64":
+            long_size = struct.unpack_from("<Q", data, chunk.start + 8)[0]
+        if not chunk.name.startswith(layout.data):
+            continue
+        promised = chunk.length
+        if promised == 0xFFFFFFFF and long_size is not None:
+            promised = long_size
+        if promised in STREAMED:
+            return UNKNOWN_END
+        held = len(data) - chunk.start
+        compare(promised, held)
+        compare(promised, held, _count_spare(data, layout, chunk.start + promised))
+        return None
+    raise Damage(NO_SAMPLES)
+
+
+def _walk(data: Buffer, layout: Layout, start: int) -> Iterator[Chunk]:
+    """The chunks from `start` on (0: the first), up to the first that is none."""
+    place = start or layout.start
+    header = layout.name + struct.calcsize(layout.size)
+    while place + header <= len(data):
+        name = bytes(data[place : place + layout.name])
+        (length,) = struct.unpack_from(layout.size, data, place + layout.name)
+        length -= header if layout.inclusive else 0
+        if not name[:4].isascii() or not name[:4].decode().isprintable() or length < -1:
+            return
+        yield Chunk(name, place + header, length)
+        place += header + length
+        place += -place % layout.align
+
+
+def _count_spare(data: Buffer, layout: Layout, end: int) -> int:
+    """Bytes after the samples that belong to no chunk."""
+    described, whole_file = end, bytes(data[: layout.name])
+    for chunk in _walk(data, layout, end + -end % layout.align):
+        if chunk.name == whole_file or chunk.start + chunk.length > len(data) + layout.align:
+            break
+        described = chunk.start + chunk.length
+    return len(data) - described

@@ -1,0 +1,125 @@
+"""An audio file read to its end once: whether it is whole, how long it is, and whether speech can be in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.recordings.damage import Damage
+from speechiq.siq_tasks.recordings.readers import Reader, open_reader
+from speechiq.siq_tasks.recordings.structure import check_structure
+
+FIX = "replace the file or leave the clip out"
+#: Full scale is 1. What recognisers square must stay finite in float32, so louder samples are no sound.
+LOUDEST = 2.0**31
+RATES = (1_000, 1_000_000)
+SHORTEST_S = 0.1
+#: Half a step of 16 bits: below it there is digital silence.
+SILENCE = 2.0**-16
+#: Share of the channels' energy that must be left in their mean.
+LEFT_OVER = 1e-4
+#: Samples that are in memory at a time.
+BLOCK = 65_536
+
+
+class Inspected(NamedTuple):
+    """What is known of a file that was read to its end.
+
+    Attributes:
+        kind: of file, such as `wav`.
+        duration: seconds of audio, counted in decoded samples.
+        doubts: reasons to listen to it before its scores are trusted.
+    """
+
+    kind: str
+    duration: float
+    doubts: list[str]
+
+
+def inspect(source: Path | bytes, name: str) -> Inspected:
+    """Read an audio file to its end, block by block.
+
+    Args:
+        source: the file, or its bytes.
+        name: of the file or row, for errors.
+
+    Raises:
+        SpeechIQError: the file is no audio, cut off, damaged, without samples, or has samples that are not finite.
+    """
+    with _refusing(name), open_reader(source, check_structure(source)) as reader:
+        return _read_to_the_end(reader)
+
+
+def read_length(source: Path | bytes, name: str) -> float:
+    """Return the seconds of audio that a file's header promises; if it has none, of the file read to its end.
+
+    Raises:
+        SpeechIQError: as for `inspect`.
+    """
+    with _refusing(name), open_reader(source) as reader:
+        promised = reader.promised
+    return inspect(source, name).duration if promised is None else promised
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except Damage as damage:
+        raise SpeechIQError(f"{name}: {damage}; {FIX}") from damage
+    except OSError as error:
+        raise SpeechIQError(f"{name}: {error.filename or 'the file'}: {error.strerror}; {FIX}") from error
+
+
+def _read_to_the_end(reader: Reader) -> Inspected:
+    if not RATES[0] <= reader.rate <= RATES[1]:
+        raise Damage(f"a sampling rate of {reader.rate} Hz; it must be between {RATES[0]} and {RATES[1]}")
+    heard, peak, energy, mean_energy = 0, 0.0, 0.0, 0.0
+    while len(block := reader.read(BLOCK)):
+        refuse_unfit(block)
+        mono = block.mean(axis=1, dtype=np.float64)
+        peak = max(peak, float(np.abs(block).max()))
+        energy += float(np.square(block, dtype=np.float64).sum()) / block.shape[1]
+        mean_energy += float(np.square(mono).sum())
+        heard += len(block)
+    if not heard:
+        raise Damage("it holds no samples")
+    reader.finish(heard)
+    seconds = heard / reader.rate
+    doubts = {
+        reader.doubt: reader.doubt,
+        f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
+        "it is digital silence": peak < SILENCE,
+        "its channels cancel each other in their mean, which is what systems hear": mean_energy < LEFT_OVER * energy,
+    }
+    return Inspected(reader.kind, seconds, [doubt for doubt, holds in doubts.items() if holds])
+
+
+def refuse_unfit(samples: np.ndarray) -> None:
+    """Raise a `Damage` if a sample is NaN, infinite or far louder than any sound."""
+    if samples.size and not (peak := float(np.abs(samples).max())) <= LOUDEST:
+        raise Damage(f"it has a sample of {peak:g}; full scale is 1, and every sample must be finite")
+
+
+def measure(file: Path) -> float:
+    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time.
+
+    Raises:
+        SpeechIQError: as for `inspect`, or the file is absent.
+    """
+    try:
+        state = file.stat()
+    except OSError as error:
+        raise SpeechIQError(f"{file}: no such audio file; restore it or correct the path") from error
+    return _measure(file, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=65_536)
+def _measure(file: Path, size: int, changed: int) -> float:
+    return inspect(file, str(file)).duration

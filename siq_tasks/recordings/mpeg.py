@@ -1,0 +1,114 @@
+"""MP3 files: a row of frames, of which the first may say how many there are (ISO 11172-3, 13818-3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from speechiq.siq_tasks.recordings.damage import UNKNOWN_END, Buffer, Damage
+
+#: kbit/s by (MPEG-1, layer), for the values 1 to 14 of a header.
+KBITS = {
+    (True, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
+    (True, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    (True, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    (False, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
+    (False, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+    (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+RATES = (44_100, 48_000, 32_000)
+#: Where the MPEG version stands in a header -> by what it divides `RATES`.
+DIVISORS = {3: 1, 2: 2, 0: 4}
+TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
+#: Bytes before the first frame that are passed over.
+LEAD = 65_536
+
+
+class Frame(NamedTuple):
+    """What a frame's header says: its bytes, what stays the same in a file, and whether it is mono."""
+
+    length: int
+    kind: tuple[int, int, int]
+    mono: bool
+
+
+def is_mpeg(data: Buffer) -> bool:
+    """Whether frames of MPEG audio begin at the start of a file, or after its tags."""
+    return _find_first(data) is not None
+
+
+def check(data: Buffer) -> str | None:
+    """See `structure.check_structure`."""
+    place = _find_first(data)
+    first = read_frame(data, place)
+    promised, frames = _read_count(data, place, first), 0
+    while place < len(data):
+        frame = read_frame(data, place)
+        if frame is None or frame.kind != first.kind:
+            if _is_end(data, place):
+                break
+            state = "cut off" if len(data) - place < 4 else "damaged"
+            raise Damage(f"{state}: no MP3 frame begins at byte {place}")
+        if place + frame.length > len(data):
+            raise Damage(f"cut off: its last frame should end at byte {place + frame.length}, the file has {len(data)}")
+        frames += 1
+        place += frame.length
+    if promised is None:
+        return UNKNOWN_END
+    if abs(frames - 1 - promised) > 1:
+        state = "cut off or damaged" if frames <= promised else "not as long as it says"
+        raise Damage(f"{state}: its header promises {promised} frames, the file has {frames - 1}")
+    return None
+
+
+def read_frame(data: Buffer, place: int) -> Frame | None:
+    """The frame whose header is at `place`, or None where there is none.
+
+    >>> read_frame(bytes.fromhex("fff388c4"), 0)
+    Frame(length=288, kind=(2, 3, 16000), mono=True)
+    """
+    header = int.from_bytes(data[place : place + 4])
+    version, layer = header >> 19 & 3, 4 - (header >> 17 & 3)
+    bits, rate, padding = header >> 12 & 15, header >> 10 & 3, header >> 9 & 1
+    if header >> 21 != 0x7FF or version == 1 or layer == 4 or bits in (0, 15) or rate == 3:
+        return None
+    hertz = RATES[rate] // DIVISORS[version]
+    bits_per_second = 1000 * KBITS[version == 3, layer][bits - 1]
+    if layer == 1:
+        length = (12 * bits_per_second // hertz + padding) * 4
+    else:
+        length = (72 if layer == 3 and version != 3 else 144) * bits_per_second // hertz + padding
+    return Frame(length, (version, layer, hertz), header >> 6 & 3 == 3)
+
+
+def _find_first(data: Buffer) -> int | None:
+    place = 0
+    while bytes(data[place : place + 3]) == b"ID3" and len(data) >= place + 10:
+        sizes = data[place + 6 : place + 10]
+        tag = sum((byte & 127) << shift for byte, shift in zip(sizes, (21, 14, 7, 0), strict=True))
+        place += 10 + tag + (10 if data[place + 5] & 16 else 0)
+    for start in range(place, min(place + (LEAD if place or data[:1] in (b"\xff", b"\0") else 1), len(data))):
+        frame = read_frame(data, start)
+        if frame is None:
+            continue
+        after = read_frame(data, start + frame.length)
+        if (after and after.kind == frame.kind) or (start == place and start + frame.length >= len(data)):
+            return start
+    return None
+
+
+def _read_count(data: Buffer, place: int, first: Frame) -> int | None:
+    """How many frames follow, as the first one says."""
+    side = {True: (17, 32), False: (9, 17)}[first.kind[0] == 3][not first.mono]
+    for at in (place + 4 + side, place + 6 + side):
+        if bytes(data[at : at + 4]) in (b"Xing", b"Info") and data[at + 7] & 1:
+            return int.from_bytes(data[at + 8 : at + 12])
+    at = place + 36
+    if bytes(data[at : at + 4]) == b"VBRI":
+        return int.from_bytes(data[at + 14 : at + 18])
+    return None
+
+
+def _is_end(data: Buffer, place: int) -> bool:
+    """Whether only tags or zeros follow."""
+    rest = bytes(data[place : place + LEAD])
+    return rest.startswith(TAGS) or (len(data) - place <= LEAD and not any(rest))

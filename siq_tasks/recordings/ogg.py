@@ -1,0 +1,81 @@
+"""Ogg files: every page has a number and a checksum, and the last one a mark (RFC 3533)."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from speechiq.siq_tasks.recordings.damage import SPARE, Buffer, Damage
+
+FIRST, LAST = 2, 4
+HEADER = struct.Struct("<4sxBqIIIB")
+_MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+class Page(NamedTuple):
+    """A page of an Ogg file.
+
+    Attributes:
+        flags: `FIRST`, `LAST`.
+        stream, number: which stream it belongs to, and its number there.
+        start: its first byte in the file.
+        content: all of its bytes, the header included.
+    """
+
+    flags: int
+    stream: int
+    number: int
+    start: int
+    content: bytes
+
+
+def read_pages(data: Buffer) -> Iterator[Page]:
+    """The pages of an Ogg file, with their checksums compared.
+
+    Raises:
+        Damage: a page is cut off, damaged, or something else is in its place.
+    """
+    start, ended = 0, False
+    while start < len(data):
+        header = bytes(data[start : start + HEADER.size])
+        if not header.startswith(b"OggS"):
+            if ended and len(data) - start <= SPARE:
+                return
+            raise Damage(f"damaged: no Ogg page begins at byte {start}")
+        if len(header) < HEADER.size:
+            raise Damage("cut off: its last page is not complete")
+        _, flags, _, stream, number, checksum, segments = HEADER.unpack(header)
+        table = bytes(data[start + HEADER.size : start + HEADER.size + segments])
+        size = HEADER.size + segments + sum(table)
+        content = bytes(data[start : start + size])
+        if len(table) < segments or len(content) < size:
+            raise Damage("cut off: its last page is not complete")
+        if checksum_of(content) != checksum:
+            raise Damage(f"damaged: the Ogg page at byte {start} does not have its checksum")
+        yield Page(flags, stream, number, start, content)
+        ended = bool(flags & LAST)
+        start += size
+
+
+def checksum_of(page: bytes) -> int:
+    """The checksum of a page, whatever is in its checksum field."""
+    # Ogg's CRC is zlib's with the bits in the other order and without its two inversions.
+    blank = page[:22] + bytes(4) + page[26:]
+    crc = zlib.crc32(blank.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
+    return int(f"{crc:032b}"[::-1], 2)
+
+
+def check(data: Buffer) -> None:
+    """See `structure.check_structure`."""
+    pages = list(read_pages(data))
+    if (streams := sum(bool(page.flags & FIRST) for page in pages)) != 1:
+        raise Damage(f"{streams} streams begin in it, of which one would be read")
+    for before, page in pairwise(pages):
+        # Some programs number all pages 0.
+        if page.number > before.number + 1:
+            raise Damage(f"damaged: Ogg page {before.number + 1} is missing at byte {page.start}")
+    if not pages[-1].flags & LAST:
+        raise Damage("cut off: its last Ogg page is not marked as the last")

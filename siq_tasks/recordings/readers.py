@@ -1,0 +1,243 @@
+"""Two readers of audio files: libsndfile, and FFmpeg (by PyAV) for what libsndfile does not read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from speechiq.siq_tasks.recordings.damage import UNKNOWN_END, Damage
+
+#: libsndfile's names of the formats whose length is checked -> the ending of such a file.
+KINDS = {
+    "WAV": "wav", "WAVEX": "wav", "RF64": "rf64", "W64": "w64", "AIFF": "aiff", "AU": "au", "CAF": "caf",
+    "NIST": "sph", "FLAC": "flac", "OGG": "ogg", "MP3": "mp3",
+}  # fmt: skip
+#: FFmpeg's names of the formats that it may open. A playlist, for example, would make it open other files.
+DEMUXERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,asf,amr,aac,wav,aiff,caf,ogg,wv,tta"
+#: Of these, the ones that hold no length; FFmpeg then guesses it.
+UNTIMED = ("amr", "aac", "wav")
+#: Seconds by which a container's length may differ from that of its decoded frames: a few frames of padding.
+PADDING_S = 0.25
+#: Samples by which the length of MP3 in a WAV file, an estimate, may be too long.
+MP3_SPARE = 3 * 1152
+#: Seconds that are decoded before a place that was sought.
+RUN_UP_S = 2
+STEP = 65_536
+
+
+class Reader(Protocol):
+    """An opened audio file, read from its beginning to its end.
+
+    Attributes:
+        kind: the file's kind, such as `wav`.
+        rate: in Hz.
+        doubt: why a cut at the end of the file would not be noticed, or None.
+        promised: seconds by the file's header, or None.
+    """
+
+    kind: str
+    rate: int
+    doubt: str | None
+    promised: float | None
+
+    def read(self, frames: int) -> np.ndarray:
+        """Return the next samples: float32, shape (`frames`, channels), fewer only at the end."""
+
+    def skip(self, frames: int) -> None:
+        """Pass over the next samples."""
+
+    def finish(self, heard: int) -> None:
+        """Compare the number of samples that were read, all of them, with what the file promises.
+
+        Raises:
+            Damage: they differ.
+        """
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+class SndfileReader:
+    """Read what libsndfile reads: WAV, FLAC, OGG, MP3 and other kinds."""
+
+    def __init__(self, source: Path | bytes, doubt: str | None) -> None:
+        import soundfile
+
+        self.sound = soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source)
+        if self.sound.format not in KINDS:
+            self.close()
+            raise Damage(f"a {self.sound.format} file, whose length cannot be checked; convert it to WAV or FLAC")
+        self.kind, self.rate, self.doubt = KINDS[self.sound.format], self.sound.samplerate, doubt
+        self.promised = self.sound.frames / self.rate
+        self.content = FlacDigest(source) if self.kind == "flac" else None
+
+    def read(self, frames: int) -> np.ndarray:
+        samples = self.sound.read(min(frames, self.sound.frames), dtype="float32", always_2d=True)
+        if self.content:
+            self.content.update(samples)
+        return samples
+
+    def skip(self, frames: int) -> None:
+        if self.sound.seekable():
+            self.sound.seek(min(frames, self.sound.frames))
+        else:
+            _skip(self, frames)
+
+    def finish(self, heard: int) -> None:
+        promised, spare = self.sound.frames, MP3_SPARE if self.kind == "wav" and "MPEG" in self.sound.subtype else 0
+        if self.doubt is None and not promised - spare <= heard <= promised:
+            raise Damage(
+                f"cut off or damaged: it promises {promised / self.rate:.2f} s, "
+                f"and {heard / self.rate:.2f} s can be decoded"
+            )
+        if self.content and self.content.differs():
+            raise Damage("damaged, or longer than it says: its samples do not have the MD5 sum that it gives")
+
+    def close(self) -> None:
+        self.sound.close()
+
+
+class FlacDigest:
+    """The MD5 sum of a FLAC file's samples, which its header gives."""
+
+    def __init__(self, source: Path | bytes) -> None:
+        with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+            header = file.read(42)
+        self.given = header[26:42] if header.startswith(b"fLaC") else bytes(16)
+        self.bits = (int.from_bytes(header[18:26]) >> 36 & 31) + 1
+        self.found = hashlib.md5(usedforsecurity=False)
+
+    def update(self, samples: np.ndarray) -> None:
+        """Add float32 samples, shape (frames, channels); integers of up to 24 bits are exact in them."""
+        whole = np.rint(samples.astype(np.float64) * 2 ** (self.bits - 1)).astype("<i4")
+        self.found.update(whole.view(np.uint8).reshape(*whole.shape, 4)[..., : self.bits // 8].tobytes())
+
+    def differs(self) -> bool:
+        """Return whether all samples were read and are not those that the header means."""
+        return any(self.given) and self.bits in (8, 16, 24) and self.found.digest() != self.given
+
+
+class FFmpegReader:
+    """Read what FFmpeg reads: M4A, MP4, WebM, AMR, WMA, WAV with rare codecs; of a video, its first sound track."""
+
+    def __init__(self, source: Path | bytes, doubt: str | None) -> None:
+        import av
+
+        self.file = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+        self.container = None
+        try:
+            self.container = av.open(self.file, options={"format_whitelist": DEMUXERS}, metadata_errors="replace")
+            if not self.container.streams.audio:
+                raise Damage("it has no sound track")
+            self.stream = self.container.streams.audio[0]
+            if self.stream.codec_context is None:
+                raise Damage("not readable as audio: its codec is unknown")
+            self.kind = self.container.format.name.split(",")[0]
+            timed = self.kind not in UNTIMED and self.container.duration
+            self.promised = self.container.duration / 1e6 if timed else None
+            self.doubt = doubt or (None if timed or self.kind == "wav" else UNKNOWN_END)
+            self.rate, self.begin, self.end, self.place = self.stream.rate, None, 0.0, None
+            self.blocks = self._decode()
+            self.left = next(self.blocks, np.empty((0, 1), np.float32))
+            self.first = self.place
+        except BaseException:
+            self.close()
+            raise
+
+    def _decode(self) -> Iterator[np.ndarray]:
+        """All samples, frame by frame; the first frame sets the rate, which a container may state wrongly."""
+        import av
+
+        same = None
+        for packet in self.container.demux(self.stream):
+            if packet.is_corrupt:
+                raise Damage(f"cut off or damaged at {self.end:.2f} s")
+            for frame in packet.decode():
+                if frame.is_corrupt:
+                    raise Damage(f"cut off or damaged at {self.end:.2f} s")
+                if same is None:
+                    self.rate, layout = frame.sample_rate, frame.layout.name
+                    same = av.AudioResampler(format="fltp", layout=frame.layout, rate=frame.sample_rate)
+                if (frame.sample_rate, frame.layout.name) != (self.rate, layout):
+                    raise Damage(f"damaged: its rate or its channels change at {self.end:.2f} s")
+                self.place = frame.pts if self.place is None else self.place
+                if frame.time is not None:
+                    self.begin = frame.time if self.begin is None else self.begin
+                    self.end = max(self.end, frame.time + frame.samples / self.rate)
+                yield from (part.to_ndarray().T for part in same.resample(frame))
+
+    def read(self, frames: int) -> np.ndarray:
+        held, count = [self.left], len(self.left)
+        while count < frames and (block := next(self.blocks, None)) is not None:
+            held.append(block)
+            count += len(block)
+        samples = np.concatenate(held)
+        self.left = samples[frames:]
+        return samples[:frames]
+
+    def skip(self, frames: int) -> None:
+        if frames > RUN_UP_S * self.rate * 2 and self.first is not None and self.stream.time_base * self.rate == 1:
+            # Time stamps count samples, so that the place after a seek is exact; decoders need some frames before it.
+            self.container.seek(self.first + frames - RUN_UP_S * self.rate, stream=self.stream)
+            self.place, self.blocks = None, self._decode()
+            self.left = next(self.blocks, self.left[:0])
+            if self.place is None or not self.first <= self.place <= self.first + frames:
+                raise Damage(f"damaged: {frames / self.rate:.2f} s cannot be found in it")
+            frames -= self.place - self.first
+        _skip(self, frames)
+
+    def finish(self, heard: int) -> None:
+        decoded = heard / self.rate
+        if self.promised is not None and decoded + PADDING_S < self.promised:
+            raise Damage(f"cut off or damaged: it promises {self.promised:.2f} s, and {decoded:.2f} s can be decoded")
+        if self.begin is not None and decoded + PADDING_S < (span := self.end - self.begin):
+            raise Damage(f"damaged: its packets span {span:.2f} s, and {decoded:.2f} s of them are there")
+
+    def close(self) -> None:
+        if self.container is not None:
+            self.container.close()
+        self.file.close()
+
+
+def _skip(reader: Reader, frames: int) -> None:
+    while frames > 0 and (read := len(reader.read(min(frames, STEP)))):
+        frames -= read
+
+
+@contextmanager
+def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Reader]:
+    """Open an audio file with the first reader that can read it.
+
+    Args:
+        source: the file, or its bytes.
+        doubt: what `check_structure` gave.
+
+    Raises:
+        Damage: no reader can read it, or it breaks off while it is read.
+        OSError: the file cannot be opened.
+    """
+    import av
+    import soundfile
+
+    try:
+        try:
+            reader = SndfileReader(source, doubt)
+        except (soundfile.SoundFileError, TypeError) as error:
+            try:
+                reader = FFmpegReader(source, doubt)
+            except av.FFmpegError:
+                reason = getattr(error, "error_string", error)
+                raise Damage(f"not readable as audio ({reason})") from error
+        try:
+            yield reader
+        finally:
+            reader.close()
+    except (soundfile.SoundFileError, av.FFmpegError) as error:
+        reason = getattr(error, "error_string", None) or getattr(error, "strerror", None) or error
+        raise Damage(f"cut off or damaged: it decodes no further ({reason})") from error

@@ -1,0 +1,104 @@
+"""Tables that list clips: `.csv`, `.tsv` and `.jsonl` files that a person made."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import exists
+from speechiq.core.json_lines import read_objects
+
+#: Ending -> what may divide columns; in a `.csv` it is what divides the names of the columns.
+SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a path has the ending of a table."""
+    return path.suffix.lower() in SEPARATORS
+
+
+def read_table(file: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table, in UTF-8 with or without a byte order mark.
+
+    Raises:
+        SpeechIQError: no such file, another kind of file, not UTF-8, no rows, or a row that does not fit the header.
+    """
+    if not is_table(file):
+        raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
+    if not exists(file) or not file.is_file():
+        raise SpeechIQError(
+            f"{file}: no such file of rows; correct the path, or, if a folder of tasks was moved, make it anew with "
+            f"`siq tasks new`"
+        )
+    separators = SEPARATORS[file.suffix.lower()]
+    rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
+    if not rows:
+        raise SpeechIQError(f"{file}: holds no rows; write a line per clip")
+    return rows
+
+
+def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); correct the path") from error
+    header = text.partition("\n")[0]
+    separator = next((char for char in separators if char in header), separators[0])
+    reader, rows = csv.DictReader(io.StringIO(text), delimiter=separator), []
+    try:
+        for row in reader:
+            if None in row:
+                raise SpeechIQError(
+                    f"{file} row {len(rows) + 1}: has {len(row) - 1 + len(row[None])} fields, the header "
+                    f"{len(row) - 1}; put a field that contains {separator!r} in double quotes"
+                )
+            rows.append(row)
+    except csv.Error as error:
+        raise SpeechIQError(
+            f"{file} row {len(rows) + 1}: {error}; correct the row, or save the rows as .jsonl"
+        ) from error
+    return rows
+
+
+def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return a field that must be text.
+
+    Args:
+        where: file and row, for errors.
+
+    Raises:
+        SpeechIQError: the field is missing, empty, no text, or holds half a surrogate pair, which is no character.
+    """
+    value = row.get(column)
+    if value is None:
+        raise SpeechIQError(f"{where}: {column} is None; correct or leave out the row")
+    if value == "":
+        raise SpeechIQError(f"{where}: no {column!r}; correct or leave out the row")
+    if not isinstance(value, str):
+        raise SpeechIQError(f"{where}: {column} is {value!r:.80}, not a text; put it in quotes")
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise SpeechIQError(f"{where}: {column} holds half a surrogate pair; correct the text")
+    return value
+
+
+def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return a field that names the row: a text or a whole number.
+
+    Raises:
+        SpeechIQError: as for `read_field`.
+    """
+    value = row.get(column)
+    return str(value) if type(value) is int else read_field(row, column, where)
+
+
+def check_columns(found: Mapping[str, Any], wanted: list[str], file: Path) -> None:
+    """Raise a `SpeechIQError` that names the columns of a table if one of those that are wanted is missing."""
+    for column in wanted:
+        if column not in found:
+            raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, found))}; rename a column")

@@ -1,0 +1,247 @@
+"""Every audio file is accepted at its exact length, or refused by name, whatever happened to it."""
+
+import io
+import re
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip, decode, digest
+from speechiq.siq_tasks.recordings.damage import UNKNOWN_END
+from speechiq.siq_tasks.recordings.inspection import inspect
+from tests.siq_tasks.recordings import (
+    FFMPEG,
+    OPEN_END,
+    SECONDS,
+    SNDFILE,
+    by_ffmpeg,
+    by_sndfile,
+    speech_like,
+    spoil,
+    whole_files,
+)
+
+#: Samples at most that an encoder adds: a block of its own.
+PADDING_S = 0.13
+CUTS = ("cut to 10 %", "cut to 50 %", "cut to 90 %", "last byte missing", "header only")
+#: What lies after the last sample of a file may be cut off without harm.
+NOT_IN_THE_SAMPLES = {"caf-alac", "m4a", "m4a-alac", "mp4-parts", "wma", "tta"}
+#: Codings whose damaged bytes are other samples, not errors.
+NO_CHECKSUMS = {name for name, how in SNDFILE.items() if how[0] not in ("FLAC", "OGG", "MP3")} | {
+    "wav-g726", "mov-pcm", "wma", "wv", "wav-mp3", "wav-piped",
+}  # fmt: skip
+#: Players stop at the end that the header gives, as we do.
+ONE_OF_TWO = {"flac", "flac-24", "m4a", "m4a-alac", "mp4-parts", "mov-pcm", "3gp", "tta"}
+
+
+@pytest.fixture(scope="module")
+def files():
+    """Each kind of file, and what was done to it, by name."""
+    return {
+        (name, how): data
+        for name, whole in whole_files().items()
+        for how, data in {"whole": whole, **spoil(whole)}.items()
+    }
+
+
+def hear(data: bytes) -> tuple[float, list[str]] | None:
+    """The length and doubts of what is accepted, and decodes to that length; None if it is refused by name."""
+    try:
+        found = inspect(data, "calls.wav")
+    except SpeechIQError as error:
+        assert re.fullmatch(r"calls\.wav: .*; replace the file or leave the clip out", str(error))
+        return None
+    assert len(decode(data, 0.0, found.duration)) == pytest.approx(found.duration * SAMPLING_RATE, abs=1)
+    return found.duration, found.doubts
+
+
+KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_whole_file_is_accepted_at_its_length(files, name):
+    duration, doubts = hear(files[name, "whole"])
+    assert duration == pytest.approx(SECONDS, abs=PADDING_S)
+    assert doubts == ([UNKNOWN_END] if name in {*OPEN_END, "amr", "aac"} else [])
+
+
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("name", KINDS)
+def test_a_file_that_was_cut_is_refused_or_accepted_as_what_is_left_with_a_doubt(files, name, how):
+    heard = hear(files[name, how])
+    if heard is None:
+        return
+    if how == "last byte missing" and name in NOT_IN_THE_SAMPLES:
+        assert heard == hear(files[name, "whole"])
+        return
+    assert name == "wav-piped"
+    assert heard[0] == pytest.approx(SECONDS * (len(files[name, how]) - 44) / 128_000, abs=1e-3)
+    assert heard[1] == [UNKNOWN_END]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_damage_in_the_middle_is_refused_where_the_coding_tells_it(files, name):
+    heard = hear(files[name, "damaged"])
+    assert heard is None or (name in NO_CHECKSUMS and heard[0] == pytest.approx(SECONDS, abs=PADDING_S))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_missing_bytes_in_the_middle_are_refused(files, name):
+    heard = hear(files[name, "gap"])
+    assert heard is None or (name == "wav-piped" and heard[0] == pytest.approx(SECONDS - 500 / 16_000, abs=1e-3))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_two_files_in_one_are_refused_or_both_are_heard(files, name):
+    heard = hear(files[name, "two in one"])
+    if heard is not None and name not in ONE_OF_TWO:
+        assert heard[0] > 2 * SECONDS - PADDING_S
+
+
+def test_the_list_of_files_is_long(files):
+    assert len(files) >= 300 and len(KINDS) >= 35
+
+
+def patched(data: bytes, place: int, value: bytes) -> bytes:
+    return data[:place] + value + data[place + len(value) :]
+
+
+WAV = by_sndfile("WAV", "PCM_16")
+FLAC = by_sndfile("FLAC", "PCM_16")
+
+
+def float_wav(value: float) -> bytes:
+    samples = speech_like(16_000).copy()
+    samples[1000] = value
+    return by_sndfile("WAV", "FLOAT", samples=samples)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not readable as audio: the file is empty"),
+        (b"this is no audio file" * 100, r"not readable as audio \(Format not recognised"),
+        (b"#EXTM3U\n#EXTINF:1,\n/etc/hostname\n", "not readable as audio"),
+        (patched(WAV, 40, struct.pack("<I", 160_000)), "promises 160000 bytes of samples, the file has 128000"),
+        (patched(WAV, 40, struct.pack("<I", 64_000)), "promises 64000 bytes of samples, but 64000 more follow"),
+        (patched(WAV, 40, bytes(4)), "promises 0 bytes of samples, but 128000 more follow"),
+        (patched(WAV, 24, struct.pack("<I", 1)), "a sampling rate of 1 Hz"),
+        (patched(FLAC, 22, struct.pack(">I", 32_000)), "longer than it says"),
+        (patched(FLAC, 22, struct.pack(">I", 65_000)), "cut off or damaged"),
+        (patched(FLAC, 26, bytes(range(16))), "do not have the MD5 sum"),
+        (float_wav(np.nan), "a sample of nan"),
+        (float_wav(np.inf), "a sample of inf"),
+        (float_wav(-np.inf), "a sample of inf"),
+        (float_wav(1e38), r"a sample of 1e\+38; full scale is 1"),
+        (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it holds no samples"),
+        (by_sndfile("VOC", "PCM_16"), "a VOC file, whose length cannot be checked; convert it to WAV or FLAC"),
+        (by_sndfile("HTK", "PCM_16"), "a HTK file"),
+    ],
+)
+def test_what_cannot_be_a_clip_is_refused_by_name(data, message):
+    with pytest.raises(SpeechIQError, match=rf"^calls\.wav: .*{message}"):
+        inspect(data, "calls.wav")
+
+
+def stereo(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.concatenate([left, right], axis=1)
+
+
+TONE = speech_like(16_000)
+
+
+@pytest.mark.parametrize(
+    ("samples", "doubts"),
+    [
+        (stereo(TONE, TONE), []),
+        (stereo(TONE, 0 * TONE), []),
+        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems hear"]),
+        (0 * TONE, ["it is digital silence"]),
+        (0 * TONE[:1], ["it is shorter than 0.1 s", "it is digital silence"]),
+        (TONE[3:4], ["it is shorter than 0.1 s"]),
+    ],
+)
+def test_what_can_hardly_hold_speech_is_accepted_with_a_doubt(samples, doubts):
+    found = inspect(by_sndfile("WAV", "FLOAT", samples=samples), "calls.wav")
+    assert found.duration == len(samples) / 16_000
+    assert sorted(found.doubts) == sorted(doubts)
+
+
+@pytest.mark.parametrize("name", ["wav", "wav-gsm", "wav-ima", "wav-ulaw", "flac", "vorbis", "m4a", "webm"])
+def test_a_part_is_that_of_the_whole_in_files_that_seek_and_in_those_that_do_not(files, tmp_path, name):
+    file = tmp_path / "a"
+    file.write_bytes(files[name, "whole"])
+    whole, _ = soundfile.read(file) if name in SNDFILE else (None, None)
+    clip = AudioClip(path=str(file), sha256=digest(file), duration=inspect(file, "a").duration)
+    array = clip["array"]
+    part = clip.part(1.5, 2.0)["array"]
+    assert len(part) == 2 * SAMPLING_RATE
+    middle = slice(800, -800)  # resampling filters differ at the ends of a part
+    np.testing.assert_allclose(part[middle], array[24_000:56_000][middle], atol=1e-4)
+    assert whole is None or len(array) == pytest.approx(clip["duration"] * SAMPLING_RATE, abs=1)
+
+
+@pytest.mark.parametrize("how", [("ipod", "aac"), ("ipod", "alac"), ("webm", "libopus", 48_000), ("matroska", "aac")])
+def test_a_late_part_of_a_long_file_is_that_of_the_whole(how):
+    data = by_ffmpeg(*how, seconds=40)
+    array = decode(data, 0.0, inspect(data, "a").duration)
+    for start in (3.9, 4.1, 17.3, 38.5):
+        first, middle = round(start * SAMPLING_RATE), slice(800, -800)
+        part = decode(data, start, 1.5)
+        np.testing.assert_allclose(part[middle], array[first : first + 24_000][middle], atol=1e-4)
+
+
+def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
+    file = tmp_path / "a.wav"
+    file.write_bytes(WAV)
+    with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are not there"):
+        AudioClip(path=str(file), offset=2.0, duration=3.0)["array"]
+
+
+def test_audio_of_other_tasks_is_checked_as_well():
+    array = np.zeros(100, np.float32)
+    array[3] = np.nan
+    with pytest.raises(SpeechIQError, match="doc_to_audio: it has a sample of nan"):
+        as_clip({"array": array, "sampling_rate": 16_000})
+    with pytest.raises(SpeechIQError, match="doc_to_audio: cut off"):
+        as_clip({"bytes": WAV[:-1]})
+    assert as_clip({"bytes": WAV})["duration"] == SECONDS
+
+
+LIMITED = """
+import resource
+from pathlib import Path
+from speechiq.siq_tasks.audio import AudioClip, digest
+from speechiq.siq_tasks.recordings.inspection import inspect
+file = Path({file!r})
+inspect(file, "warm up")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+large = Path({large!r})
+found = inspect(large, "large")
+clip = AudioClip(path=str(large), sha256=digest(large), duration=found.duration, offset=0.0)
+assert len(clip.part(found.duration - 1, 1.0)["array"]) == 16_000
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(found.duration, (after - before) // 1024)
+"""
+
+
+def test_a_large_file_is_never_whole_in_memory(tmp_path):
+    small, large = tmp_path / "small.wav", tmp_path / "large.wav"
+    small.write_bytes(WAV)
+    header = io.BytesIO()
+    soundfile.write(header, np.zeros((0, 2)), 48_000, format="WAV", subtype="PCM_16")
+    size = 300 << 20
+    data = patched(patched(header.getvalue(), 4, struct.pack("<I", size + 36)), 40, struct.pack("<I", size))
+    with large.open("wb") as file:
+        file.write(data)
+        file.truncate(len(data) + size)
+    program = LIMITED.format(file=str(small), large=str(large))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    duration, grown = map(float, done.stdout.split())
+    assert duration == size / 4 / 48_000
+    assert grown < 150
