@@ -20,7 +20,7 @@ import numpy as np
 from measure import write
 from tqdm import tqdm
 
-from speechiq.reducer import LEVELS, Pool, align, calibrate, read_systems, score
+from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
 from speechiq.reducer.bootstrap import draw
 from speechiq.reducer.compare import draw_gap, flat
 from speechiq.reducer.runs import System
@@ -48,7 +48,7 @@ LIKE = [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 class Population(NamedTuple):
-    """A source of clips: `sample(clips, generator)` gives level -> raw scores; `equal` says that systems 0 and 1 are."""
+    """A source of clips: `sample(clips, generator)` gives level -> raw scores; `equal`: systems 0 and 1 are."""
 
     sample: Callable[[int, np.random.Generator], dict[str, np.ndarray]]
     equal: bool
@@ -103,21 +103,26 @@ def as_pool(raw: dict[str, np.ndarray]) -> Pool:
     return Pool(tuple(f"s{j:02}" for j in range(systems)), dict.fromkeys(LEVELS, names), raw)
 
 
-def truth(population: Population) -> Pool:
-    """Return a million clips of a population, as a pool."""
+def truth(population: Population) -> Scores:
+    """Return the scores on a million clips of a population."""
     parts = [population.sample(PART, np.random.default_rng([1, i])) for i in range(TRUTH // PART)]
-    return as_pool({level: np.concatenate([part[level] for part in parts], axis=1) for level in LEVELS})
+    whole = as_pool({level: np.concatenate([part[level] for part in parts], axis=1) for level in LEVELS})
+    return score(whole, calibrate(whole))
 
 
-def measure(population: Population, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
-    """Return what was measured -> share of intervals that hold the truth, its standard error, and mean width."""
-    whole = truth(population)
-    known = score(whole, calibrate(whole))
+def measure(population: Population, known: Scores, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
+    """Return what was measured -> share of intervals that hold the truth, its standard error, worst system, mean width.
+
+    Args:
+        population: The source of the clips.
+        known: What `truth` gives for it.
+        clips: How many a set has.
+        sets: How many are drawn.
+        draws: Of the bootstrap.
+    """
     true_siq, systems = known.siq.copy(), len(known.siq)
-    true_raw = {level: of.raw.copy() for level, of in known.levels.items()}
     if population.equal:
         true_siq[:2] = true_siq[:2].mean()
-    del whole
     held: dict[str, list[np.ndarray]] = {}
     widths: dict[str, list[float]] = {}
 
@@ -132,7 +137,7 @@ def measure(population: Population, clips: int, sets: int, draws: int) -> dict[s
         note("siq", *drawn.siq_cloud.interval, true_siq)
         for level, of in known.levels.items():
             note(f"z {level}", *drawn.z_clouds[level].interval, of.z)
-            note(f"raw {level}", *drawn.raw_clouds[level].interval, true_raw[level])
+            note(f"raw {level}", *drawn.raw_clouds[level].interval, of.raw)
         scale = calibrate(pool)
         fixed = 100 + 15 * sum(
             of.weight * (known.levels[level].weighted - of.mean) / of.std for level, of in scale.levels.items()
@@ -184,8 +189,10 @@ def main() -> None:
         }
     measured: dict[str, dict[int, dict[str, list[float]]]] = {}
     for name in told.populations or populations:
+        known = truth(populations[name])
         measured[name] = {
-            clips: measure(populations[name], clips, told.sets, told.draws) for clips in tqdm(told.clips, desc=name)
+            clips: measure(populations[name], known, clips, told.sets, told.draws)
+            for clips in tqdm(told.clips, desc=name)
         }
         print(f"\n{name}: per cent of intervals that hold the truth +- standard error, (worst system), mean width")
         print(f"{'':24}" + "".join(f"{f'{clips} clips':>28}" for clips in told.clips))

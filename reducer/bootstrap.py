@@ -34,11 +34,13 @@ from speechiq.reducer.siq import (
     competition_ranks,
     score,
     share_out,
+    weighted_score,
 )
 
 DRAWS = 1000
 FEWEST_DRAWS = 40
 LARGEST_STRETCH = 4.0
+UNSEEN = 3.0
 CHUNK_CELLS = 2**22
 MEAN, POINTS = 100, 15
 
@@ -156,7 +158,13 @@ def resample(
 
 
 def draw(
-    pool: Pool, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
+    pool: Pool,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    draws: int = DRAWS,
+    seed: int = 0,
+    unseen: float = UNSEEN,
 ) -> Draws:
     """Scores a pool on draws of its clips; differences between systems are coupled, since a draw serves all.
 
@@ -166,6 +174,8 @@ def draw(
         rule: As for `resample`.
         draws: How many, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
+        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip so many times more, for
+            clips as heavy that the set lacks; differences between two systems do without.
 
     Raises:
         SpeechIQError: Too few draws, a single clip, a pool that cannot be scored, or one that cannot be scored on more
@@ -199,11 +209,17 @@ def draw(
     )
     z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in read.items()}
     siq = combine(z, shares)
-    z_clouds = {level: _z_cloud(of, scale and scale.levels[level]) for level, of in read.items()}
+    z_clouds = {
+        level: _frozen_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        if scale
+        else _own_cloud(of)
+        for level, of in read.items()
+    }
     centre = combine(
         {level: of.centre for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
     )
-    both = {level: np.concatenate([of[1:], of[1:]]) for level, of in shares.items()}
+    sides = 1 if scale else 2
+    both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
     span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
     return Draws(
         {level: of.raw[1:] for level, of in read.items()},
@@ -335,15 +351,27 @@ def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float
     return of.std if of else ability.std(axis=-1, keepdims=True)
 
 
-def _z_cloud(sums: Sums, of: LevelScale | None) -> Cloud:
-    """Return the draws of Z_j on both sides of the pool's."""
+def _frozen_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
+    """Return the draws of Z_j on a frozen scale."""
+    score = sums.ability[0] / of.std
+    return Cloud(score, score, score + widen * _noise(sums.ability, sums.error) / of.std)
+
+
+def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
+    """Return by how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
+    weighted = weighted_score(raw, of.discrimination)
+    parts = (of.discrimination * (raw - weighted[:, None])) ** 2
+    total = parts.sum(axis=1)
+    return np.sqrt(1 + unseen * np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0))
+
+
+def _own_cloud(sums: Sums) -> Cloud:
+    """Return the draws of Z_j, on both sides of the pool's, where each draw sets its own scale."""
     noise = _noise(sums.ability, sums.error)
-    score = sums.ability[0] / _deviation(sums.ability[0], of)
+    score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + noise, sums.ability[0] - noise])
-    deviation = np.broadcast_to(_deviation(ability, of), ability.shape)
+    deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
     draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
-    if of:
-        return Cloud(score, score, draws)
     of_pool, of_draws = attenuation(score, draws)
     span = np.sqrt(len(score) - 1)
     return Cloud(score, score / of_pool, draws / of_draws, -span, span)

@@ -253,7 +253,7 @@ def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: i
     """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
     gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
     scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
-    return draw(gap, scale=scale, draws=draws, seed=seed)
+    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
 def _per_z(of: LevelScale) -> np.ndarray:

@@ -85,10 +85,10 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         `weights` (level -> w), `rule`, `clips` (level -> how many), `chance` (level -> raw score of guessing), `norms`
         (`name`, `sha256`, `systems`, `match`: aspect -> whether all systems match), `mismatches`, `excluded` (how many
         questions were left out of Apply), `excluded_set` (sha256 of their set), `bootstrap` (`draws`, `left_out`,
-        `seed`, `confidence`, `caution`: what to say about few clips), `leave_one_out` (who leaves -> system -> shift of its SIQ), and `systems`,
-        each with `system`, `siq`, `siq_interval`, `siq_std`, `rank`, `rank_probabilities`, `control`, `flags`,
-        `mismatches` and `levels` (level -> `raw`, `weighted`, `z`, `raw_interval`, `z_interval`). `raw` grows with
-        ability: Remember's is -WER.
+        `seed`, `confidence`, `caution`: what marks few clips), `leave_one_out` (who leaves -> system -> shift of its
+        SIQ), and `systems`, each with `system`, `siq`, `siq_interval`, `siq_std`, `rank`, `rank_probabilities`,
+        `control`, `flags`, `mismatches` and `levels` (level -> `raw`, `weighted`, `z`, `raw_interval`, `z_interval`).
+        `raw` grows with ability: Remember's is -WER.
     """
     norms, bootstrap, shifts = context.norms, context.bootstrap, context.shifts
     mismatched = {of.aspect for of in context.mismatches}
