@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -21,6 +22,48 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Raises a `SpeechIQError` where a file stands at `path` and the user did not say `--force`."""
     if exists(path) and not force:
         raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
+
+
+def check_output(path: Path, force: bool, mend: str) -> None:
+    """Check before the work that a file can be written; nothing is left behind.
+
+    Args:
+        path: Of the file.
+        force: Whether a file that exists may be replaced.
+        mend: What a user can do if it cannot be written.
+
+    Raises:
+        SpeechIQError: A file exists there, or none can be written there.
+    """
+    refuse_to_overwrite(path, force)
+    target = Path(os.path.realpath(path))
+    try:
+        with suppress(FileNotFoundError):
+            target.lstat()
+            _refuse_no_file(target)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {mend}") from error
+
+
+def check_output_folder(path: Path, mend: str) -> None:
+    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
+
+    Args:
+        path: Of the folder.
+        mend: What a user can do if it cannot be written to.
+
+    Raises:
+        SpeechIQError: It is not a folder, or takes no file.
+    """
+    target = Path(os.path.realpath(path))
+    there = next(folder for folder in (target, *target.parents) if exists(folder))
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {mend}") from error
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:
@@ -46,8 +89,8 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
     try:
-        if target.exists() and not target.is_file():
-            raise OSError(errno.EINVAL, "it is a folder or a device")
+        if target.exists():
+            _refuse_no_file(target)
         if make_folders:
             target.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
@@ -60,3 +103,8 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+def _refuse_no_file(target: Path) -> None:
+    if not target.is_file():
+        raise OSError(errno.EINVAL, "it is a folder or a device")

@@ -18,7 +18,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.bootstrap import DRAWS, Clips, draw, interval
 from speechiq.reducer.pool import Pool
-from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, score
+from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 
 SIQ = "siq"
 FLIPS = 9999
@@ -138,7 +138,7 @@ def compare(
     own = scale is None and len(pool.systems) > 2
     scaled = own or scale is not None
     asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled))
-    fixed = scale if scaled else _flat(pool)
+    fixed = scale if scaled else flat(pool)
     drawn = draw(pool, scale=fixed, rule=rule, draws=draws, seed=seed)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
@@ -223,13 +223,6 @@ def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple
     if not asked or not {*asked} <= {*there}:
         raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
     return asked
-
-
-def _flat(pool: Pool) -> Scale:
-    """A scale that leaves raw scores as they are: all clips and levels count alike."""
-    even = 1 / len(pool.raw)
-    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
-    return Scale("flat", levels)
 
 
 def _per_z(of: LevelScale) -> np.ndarray:

@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.flags import Flags, Told, collect, count_flags
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.options import changes
 from speechiq.reducer.samples import Item, read_samples, show_item, size_of_file
 
@@ -37,6 +38,7 @@ class TaskRun(NamedTuple):
         level: A key of `LEVELS`.
         metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
         described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
+        docs: How many docs were asked, and how many the task has; None if the results file does not say.
     """
 
     date: float
@@ -46,6 +48,12 @@ class TaskRun(NamedTuple):
     level: str
     metadata: dict[str, Any]
     described: dict[str, Any]
+    docs: tuple[int, int] | None = None
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set that the task asks."""
+        return printable(str(self.metadata.get("dataset")))
 
     @property
     def samples(self) -> Path:
@@ -66,6 +74,8 @@ class System(NamedTuple):
         tasks: Where the scores come from.
         told: What `flags` are counted from.
         excluded: The sha256 of the set whose questions were left out; None where there is none.
+        levels: The levels to score, each with the column that `scores` were read from.
+        datasets: clip -> name of its data set.
     """
 
     name: str
@@ -74,10 +84,19 @@ class System(NamedTuple):
     tasks: tuple[TaskRun, ...] = ()
     told: tuple[Told, ...] = ()
     excluded: str | None = None
+    levels: Mapping[str, Level] = LEVELS
+    datasets: Mapping[str, str] = MappingProxyType({})
 
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
         """The system with some of its scores, and the flags of these."""
         return self._replace(scores=scores, flags=count_flags(self.told, scores))
+
+    def restrict(self, levels: Iterable[str]) -> System:
+        """Return the system with some of its levels alone."""
+        kept = {level: of for level, of in self.levels.items() if level in levels}
+        tasks = tuple(task for task in self.tasks if task.level in kept)
+        scores = {level: of for level, of in self.scores.items() if level in kept}
+        return self._replace(levels=kept, tasks=tasks).narrow(scores)
 
     @property
     def control(self) -> str:
@@ -92,13 +111,14 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_systems(runs: Iterable[Path]) -> Runs:
+def read_systems(runs: Iterable[Path], levels: Mapping[str, Level] = LEVELS) -> Runs:
     """Reads every system below some folders.
 
     Where a system ran the same task more than once, the newest run by `date` counts.
 
     Args:
         runs: Folders (any depth) or results files.
+        levels: The levels to read, each with the column to read, as `levels.choose` gives them.
 
     Raises:
         SpeechIQError: A path does not exist, holds no run, or a file of a run cannot be used.
@@ -108,7 +128,8 @@ def read_systems(runs: Iterable[Path]) -> Runs:
     for task in newest:
         systems.setdefault(task.system, []).append(task)
     known: dict[Item, Item] = {}
-    return Runs([_read_system(name, systems[name], known) for name in sorted(systems)], warnings)
+    datasets: dict[str, str] = {}
+    return Runs([_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)], warnings)
 
 
 def find_tasks(runs: Iterable[Path]) -> tuple[list[TaskRun], list[str]]:
@@ -176,6 +197,7 @@ def read_tasks(path: Path) -> list[TaskRun]:
         told = siq.get("pretrained"), results.get("model_name"), arguments.get("pretrained")
         name = next((str(name) for name in told if name), path.absolute().parent.name)
         metadata = {task: config.get("metadata") for task, config in configs}
+        counts = dict(results.get("n-samples") or {})
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -184,7 +206,7 @@ def read_tasks(path: Path) -> list[TaskRun]:
             "move it away or rerun the evaluation"
         ) from error
     return [
-        TaskRun(date, str(path), printable(name), task, str(told["level"]), told, described)
+        TaskRun(date, str(path), printable(name), task, str(told["level"]), told, described, _docs(counts.get(task)))
         for task, told in metadata.items()
         if isinstance(told, dict) and str(told.get("level")) in LEVELS
     ]
@@ -200,11 +222,18 @@ def name_control(described: Mapping[str, Any]) -> str:
     return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
 
 
-def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> System:
+def _read_system(
+    name: str,
+    tasks: list[TaskRun],
+    levels: Mapping[str, Level],
+    known: dict[Item, Item],
+    datasets: dict[str, str],
+) -> System:
     scores: dict[str, dict[Item, float]] = {}
     told = []
+    tasks = [task for task in tasks if task.level in levels]
     for task in tasks:
-        samples = read_samples(task.samples, LEVELS[task.level], known)
+        samples = read_samples(task.samples, levels[task.level], known)
         of_level = scores.setdefault(task.level, {})
         if twice := of_level.keys() & samples.scores.keys():
             raise SpeechIQError(
@@ -213,7 +242,17 @@ def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> Sy
             )
         of_level |= samples.scores
         told.append(collect(task.level, samples.scores, samples.flags))
-    return System(name, scores, tasks=tuple(tasks), told=tuple(told)).narrow(scores)
+        datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
+    system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
+    return system.narrow(scores)
+
+
+def _docs(counts: Any) -> tuple[int, int] | None:
+    """Return how many docs were asked and how many there are, from a task's `n-samples`; None if they are not there."""
+    match counts:
+        case {"effective": int(asked), "original": int(whole)}:
+            return asked, whole
+    return None
 
 
 def _results_below(root: Path) -> Iterator[Path]:

@@ -34,10 +34,10 @@ from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import align
 from speechiq.reducer.ranking import narrow
+from speechiq.reducer.records import MEND
 from speechiq.reducer.runs import Runs, System, read_systems
 from speechiq.reducer.said import read_said
 from speechiq.reducer.siq import DEFAULT_RULE, check_rule
-from speechiq.reducer.table import MEND
 from speechiq.reducer.unanswerable import ConfirmedSet
 
 MEND_NAME = "siq compare NAME_A NAME_B RUNS"

@@ -57,8 +57,8 @@ def _find_fault(norms: Norms, told: str) -> str | None:
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
     for level, of in norms.levels.items():
-        if of.metric != LEVELS[level].metric:
-            return f"{level} was read from {of.metric!r}, this speechiq reads {LEVELS[level].metric!r}"
+        if of.metric not in LEVELS[level].measures:
+            return f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measures)}"
         if not all(map(math.isfinite, (of.mean, of.std, of.spread, of.weight, *of.clips.values()))):
             return f"{level} has a number that is not finite"
         if not (min(of.std, of.spread) > 0 <= of.weight and any(of.clips.values()) and min(of.clips.values()) >= 0):

@@ -9,9 +9,10 @@ from typing import Any
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.reducer import unanswerable
 from speechiq.reducer.frozen import digest
+from speechiq.reducer.records import MEND
 from speechiq.reducer.report import data, doubts, items, page, provenance
 from speechiq.reducer.report.study import Study, gather, weights_by_rule
-from speechiq.reducer.table import FLAGS, MEND
+from speechiq.reducer.table import FLAGS
 
 
 def build(runs: Iterable[Path], **options: Any) -> str:

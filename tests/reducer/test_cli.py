@@ -27,14 +27,15 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_score_prints_and_writes(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
     files = two_runs / "siq.json", two_runs / "siq.csv"
     result = siq(two_runs, "--json", files[0], "--csv", files[1])
     assert result.exit_code == 0, result.output
     assert "Speech IQ" in result.stdout and "level weights (inverse-std)" in result.stdout
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
     data = json.loads(files[0].read_text())
-    assert [row["system"] for row in data["systems"]] == ["good", "bad"]
-    assert [row["system"] for row in csv.DictReader(files[1].open())] == ["good", "bad"]
+    assert [row["system"] for row in data["systems"]] == ["good", "middle", "bad"]
+    assert [row["system"] for row in csv.DictReader(files[1].open())] == ["good", "middle", "bad"]
     assert siq(two_runs).exit_code == 0, "what was written is not taken for a run"
 
 
@@ -86,7 +87,8 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "bad": [],
         "good": ["level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'"],
     }
-    assert [bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())] == [True, False]
+    marks = {row["system"]: bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())}
+    assert marks == {"bad": False, "good": True}
     assert "good" in next(line for line in marked.stdout.splitlines() if "≠" in line)
 
 
@@ -158,6 +160,11 @@ def alter_bad(**changes) -> Callable[[Path], Path]:
     return lambda root: write_run(root / "bad", levels(0.1) | changes, system="bad")
 
 
+def tie(root: Path) -> None:
+    for name in ("bad", "third"):
+        write_run(root / name, levels(0.9), system=name)
+
+
 BAD_INPUT = {
     "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or a scale that others made: --norms demo"),
     "missing level": (
@@ -165,7 +172,7 @@ BAD_INPUT = {
         "system 'third' has no remember scores",
     ),
     "different clips": (alter_bad(remember={"demo/0": 0.5}), "level remember: 3 of 4 items"),
-    "all tie": (alter_bad(**levels(0.9)), "level remember: all 2 systems have the same score"),
+    "all tie": (tie, "level remember: all 3 systems have the same score"),
     "nan": (
         alter_bad(understand=levels(0.1)["understand"] | {"demo/1": float("nan")}),
         "system 'bad', level understand, clip 'demo/1': the score is nan",
@@ -217,8 +224,9 @@ def test_bad_arguments(two_runs, arguments, message):
 
 
 def test_as_a_process(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
     done = python("-m", "speechiq.reducer.cli", "score", two_runs)
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.index(" good ") < done.stdout.index(" bad ")
     refused = python("-m", "speechiq.reducer.cli", "score", two_runs / "good")
     assert refused.returncode == 1 and refused.stdout == ""
