@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
@@ -16,6 +18,8 @@ from speechiq.reducer.commands.run import PASS_ON, run
 from speechiq.reducer.commands.score import score
 from speechiq.siq_tasks.cli import tasks
 from speechiq.siq_tasks.questions.cli import app as questions
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,11 +40,20 @@ app.add_typer(questions, name="questions")
 
 
 def main() -> None:
-    """Runs `siq`; an error that the user can mend is one line on stderr and exit code 1."""
+    """Run `siq`; an error that the user can fix is one line on stderr and exit code 1."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except SpeechIQError as error:
         say(str(error))
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is not None or error.errno not in NO_ROOM:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer is dropped at exit
+        say(f"cannot print the results: {error.strerror}; send them to another place, or free some space")
         sys.exit(1)
 
 

@@ -10,6 +10,7 @@ did, so that they are compared by their raw scores only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.bootstrap import DRAWS, Clips, draw, interval
 from speechiq.reducer.pool import Pool
+from speechiq.reducer.remarks import explain_lacking
 from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 
 SIQ = "siq"
@@ -37,7 +39,7 @@ class Difference(NamedTuple):
     Attributes:
         a: Score of a.
         b: Score of b.
-        low: Lower end of the difference's 95 % interval.
+        low: Lower end of the difference's 95 % interval; NaN without draws.
         high: Upper end.
         p: Two-sided p value of the permutation test.
     """
@@ -85,6 +87,7 @@ class Comparison(NamedTuple):
     siq: Difference in SIQ; None without a scale.
     asked: What was asked to agree: levels, `siq`.
     clips: Every clip's part, largest first.
+    no_siq: Why there is no SIQ and what to do; None if there is one.
     """
 
     a: str
@@ -97,6 +100,7 @@ class Comparison(NamedTuple):
     siq: Difference | None
     asked: tuple[str, ...]
     clips: list[Share]
+    no_siq: str | None = None
 
     @property
     def sides(self) -> dict[str, int]:
@@ -126,20 +130,21 @@ def compare(
         pool: Holds both, and whatever else sets the scale.
         a: Name of the one.
         b: Name of the other.
-        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more.
+        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more. A pool
+            that lacks a level has no SIQ, and raw scores alone are compared.
         rule: Of the level weights where there is no `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
-        draws: Of the bootstrap.
+        draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
         seed: Of draws and permutations.
 
     Raises:
         SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
     """
-    own = scale is None and len(pool.systems) > 2
-    scaled = own or scale is not None
-    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled))
+    no_siq = explain_lacking(pool) or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    scaled = no_siq is None
+    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
     fixed = scale if scaled else flat(pool)
-    drawn = draw(pool, scale=fixed, rule=rule, draws=draws, seed=seed)
+    drawn = draw(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
     one, other = pool.systems.index(a), pool.systems.index(b)
@@ -153,22 +158,26 @@ def compare(
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
-    all_draws = [*drawn.raw.values(), *drawn.z.values(), drawn.siq]
+    ends = [[math.nan, math.nan]] * len(values)
+    if drawn:
+        all_draws = [*drawn.raw.values(), *drawn.z.values(), drawn.siq]
+        ends = [_ends(of_draws[:, one] - of_draws[:, other]) for of_draws in all_draws]
     found = [
-        Difference(float(of[one]), float(of[other]), *_ends(of_draws[:, one] - of_draws[:, other]), chance)
-        for of, of_draws, chance in zip(values, all_draws, p.tolist(), strict=True)
+        Difference(float(of[one]), float(of[other]), *of_ends, chance)
+        for of, of_ends, chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
         b=b,
         draws=draws,
-        left_out=drawn.left_out,
+        left_out=drawn.left_out if drawn else 0,
         seed=seed,
         raw=dict(zip(gaps, found, strict=False)),
         z=dict(zip(gaps, found[len(gaps) :], strict=False)) if scaled else {},
         siq=found[-1] if scaled else None,
         asked=asked,
         clips=_in_order(clips.names, shares, list(gaps)),
+        no_siq=no_siq,
     )
 
 
@@ -201,7 +210,10 @@ def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER."""
+    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
+
+    What is not known is None.
+    """
     plain = comparison._asdict()
     for part in ("raw", "z"):
         plain[part] = {level: _plain(of) for level, of in plain[part].items()}
@@ -212,14 +224,15 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _plain(difference: Difference) -> dict[str, float]:
-    return {"difference": difference.value, **difference._asdict()}
+def _plain(difference: Difference) -> dict[str, float | None]:
+    numbers = {"difference": difference.value, **difference._asdict()}
+    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
 
 
-def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple[str, ...]:
+def _check_asked(asked: Collection[str] | None, there: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
     asked = there if asked is None else tuple(dict.fromkeys(asked))
-    if SIQ in asked and SIQ not in there:
-        raise SpeechIQError(f"siq cannot be asked for here: {NO_SCALE}")
+    if no_siq and SIQ in asked:
+        raise SpeechIQError(f"siq cannot be asked for here: {no_siq.removeprefix('no SIQ: ')}")
     if not asked or not {*asked} <= {*there}:
         raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
     return asked

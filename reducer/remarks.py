@@ -77,7 +77,7 @@ class Remarks(NamedTuple):
     def lines(self, levels: Mapping[str, Level]) -> Iterator[str]:
         """Yield the remarks in words, a line each; `warnings` are not among them."""
         yield from filter(None, (self.no_siq, self.few))
-        yield from self._counted()
+        yield from self.counted()
         for level, apart in self.separates.items():
             if not apart:
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
@@ -97,7 +97,8 @@ class Remarks(NamedTuple):
                 "if they are one system under several names, give one of them, since each moves all SIQ"
             )
 
-    def _counted(self) -> Iterator[str]:
+    def counted(self) -> Iterator[str]:
+        """Yield how much each level holds, and whether that is a part of its tasks."""
         if not self.counts:
             return
         clips = {level: of.clips for level, of in self.counts.items()}
@@ -151,13 +152,18 @@ def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) ->
 
 def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
     """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
-    if lacking := [level for level in LEVELS if level not in pool.raw]:
-        here, there = (" and ".join(level.title() for level in of) for of in (pool.raw, lacking))
-        meaning = "; ".join(f"{level.title()} shows {MEANINGS[level]}" for level in pool.raw)
-        ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in lacking)
-        alone = " (and no Z, of two systems)" if not has_scale(pool, norms) else ""
-        return f"no SIQ{alone}: it needs {there} as well as {here}; {meaning}{ways}"
-    return None if has_scale(pool, norms) else TWO_SYSTEMS
+    return explain_lacking(pool) or (None if has_scale(pool, norms) else TWO_SYSTEMS)
+
+
+def explain_lacking(pool: Pool) -> str | None:
+    """Return which levels a pool lacks for an SIQ and what to do, in one line; None if it has all."""
+    lacking = [level for level in LEVELS if level not in pool.raw]
+    if not lacking:
+        return None
+    here, there = (" and ".join(level.title() for level in of) for of in (pool.raw, lacking))
+    meaning = "; ".join(f"{level.title()} shows {MEANINGS[level]}" for level in pool.raw)
+    ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in lacking)
+    return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
 
 
 def has_scale(pool: Pool, norms: Norms | None = None) -> bool:

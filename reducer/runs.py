@@ -111,7 +111,7 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_systems(runs: Iterable[Path], levels: Mapping[str, Level] = LEVELS) -> Runs:
+def read_systems(runs: Iterable[Path], *, levels: Mapping[str, Level] = LEVELS) -> Runs:
     """Reads every system below some folders.
 
     Where a system ran the same task more than once, the newest run by `date` counts.

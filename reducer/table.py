@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
+from textwrap import fill
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -14,7 +15,7 @@ from rich.text import Text
 from speechiq.core.console import printable
 from speechiq.reducer.conditions import ASPECTS, summarise
 from speechiq.reducer.frozen import shorten
-from speechiq.reducer.levels import per_cent
+from speechiq.reducer.levels import others_than_usual, per_cent
 from speechiq.reducer.ranking import NO_CONTEXT, Context
 from speechiq.reducer.records import rows_of
 from speechiq.reducer.siq import Scores
@@ -71,7 +72,7 @@ def print_table(console: Console, table: Table) -> None:
     for the systems; the names follow, one per line. Captions break between words only.
     """
     caption, table.caption = table.caption, None
-    if _width(console, table) <= console.width:
+    if fits(console, table):
         console.print(table)
     else:
         (names,) = (column for column in table.columns if column.header == SYSTEM)
@@ -86,10 +87,16 @@ def print_table(console: Console, table: Table) -> None:
     table.caption = caption
 
 
+def fits(console: Console, table: Table) -> bool:
+    """Return whether a console shows a table without breaking a cell."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width
+
+
 def print_unbroken(console: Console, text: str, style: str = "") -> None:
     """Print text that breaks between words only; a word that is longer than the line stays whole."""
-    lines = Text("\n".join(map(printable, text.split("\n"))), style=style)
-    console.print(lines, overflow="ignore", crop=False, highlight=False)
+    for line in text.split("\n"):
+        whole = fill(printable(line), console.width, break_long_words=False, break_on_hyphens=False)
+        console.print(Text(whole, style=style), overflow="ignore", crop=False, highlight=False)
 
 
 def show_share(share: float | None) -> str:
@@ -122,6 +129,8 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
         )
         if any(row["siq_interval"] and row["siq_interval"][0] == row["siq_interval"][1] for row in rows):
             yield "an interval of zero width says nothing: too few clips tell the systems apart"
+    if others := others_than_usual(levels):
+        yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
     for level, of in levels.items():
         if of.chance is not None and level in scores.levels:
             yield f"{level.title()} by chance: {per_cent(level, of.chance):.0f} %"
@@ -177,10 +186,6 @@ def _keyed(table: Table, columns: Sequence[Column]) -> Table:
     for number, cells in enumerate(zip(*(column.cells for column in columns), strict=True), 1):
         part.add_row(Text(f"[{number}]"), *cells)
     return part
-
-
-def _width(console: Console, table: Table) -> int:
-    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
 
 
 def _shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:

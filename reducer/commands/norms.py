@@ -37,7 +37,7 @@ def build_command(
     check_output(output, force, MEND_FILE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     excluded = read_set(exclude)
-    systems = read(runs, excluded, read_levels(measure, None))
+    systems = read(runs, excluded, levels=read_levels(measure, None))
     built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
     if len(systems) < FEW:
         say(

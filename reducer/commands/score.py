@@ -104,7 +104,7 @@ def score(
         "draws": bootstrap,
         "seed": seed,
     }
-    ranking = rank(read(runs, excluded, read_levels(measure, levels, frozen)), norms=frozen, **options)
+    ranking = rank(read(runs, excluded, levels=read_levels(measure, levels, frozen)), norms=frozen, **options)
     scores, context = ranking.scores, ranking.context._replace(excluded=len(excluded))
     for warning in context.remarks.warnings():
         say(f"warning: {warning}")
@@ -170,9 +170,9 @@ def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms
     return {level: of if level in named else of.measured_by(norms.levels[level].metric) for level, of in chosen.items()}
 
 
-def read(runs: list[Path], excluded: ConfirmedSet, levels: Mapping[str, Level] = LEVELS) -> list[System]:
+def read(runs: list[Path], excluded: ConfirmedSet, *, levels: Mapping[str, Level] = LEVELS) -> list[System]:
     """The systems without the questions of a set; what was chosen between runs is said."""
-    systems, warnings = read_systems(runs, levels)
+    systems, warnings = read_systems(runs, levels=levels)
     for warning in warnings:
         say(f"warning: {warning}")
     return unanswerable.leave_out(systems, excluded)
