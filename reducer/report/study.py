@@ -14,6 +14,7 @@ from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.ranking import Ranking, rank
+from speechiq.reducer.remarks import explain_lacking
 from speechiq.reducer.report.clips import Clip, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.runs import read_systems
@@ -82,6 +83,8 @@ def gather(
         allow_mismatch=allow_mismatch,
         draws=bootstrap,
     )
+    if lacking := explain_lacking(ranking.pool):
+        raise SpeechIQError(f"siq report shows all three levels, and `siq score` those that there are; {lacking}")
     answers = _read_answers(runs)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
@@ -102,7 +105,12 @@ def _read_answers(runs: list[Path]) -> Answers:
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale."""
+    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale.
+
+    There is none without SIQ.
+    """
+    if ranking.context.remarks.no_siq:
+        return {}
     scale = ranking.scores.scale
     spread = {level: of.spread for level, of in scale.levels.items()}
     return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
