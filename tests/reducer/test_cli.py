@@ -237,3 +237,44 @@ def test_needs_neither_torch_nor_lm_eval():
     heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
     done = python("-c", f"import sys, speechiq.reducer.cli; print({heavy} & set(sys.modules))")
     assert done.stdout == "set()\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [
+        ("--json", "no/such/o.json"),
+        ("--csv", "folder"),
+        ("--markdown", "file/o.md"),
+        ("--latex", "x" * 300),
+        ("--harness-json", "file"),
+        ("--harness-json", "file/below"),
+    ],
+)
+def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    refused = siq("nowhere", option, tmp_path / place, "--force")
+    assert str(refused.exception).startswith("cannot write ")
+    assert sorted(tmp_path.iterdir()) == before and (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+@pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
+def test_draws_have_a_limit(command, draws):
+    page = ["-o", "page.html"] * (command == "report")
+    refused = CliRunner().invoke(app, [command, "nowhere", *page, "--bootstrap", draws])
+    assert refused.exit_code == 2 and "bootstrap" in refused.stderr
+
+
+def test_a_full_disk_behind_stdout_is_one_line(two_runs):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "speechiq.reducer.cli", "score", str(two_runs)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("siq: cannot print the results: No space left") and done.stderr.count("\n") == 1

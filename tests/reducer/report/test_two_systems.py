@@ -29,5 +29,5 @@ def test_without_apply_the_report_names_what_is_lacking(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         scores = {level: of for level, of in levels(skill).items() if level != "apply"}
         write_run(tmp_path / name, scores, system=name)
-    with pytest.raises(SpeechIQError, match="siq report shows all three levels, .* needs Apply as well as Remember"):
+    with pytest.raises(SpeechIQError, match=r"siq report shows all three levels, .* needs Apply as well as Remember"):
         build([tmp_path])
