@@ -24,13 +24,13 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
         raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
 
 
-def check_output(path: Path, force: bool, mend: str) -> None:
+def check_output(path: Path, force: bool, advice: str) -> None:
     """Check before the work that a file can be written; nothing is left behind.
 
     Args:
         path: Of the file.
         force: Whether a file that exists may be replaced.
-        mend: What a user can do if it cannot be written.
+        advice: What a user can do if it cannot be written.
 
     Raises:
         SpeechIQError: A file exists there, or none can be written there.
@@ -44,15 +44,15 @@ def check_output(path: Path, force: bool, mend: str) -> None:
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {mend}") from error
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {advice}") from error
 
 
-def check_output_folder(path: Path, mend: str) -> None:
+def check_output_folder(path: Path, advice: str) -> None:
     """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
 
     Args:
         path: Of the folder.
-        mend: What a user can do if it cannot be written to.
+        advice: What a user can do if it cannot be written to.
 
     Raises:
         SpeechIQError: It is not a folder, or takes no file.
@@ -63,7 +63,7 @@ def check_output_folder(path: Path, mend: str) -> None:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {mend}") from error
+        raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {advice}") from error
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a level tells systems apart beyond chance: paired intervals of all differences between two systems."""
+"""Whether a level separates systems beyond chance: paired intervals of the differences between every two systems."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def as_table(scores: Scores, context: Context = NO_CONTEXT, title: str | None = 
     """The ranking as people read it: raw scores in per cent over Z in standard deviations, SIQ over its 95 % interval.
 
     The Remember column is an error rate, so there less is better. Without SIQ it has no column, nor have ranks. A flag
-    has a column unless all systems have 0, or no run recorded it; the caption tells those. Names are plain text, never
+    has a column unless all systems have 0, or no run recorded it; the caption names those. Names are plain text, never
     markup.
 
     Args:
@@ -122,13 +122,13 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
         yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
     yield from remarks.lines(levels)
     if bootstrap := context.bootstrap:
-        left_out = f", {bootstrap.left_out} of them left out: they hold no clip that tells the systems apart"
+        left_out = f", {bootstrap.left_out} of them left out: no clip in them separates the systems"
         yield (
             f"intervals from {bootstrap.draws} draws of clips, seed {bootstrap.seed}"
             + left_out * bool(bootstrap.left_out)
         )
         if any(row["siq_interval"] and row["siq_interval"][0] == row["siq_interval"][1] for row in rows):
-            yield "an interval of zero width says nothing: too few clips tell the systems apart"
+            yield "an interval of zero width says nothing: too few clips separate the systems"
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
     for level, of in levels.items():

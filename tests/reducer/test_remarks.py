@@ -148,7 +148,7 @@ def test_draws_left_out_are_said(tmp_path):
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
     shown = siq(tmp_path, "--json", tmp_path / "siq.json").stdout
     left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
-    assert left_out and f"seed 0, {left_out} of them left out: they hold no clip that tells the systems apart" in shown
+    assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 
 
 def test_a_level_that_separates_nobody_is_named(tmp_path):
