@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.ranking import Ranking, rank
 from speechiq.reducer.remarks import explain_lacking
@@ -60,6 +61,7 @@ def gather(
     allow_mismatch: bool = False,
     exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
+    levels: Mapping[str, Level] = LEVELS,
 ) -> Study:
     """Reads and scores runs.
 
@@ -70,12 +72,13 @@ def gather(
         allow_mismatch: As for `ranking.rank`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
+        levels: The levels, each with the column to read, as `levels.choose` gives them.
 
     Raises:
         SpeechIQError: What reading, lining up or scoring refuses.
     """
     runs = list(runs)
-    systems, warnings = read_systems(runs)
+    systems, warnings = read_systems(runs, levels=levels)
     ranking = rank(
         unanswerable.leave_out(systems, exclude),
         rule=rule,

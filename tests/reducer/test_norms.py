@@ -319,4 +319,8 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
         assert str(refused.exception).startswith(
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
         )
+        assert f"; give --exclude with set {short}, or build the norms with" in str(refused.exception)
+    assert siq("norms", "build", tmp_path / "pool", "-o", tmp_path / "whole.json").exit_code == 0
+    refused = siq("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
+    assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in str(refused.exception)
     assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import choose
 from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.data import charts, standings
 from tests.reducer.conftest import levels, write_run
@@ -23,6 +24,14 @@ def test_two_systems_get_levels_and_the_reason(two_runs: Path):
     drawn = charts(study, rows)
     assert drawn["bell"]["data"][-1]["x"] == [] and len(drawn["accuracy"]["data"][-1]["x"]) == 2
     assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render(study))
+
+
+def test_another_column_is_named_on_the_page(tmp_path: Path):
+    for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
+        write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
+    page = build([tmp_path], levels=choose(["apply=acc_strict"]))
+    assert "Apply is scored by <code>acc_strict</code>: this is what the page shows" in page
+    assert "is scored by" not in build([tmp_path])
 
 
 def test_without_apply_the_report_names_what_is_lacking(tmp_path: Path):
