@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -74,6 +75,48 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
         raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
 
 
+def check_output(path: Path, force: bool, advice: str) -> None:
+    """Check before the work that a file can be written; nothing is left behind.
+
+    Args:
+        path: Of the file.
+        force: Whether a file that exists may be replaced.
+        advice: What a user can do if it cannot be written.
+
+    Raises:
+        SpeechIQError: A file exists there, or none can be written there.
+    """
+    refuse_to_overwrite(path, force)
+    target = Path(os.path.realpath(path))
+    try:
+        with suppress(FileNotFoundError):
+            target.lstat()
+            _refuse_no_file(target)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {advice}") from error
+
+
+def check_output_folder(path: Path, advice: str) -> None:
+    """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
+
+    Args:
+        path: Of the folder.
+        advice: What a user can do if it cannot be written to.
+
+    Raises:
+        SpeechIQError: It is not a folder, or takes no file.
+    """
+    target = Path(os.path.realpath(path))
+    there = next(folder for folder in (target, *target.parents) if exists(folder))
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {advice}") from error
+
+
 def refuse_same(paths: Iterable[Path | None]) -> None:
     """Raises a `SpeechIQError` where two of some outputs are one place, of which the last written would be left."""
     places: dict[str, Path] = {}
@@ -99,8 +142,8 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")
     try:
-        if exists(target) and not target.is_file():
-            raise OSError(errno.EINVAL, "it is a folder or a device")
+        if exists(target):
+            _refuse_no_file(target)
         if make_folders:
             target.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
@@ -135,3 +178,8 @@ def _refuse_special(file: BinaryIO) -> BinaryIO:
         file.close()
         raise OSError(errno.EINVAL, "it is not a plain file")
     return file
+
+
+def _refuse_no_file(target: Path) -> None:
+    if not target.is_file():
+        raise OSError(errno.EINVAL, "it is a folder or a device")

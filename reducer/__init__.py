@@ -1,6 +1,7 @@
 """How runs become an IQ: lm-eval's output files in, a ranking of speech systems out."""
 
 from speechiq.reducer.bootstrap import Bootstrap, leave_one_out, resample
+from speechiq.reducer.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.flags import Flags
 from speechiq.reducer.interval import Interval
@@ -8,6 +9,7 @@ from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.pool import Pool, align
 from speechiq.reducer.ranking import Context, Ranking, rank
+from speechiq.reducer.records import as_csv, as_json, write_csv, write_json
 from speechiq.reducer.runs import Runs, System, read_systems
 from speechiq.reducer.siq import (
     RULES,
@@ -21,7 +23,7 @@ from speechiq.reducer.siq import (
     score,
     sensitivity,
 )
-from speechiq.reducer.table import as_csv, as_json, as_table, write_csv, write_json
+from speechiq.reducer.table import as_table
 
 __all__ = [
     "LEVELS",
@@ -49,7 +51,9 @@ __all__ = [
     "combine",
     "competition_ranks",
     "leave_one_out",
+    "macro_average",
     "rank",
+    "rank_by_dataset",
     "read_systems",
     "resample",
     "score",

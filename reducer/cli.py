@@ -19,6 +19,8 @@ from speechiq.reducer.commands.score import score
 from speechiq.siq_tasks.cli import tasks
 from speechiq.siq_tasks.questions.cli import app as questions
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -38,7 +40,7 @@ app.add_typer(questions, name="questions")
 
 
 def main() -> None:
-    """Runs `siq`; an error that the user can mend is one line and exit code 1, as is a full disk behind stdout."""
+    """Run `siq`; an error that the user can fix is one line and exit code 1, as is a full disk behind stdout."""
     try:
         try:
             app()

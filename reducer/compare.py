@@ -10,6 +10,7 @@ did, so that they are compared by their raw scores only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from speechiq.reducer.bootstrap import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.coverage import caution
 from speechiq.reducer.interval import Interval
 from speechiq.reducer.pool import Pool
-from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, score
+from speechiq.reducer.remarks import explain_lacking
+from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 
 SIQ = "siq"
 FLIPS = 2**14
@@ -38,7 +40,7 @@ class Difference(NamedTuple):
     Attributes:
         a: Score of a.
         b: Score of b.
-        low: Lower end of the difference's 95 % interval.
+        low: Lower end of the difference's 95 % interval; NaN without draws.
         high: Upper end.
         p: Two-sided p value of the permutation test.
     """
@@ -86,6 +88,7 @@ class Comparison(NamedTuple):
     siq: Difference in SIQ; None without a scale.
     asked: What was asked to agree: levels, `siq`.
     clips: Every clip's part, largest first.
+    no_siq: Why there is no SIQ and what to do; None if there is one.
     """
 
     a: str
@@ -98,6 +101,7 @@ class Comparison(NamedTuple):
     siq: Difference | None
     asked: tuple[str, ...]
     clips: list[Share]
+    no_siq: str | None = None
 
     @property
     def caution(self) -> str | None:
@@ -132,25 +136,26 @@ def compare(
         pool: Holds both, and whatever else sets the scale.
         a: Name of the one.
         b: Name of the other.
-        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more.
+        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more. A pool
+            that lacks a level has no SIQ, and raw scores alone are compared.
         rule: Of the level weights where there is no `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
-        draws: Of the bootstrap.
+        draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
         seed: Of draws and permutations.
 
     Raises:
         SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
     """
-    own = scale is None and len(pool.systems) > 2
-    scaled = own or scale is not None
-    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled))
+    no_siq = explain_lacking(pool) or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    scaled = no_siq is None
+    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
     fixed = scale if scaled else flat(pool)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
     one, other = pool.systems.index(a), pool.systems.index(b)
 
-    drawn = draw_gap(pool, one, other, fixed or flat(pool), draws, seed)
-    own_draws = None if fixed else draw(pool, rule=rule, draws=draws, seed=seed)
+    drawn = draw_gap(pool, one, other, fixed or flat(pool), draws, seed) if draws else None
+    own_draws = draw(pool, rule=rule, draws=draws, seed=seed) if draws and not fixed else None
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
@@ -160,28 +165,25 @@ def compare(
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
-    intervals = [cloud.interval for cloud in drawn.raw_clouds.values()]
-    if own_draws:
-        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
-        intervals += [cloud.difference(one, other).interval for cloud in clouds]
-    else:
-        siq = drawn.siq_cloud.interval
-        intervals += [*(cloud.interval for cloud in drawn.z_clouds.values()), Interval(siq.low - MEAN, siq.high - MEAN)]
+    ends = [[math.nan, math.nan]] * len(values)
+    if drawn:
+        ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
     found = [
-        Difference(float(of[one]), float(of[other]), *_ends(interval), chance)
-        for of, interval, chance in zip(values, intervals, p.tolist(), strict=True)
+        Difference(float(of[one]), float(of[other]), *of_ends, chance)
+        for of, of_ends, chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
         b=b,
         draws=draws,
-        left_out=(own_draws or drawn).left_out,
+        left_out=(own_draws or drawn).left_out if drawn else 0,
         seed=seed,
         raw=dict(zip(gaps, found, strict=False)),
         z=dict(zip(gaps, found[len(gaps) :], strict=False)) if scaled else {},
         siq=found[-1] if scaled else None,
         asked=asked,
         clips=_in_order(clips.names, shares, list(gaps)),
+        no_siq=no_siq,
     )
 
 
@@ -217,7 +219,10 @@ def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER."""
+    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
+
+    What is not known is None.
+    """
     plain = comparison._asdict()
     for part in ("raw", "z"):
         plain[part] = {level: _plain(of) for level, of in plain[part].items()}
@@ -229,24 +234,18 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _plain(difference: Difference) -> dict[str, float]:
-    return {"difference": difference.value, **difference._asdict()}
+def _plain(difference: Difference) -> dict[str, float | None]:
+    numbers = {"difference": difference.value, **difference._asdict()}
+    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
 
 
-def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple[str, ...]:
+def _check_asked(asked: Collection[str] | None, there: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
     asked = there if asked is None else tuple(dict.fromkeys(asked))
-    if SIQ in asked and SIQ not in there:
-        raise SpeechIQError(f"siq cannot be asked for here: {NO_SCALE}")
+    if no_siq and SIQ in asked:
+        raise SpeechIQError(f"siq cannot be asked for here: {no_siq.removeprefix('no SIQ: ')}")
     if not asked or not {*asked} <= {*there}:
         raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
     return asked
-
-
-def flat(pool: Pool) -> Scale:
-    """A scale that leaves raw scores as they are: all clips and levels count alike."""
-    even = 1 / len(pool.raw)
-    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
-    return Scale("flat", levels)
 
 
 def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
@@ -254,6 +253,17 @@ def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: i
     gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
     scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
     return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
+
+
+def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> list[Interval]:
+    """Return the intervals of the raw differences, those of Z, and that of the SIQ."""
+    raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
+    if own_draws:
+        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
+        return raw + [cloud.difference(one, other).interval for cloud in clouds]
+    siq = drawn.siq_cloud.interval
+    z = [cloud.interval for cloud in drawn.z_clouds.values()]
+    return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
 
 
 def _per_z(of: LevelScale) -> np.ndarray:

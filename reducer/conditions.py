@@ -44,12 +44,14 @@ class Mismatch(NamedTuple):
         level: A key of `LEVELS`.
         aspect: One of `ASPECTS`.
         text: What differs, naming both sides.
+        fix: What the user can do.
     """
 
     system: str
     level: str
     aspect: str
     text: str
+    fix: str = "run the same tasks"
 
 
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:

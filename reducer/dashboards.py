@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from typing import Any
 from speechiq.core.files import write_whole
 from speechiq.reducer.flags import Flags
 from speechiq.reducer.frozen import digest
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.ranking import Ranking
 
@@ -60,7 +61,7 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
         results = as_harness(ranking, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
         for level, raw in ranking.pool.raw.items():
-            rows = map(partial(_sample, level), asked[level], raw[j])
+            rows = map(partial(_sample, level, ranking.context.levels[level]), asked[level], raw[j])
             _write(path.with_name(f"samples_{_task(level)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
@@ -88,8 +89,8 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
         "name": GROUP,
         "alias": GROUP,
         "sample_len": sum(clips.values()),
-        "siq,none": float(scores.siq[j]),
-        "siq_stderr,none": _told(bootstrap and bootstrap.siq_std[j]),
+        "siq,none": _told(scores.siq[j]),
+        "siq_stderr,none": _told(None if math.isnan(scores.siq[j]) else bootstrap and bootstrap.siq_std[j]),
         **{f"{flag},none": _told(share) for flag, share in flags._asdict().items()},
     }
     tasks = {
@@ -97,14 +98,14 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
             "name": _task(level),
             "alias": _task(level),
             "sample_len": clips[level],
-            f"{LEVELS[level].metric},none": _shown(level, of.raw[j]),
-            f"{LEVELS[level].metric}_stderr,none": deviations[level],
-            "z,none": float(of.z[j]),
+            f"{context.levels[level].metric},none": _shown(level, of.raw[j]),
+            f"{context.levels[level].metric}_stderr,none": deviations[level],
+            "z,none": _told(of.z[j]),
             "z_stderr,none": UNKNOWN,
         }
         for level, of in scores.levels.items()
     }
-    better = {_task(level): {LEVELS[level].metric: LEVELS[level].sign > 0, "z": True} for level in clips}
+    better = {_task(level): {context.levels[level].metric: LEVELS[level].sign > 0, "z": True} for level in clips}
     named = [GROUP, *tasks]
     return {
         "results": tasks | {GROUP: group},
@@ -168,13 +169,14 @@ def _holds_another(folder: Path, system: str) -> bool:
 
 
 def _told(number: Any) -> float | str:
-    return UNKNOWN if number is None else float(number)
+    return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
 def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
     """The task's config; what the SIQ hangs on stands in its metadata, whose one forbidden key is `level`."""
     _, scores, context = ranking
-    metric = {"metric": LEVELS[level].metric, "aggregation": "mean", "higher_is_better": LEVELS[level].sign > 0}
+    measured = context.levels[level]
+    metric = {"metric": measured.metric, "aggregation": "mean", "higher_is_better": measured.sign > 0}
     return {
         "task": _task(level),
         "group": GROUP,
@@ -185,8 +187,9 @@ def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
         "should_decontaminate": False,
         "metadata": {
             "version": VERSION,
-            "rule": scores.scale.rule,
-            "weight": scores.scale.levels[level].weight,
+            "rule": None if context.remarks.no_siq else scores.scale.rule,
+            "weight": None if context.remarks.no_siq else scores.scale.levels[level].weight,
+            "no_siq": context.remarks.no_siq,
             "systems": list(context.norms.systems if context.norms else scores.systems),
             "norms": context.norms and context.norms.title,
             "mismatches": [of.text for of in context.mismatches if of.system == system],
@@ -212,12 +215,12 @@ def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
             }
             for number, clip in enumerate(pool.clips[level])
         ]
-        for level in LEVELS
+        for level in pool.clips
     }
 
 
-def _sample(level: str, asked: dict[str, Any], raw: float) -> dict[str, Any]:
-    metric, value = LEVELS[level].metric, _shown(level, raw)
+def _sample(level: str, measured: Level, asked: dict[str, Any], raw: float) -> dict[str, Any]:
+    metric, value = measured.metric, _shown(level, raw)
     said = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
     return asked | said | {"metrics": [metric], metric: value}
 

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.answers import NONE_OF_THE_ABOVE, UNPARSED, Answers
+from speechiq.reducer.records import without_formula
 from speechiq.reducer.samples import Item
-from speechiq.reducer.table import without_formula
 from speechiq.reducer.unanswerable import UNANSWERABLE, Confirmed, refuse_strangers
 
 CONFIDENCE = 0.95

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from itertools import product
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, Level, others_than_usual
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item
 
@@ -23,6 +22,8 @@ class Pool(NamedTuple):
         systems: Names, sorted, so that no number depends on the order in which runs were given.
         clips: level -> clip ids, sorted.
         raw: level -> X_raw, shape (systems, clips): fractions, larger is better, finite.
+
+    `clips` and `raw` have the levels that the systems are scored on.
     """
 
     systems: tuple[str, ...]
@@ -47,7 +48,7 @@ def align(systems: Iterable[System]) -> Pool:
     systems = sorted(systems, key=lambda system: system.name)
     refuse_missing(systems)
     clips, raw = {}, {}
-    for level in LEVELS:
+    for level in levels_of(systems):
         items = _common_items(level, systems)
         scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
         _refuse_non_finite(level, systems, items, scores)
@@ -70,7 +71,7 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
     systems = list(systems)
     refuse_missing(systems)
     shared = {}
-    for level in LEVELS:
+    for level in levels_of(systems):
         shared[level] = set.intersection(*(set(of[level]) for of in (*others, *(system.scores for system in systems))))
         if not shared[level]:
             raise SpeechIQError(f"level {level}: no clip is shared, so nothing can be scored; run the same tasks")
@@ -80,14 +81,64 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
     ]
 
 
-def refuse_missing(systems: Iterable[System]) -> None:
-    """Raises a `SpeechIQError` where a system lacks a level."""
-    for system, level in product(systems, LEVELS):
-        if level not in system.scores:
+def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
+    """Return the levels that systems are scored on, each with its column.
+
+    Raises:
+        SpeechIQError: Systems are scored on other levels or columns than the first of them.
+    """
+    first, *others = systems or [None]
+    for system in others:
+        if system.levels != first.levels:
+            levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
             raise SpeechIQError(
-                f"system {system.name!r} has no {level} scores (only {', '.join(system.scores)}): "
-                f"run its {level} task as well, or leave the system out"
+                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
+                "read all systems with the same levels and measures"
             )
+    return first.levels if first else LEVELS
+
+
+def drop_lacking(systems: Sequence[System]) -> list[System]:
+    """Return the systems without the levels that none of them has scores for.
+
+    Raises:
+        SpeechIQError: Some systems have scores at a level and others lack them.
+    """
+    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
+    shared = [level for level in levels if all(level in system.scores for system in systems)]
+    kept = [system.restrict(levels) for system in systems]
+    refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
+    return kept
+
+
+def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
+    """Raises a `SpeechIQError` where a system lacks a level.
+
+    Args:
+        systems: In any order.
+        otherwise: What else the user can do.
+    """
+    for system in systems:
+        for level in system.levels:
+            if level not in system.scores:
+                only = ", ".join(system.scores) or "other levels"
+                raise SpeechIQError(
+                    f"system {system.name!r} has no {level} scores (only {only}): "
+                    f"run its {level} task as well, or leave the system out{otherwise}"
+                )
+
+
+def find_identical(pool: Pool) -> list[tuple[str, ...]]:
+    """Return the groups of systems whose scores are the same on every clip of every level.
+
+    >>> raw = {"remember": np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])}
+    >>> find_identical(Pool(("a", "b", "c"), {"remember": ("x", "y")}, raw))
+    [('a', 'c')]
+    """
+    groups: dict[tuple[bytes, ...], list[str]] = {}
+    for row, name in enumerate(pool.systems):
+        groups.setdefault(tuple(raw[row].tobytes() for raw in pool.raw.values()), []).append(name)
+    return [tuple(names) for names in groups.values() if len(names) > 1]
 
 
 def _common_items(level: str, systems: list[System]) -> list[Item]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import norms as frozen
 from speechiq.reducer.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.conditions import Mismatch, compare_items, compare_systems, summarise
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
-from speechiq.reducer.pool import Pool, align, share
+from speechiq.reducer.pool import Pool, align, drop_lacking, levels_of, share
+from speechiq.reducer.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.runs import System
-from speechiq.reducer.siq import DEFAULT_RULE, Scores, calibrate, score
+from speechiq.reducer.siq import DEFAULT_RULE, Scores, calibrate, flat, score, without_siq
 
 
 class Context(NamedTuple):
@@ -27,6 +29,7 @@ class Context(NamedTuple):
         bootstrap: Error bars.
         shifts: How each SIQ moves when one system leaves the pool (`bootstrap.leave_one_out`).
         excluded: How many questions were left out of Apply before scoring (`unanswerable.leave_out`).
+        remarks: Why there is no SIQ, how much was asked, and which numbers mean little.
     """
 
     systems: tuple[System, ...] = ()
@@ -35,6 +38,12 @@ class Context(NamedTuple):
     bootstrap: Bootstrap | None = None
     shifts: np.ndarray | None = None
     excluded: int = 0
+    remarks: Remarks = NO_REMARKS
+
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        """The levels that are scored, each with its column."""
+        return levels_of(self.systems) if self.systems else LEVELS
 
     @property
     def excluded_set(self) -> str | None:
@@ -64,6 +73,9 @@ def rank(
 ) -> Ranking:
     """Scores systems against each other, or on the scale of norms.
 
+    A level for which no system has scores is left out. Without one of `LEVELS`, and among fewer than three systems
+    without norms, SIQ is NaN, and the remarks of the context say why; in the second case X and Z are NaN as well.
+
     Args:
         systems: As `read_systems` gives them.
         rule: Of the level weights, as for `siq.share_out`; norms have their own.
@@ -78,12 +90,17 @@ def rank(
     """
     systems, mismatches = narrow(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
     pool = align(systems)
-    fixed = norms and norms.scale_of(pool.clips)
-    scale = fixed or calibrate(pool, rule)
-    scores = score(pool, scale)
+    scaled = has_scale(pool, norms) or len(pool.systems) < 2  # `calibrate` refuses a single system
+    fixed = norms.scale_of(pool.clips) if norms else None if scaled else flat(pool)
+    scores = score(pool, fixed or calibrate(pool, rule))
     bootstrap = resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None
-    shifts = leave_one_out(pool, rule) if draws and not norms else None
-    return Ranking(pool, scores, Context(tuple(systems), norms, tuple(mismatches), bootstrap, shifts))
+    remarks = remark(pool, systems, norms)
+    if remarks.no_siq:
+        scores = without_siq(scores, keep_z=scaled)
+    else:
+        remarks = remarks._replace(weights={level: of.weight for level, of in scores.scale.levels.items()})
+    shifts = leave_one_out(pool, rule) if draws and not norms and not remarks.no_siq else None
+    return Ranking(pool, scores, Context(tuple(systems), norms, tuple(mismatches), bootstrap, shifts, remarks=remarks))
 
 
 def narrow(
@@ -102,11 +119,12 @@ def narrow(
     Raises:
         SpeechIQError: Systems differ in what they were asked and that is not allowed, or share nothing on a level.
     """
+    systems = drop_lacking(systems)
     mismatches = frozen.compare(norms, systems) if norms else compare_systems(systems)
     if not allow_mismatch:
         if mismatches:
-            mend = "run the same tasks, or add --allow-mismatch to mark the scores"
-            raise SpeechIQError(f"{summarise(mismatches)}; {mend}")
+            fixes = ", or ".join(dict.fromkeys(of.fix for of in mismatches))
+            raise SpeechIQError(f"{summarise(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
         return list(systems), []
     if norms:
         return share(systems, norms.items), mismatches

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -20,7 +21,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import read_plain
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.flags import Flags, Told, collect, count_flags
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.options import changes
 from speechiq.reducer.samples import Item, may_hold_scores, read_samples, show_item
 
@@ -52,6 +53,7 @@ class _Results(msgspec.Struct):
     configs: dict[str, _Task]
     config: _Config = msgspec.field(default_factory=_Config)
     model_name: Any = None
+    n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
 
 
 _RESULTS = msgspec.json.Decoder(_Results)
@@ -68,6 +70,7 @@ class TaskRun(NamedTuple):
         level: A key of `LEVELS`.
         metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
         described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
+        docs: How many docs were asked, and how many the task has; None if the results file does not say.
     """
 
     date: float
@@ -77,6 +80,12 @@ class TaskRun(NamedTuple):
     level: str
     metadata: dict[str, Any]
     described: dict[str, Any]
+    docs: tuple[int, int] | None = None
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set that the task asks."""
+        return printable(str(self.metadata.get("dataset")))
 
     @property
     def samples(self) -> Path:
@@ -95,6 +104,8 @@ class System(NamedTuple):
         tasks: Where the scores come from.
         told: What `flags` are counted from.
         excluded: The sha256 of the set whose questions were left out; None where there is none.
+        levels: The levels to score, each with the column that `scores` were read from.
+        datasets: clip -> name of its data set.
     """
 
     name: str
@@ -103,10 +114,19 @@ class System(NamedTuple):
     tasks: tuple[TaskRun, ...] = ()
     told: tuple[Told, ...] = ()
     excluded: str | None = None
+    levels: Mapping[str, Level] = LEVELS
+    datasets: Mapping[str, str] = MappingProxyType({})
 
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
         """The system with some of its scores, and the flags of these."""
         return self._replace(scores=scores, flags=count_flags(self.told, scores))
+
+    def restrict(self, levels: Iterable[str]) -> System:
+        """Return the system with some of its levels alone."""
+        kept = {level: of for level, of in self.levels.items() if level in levels}
+        tasks = tuple(task for task in self.tasks if task.level in kept)
+        scores = {level: of for level, of in self.scores.items() if level in kept}
+        return self._replace(levels=kept, tasks=tasks).narrow(scores)
 
     @property
     def control(self) -> str:
@@ -121,7 +141,7 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_systems(runs: Iterable[Path], allow_missing: bool = False) -> Runs:
+def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS) -> Runs:
     """Reads every system below some folders.
 
     Where a system ran the same task more than once, the newest run by `date` counts.
@@ -129,6 +149,7 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False) -> Runs:
     Args:
         runs: Folders (any depth) or results files.
         allow_missing: As for `find_tasks`.
+        levels: The levels to read, each with the column to read, as `levels.choose` gives them.
 
     Raises:
         SpeechIQError: A path does not exist, holds no run, or a file of a run is missing or cannot be used.
@@ -138,7 +159,8 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False) -> Runs:
     for task in newest:
         systems.setdefault(task.system, []).append(task)
     known: dict[Item, Item] = {}
-    return Runs([_read_system(name, systems[name], known) for name in sorted(systems)], warnings)
+    datasets: dict[str, str] = {}
+    return Runs([_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)], warnings)
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
@@ -226,8 +248,11 @@ def _read_results(path: Path) -> _Results:
 
 def _tasks_of(path: Path, results: _Results) -> list[TaskRun]:
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
+    counts = results.n_samples or {}
     return [
-        TaskRun(results.date, str(path), name, task, level, of.metadata, results.config.siq.system)
+        TaskRun(
+            results.date, str(path), name, task, level, of.metadata, results.config.siq.system, _docs(counts.get(task))
+        )
         for task, of in results.configs.items()
         if (level := _level_of(of))
     ]
@@ -258,11 +283,18 @@ def _undescribed(results: Mapping[Path, _Results], samples: Iterable[Path]) -> I
             yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
 
 
-def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> System:
+def _read_system(
+    name: str,
+    tasks: list[TaskRun],
+    levels: Mapping[str, Level],
+    known: dict[Item, Item],
+    datasets: dict[str, str],
+) -> System:
     scores: dict[str, dict[Item, float]] = {}
     told = []
+    tasks = [task for task in tasks if task.level in levels]
     for task in tasks:
-        samples = read_samples(task.samples, LEVELS[task.level], known)
+        samples = read_samples(task.samples, levels[task.level], known)
         of_level = scores.setdefault(task.level, {})
         if twice := of_level.keys() & samples.scores.keys():
             raise SpeechIQError(
@@ -271,7 +303,17 @@ def _read_system(name: str, tasks: list[TaskRun], known: dict[Item, Item]) -> Sy
             )
         of_level |= samples.scores
         told.append(collect(task.level, samples.scores, samples.flags))
-    return System(name, scores, tasks=tuple(tasks), told=tuple(told)).narrow(scores)
+        datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
+    system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
+    return system.narrow(scores)
+
+
+def _docs(counts: Any) -> tuple[int, int] | None:
+    """Return how many docs were asked and how many there are, from a task's `n-samples`; None if they are not there."""
+    match counts:
+        case {"effective": int(asked), "original": int(whole)}:
+            return asked, whole
+    return None
 
 
 def _samples_of(results: Path, task: str) -> Path:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from math import isnan
 
 from rich.box import HORIZONTALS, SIMPLE_HEAD
 from rich.table import Table
@@ -12,15 +13,20 @@ from rich.text import Text
 from speechiq.core.console import printable
 from speechiq.reducer.compare import Comparison, Difference, Share
 from speechiq.reducer.flags import Flags
-from speechiq.reducer.levels import LEVELS, per_cent
+from speechiq.reducer.levels import LEVELS, Level, per_cent
 from speechiq.reducer.said import Said, differing
-from speechiq.reducer.table import FLAGS, show_share
+from speechiq.reducer.table import FLAGS, UNKNOWN, show_share
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
+RULE = "favours: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
+
+BRACKETS = "[words] in brackets differ between the two texts; they need not be errors"
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-def as_table(comparison: Comparison, *flags: Flags) -> Table:
+def as_table(
+    comparison: Comparison, *flags: Flags, levels: Mapping[str, Level] = LEVELS, stacked: bool = False
+) -> Table:
     """The differences: a row a level in the units that people read, its Z below, then SIQ, then what scores hide.
 
     A word error rate falls with ability, so that there a difference below 0 speaks for A.
@@ -28,20 +34,23 @@ def as_table(comparison: Comparison, *flags: Flags) -> Table:
     Args:
         comparison: As `compare` made it.
         *flags: Of A and of B.
+        levels: Each with the column that it was scored by.
+        stacked: Whether intervals stand below the differences, for narrow terminals.
     """
     table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    table.add_column("")
-    for heading in ("A", "B", "A - B", "95 % of A - B", "p"):
+    table.add_column("", no_wrap=True)
+    for heading in ("A", "B", *(["A - B\n95 % interval"] if stacked else ["A - B", "95 % of A - B", "p"])):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("speaks for", no_wrap=True)
+    table.add_column("favours\np" if stacked else "favours", no_wrap=True)
+    between = "\n" if stacked else " "
     for level, difference in comparison.raw.items():
         scores = [per_cent(level, score) for score in (difference.a, difference.b, difference.value)]
         ends = sorted(per_cent(level, end) for end in (difference.low, difference.high))
-        table.add_row(f"{level.title()} {LEVELS[level].unit}", *_cells(scores, ends, difference))
+        table.add_row(f"{level.title()}{between}{levels[level].unit}", *_cells(scores, ends, difference, stacked))
         if comparison.z:
-            table.add_row(f"{level.title()} Z", *_own_cells(comparison.z[level]), style="dim")
+            table.add_row(f"{level.title()}{between}Z", *_own_cells(comparison.z[level], stacked), style="dim")
     if comparison.siq:
-        table.add_row("SIQ", *_own_cells(comparison.siq), style="bold")
+        table.add_row("SIQ", *_own_cells(comparison.siq, stacked), style="bold")
     table.add_section()
     for flag, (name, _) in FLAGS.items():
         table.add_row(f"{name} %", *(show_share(getattr(of, flag)) for of in flags))
@@ -49,9 +58,21 @@ def as_table(comparison: Comparison, *flags: Flags) -> Table:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Who is better, and which intervals had to agree on that."""
-    head = {comparison.a: "A is", comparison.b: "B is", None: "neither is"}[comparison.better]
-    return f"{head} better beyond chance, by the intervals of {', '.join(comparison.asked)}"
+    """Return who is better by the one rule: every interval that was asked for excludes 0 in favour of that system."""
+    if not comparison.draws:
+        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
+    if comparison.better:
+        side = "A" if comparison.better == comparison.a else "B"
+        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
+    groups = {side: [name for name, of in comparison.sides.items() if of == side] for side in SIDES}
+    found = [
+        f"{', '.join(names)} {'favours' if len(names) == 1 else 'favour'} {SIDES[side]}"
+        for side, names in groups.items()
+        if names
+    ]
+    return f"neither is better beyond chance: {'; '.join(found)}. A system is better only if " + (
+        f"all of {', '.join(comparison.asked)} favour it" if len(comparison.asked) > 1 else "that row favours it"
+    )
 
 
 def clip_table(share: Share, whole: str, one: Said, other: Said) -> Table:
@@ -78,15 +99,19 @@ def clip_table(share: Share, whole: str, one: Said, other: Said) -> Table:
     return table
 
 
-def _own_cells(difference: Difference) -> list[str]:
+def _own_cells(difference: Difference, stacked: bool) -> list[str]:
     scores = [difference.a, difference.b, difference.value]
-    return _cells(scores, [difference.low, difference.high], difference)
+    return _cells(scores, [difference.low, difference.high], difference, stacked)
 
 
-def _cells(scores: Sequence[float], ends: Sequence[float], difference: Difference) -> list[str]:
+def _cells(scores: Sequence[float], ends: Sequence[float], difference: Difference, stacked: bool) -> list[str]:
     one, other, value = scores
-    interval = f"{ends[0]:+z.2f} to {ends[1]:+z.2f}"
-    return [f"{one:z.2f}", f"{other:z.2f}", f"{value:+z.2f}", interval, f"{difference.p:.4f}", SIDES[difference.side]]
+    known = not isnan(difference.low)
+    interval = f"{ends[0]:+z.2f} to {ends[1]:+z.2f}" if known else UNKNOWN
+    favoured, p = SIDES[difference.side] if known else UNKNOWN, f"{difference.p:.4f}"
+    if stacked:
+        return [f"{one:z.2f}", f"{other:z.2f}", f"{value:+z.2f}\n{interval}", f"{favoured}\n{p}"]
+    return [f"{one:z.2f}", f"{other:z.2f}", f"{value:+z.2f}", interval, p, favoured]
 
 
 def _marked(words: list[tuple[str, bool]]) -> Text:

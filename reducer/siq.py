@@ -207,8 +207,8 @@ def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
     """
     if len(pool.systems) < 2:
         raise SpeechIQError(
-            f"SIQ compares systems and needs at least two, got {len(pool.systems)} "
-            f"({', '.join(map(repr, pool.systems))}); give the runs of another system as well, or a scale that "
+            f"SIQ compares systems: a scale needs at least two, got {len(pool.systems)} "
+            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or a scale that "
             "others made: --norms demo, or --norms FILE"
         )
     weights = level_weights(pool.raw, rule)
@@ -227,6 +227,27 @@ def score(pool: Pool, scale: Scale) -> Scores:
         {level: of.weight for level, of in scale.levels.items()},
     )
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def flat(pool: Pool) -> Scale:
+    """Return a scale that leaves raw scores as they are: all clips and levels count alike."""
+    even = 1 / len(pool.raw)
+    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
+    return Scale("flat", levels)
+
+
+def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
+    """Return scores that are not combined: SIQ is NaN and all ranks are 1.
+
+    Args:
+        scores: Of a pool.
+        keep_z: Whether the levels keep X_j and Z_j; else these are NaN as well and only the raw means are left.
+    """
+    nothing = np.full(len(scores.systems), np.nan)
+    levels = scores.levels
+    if not keep_z:
+        levels = {level: of._replace(weighted=nothing, z=nothing) for level, of in levels.items()}
+    return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
 
 
 def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:

@@ -22,9 +22,9 @@ from speechiq.core.files import write_whole
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.reducer.answers import Answers, Question, read_asked
 from speechiq.reducer.frozen import digest, freeze, thaw
+from speechiq.reducer.records import MEND
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item
-from speechiq.reducer.table import MEND
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json as json_format
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, refuse_to_overwrite, write_whole
+from speechiq.core.files import check_output, exists, write_whole
 from speechiq.reducer import compare as comparing
 from speechiq.reducer import side_by_side, unanswerable
 from speechiq.reducer.bootstrap import DRAWS
@@ -22,27 +22,34 @@ from speechiq.reducer.commands.score import (
     WIDTH_OF_A_PIPE,
     AllowMismatch,
     AllowMissing,
+    Draws,
     Exclude,
     Force,
+    Measures,
     NormsFile,
     Weights,
     as_place,
+    read_levels,
     read_norms,
     read_set,
 )
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.conditions import Mismatch, summarise
 from speechiq.reducer.frozen import shorten
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import LEVELS, Level
+from speechiq.reducer.origin import origin
 from speechiq.reducer.pool import align
 from speechiq.reducer.ranking import narrow
+from speechiq.reducer.records import MEND, as_text
+from speechiq.reducer.remarks import Remarks, remark
 from speechiq.reducer.runs import Runs, System, read_systems
 from speechiq.reducer.said import read_said
 from speechiq.reducer.siq import DEFAULT_RULE, check_rule
-from speechiq.reducer.table import MEND
+from speechiq.reducer.table import fits, print_unbroken
 from speechiq.reducer.unanswerable import ConfirmedSet
 
 MEND_NAME = "siq compare NAME_A NAME_B RUNS"
+SCHEMA = "speechiq-comparison"
 
 
 def compare(
@@ -69,7 +76,8 @@ def compare(
             help=f"What must agree for a system to be better, of {','.join([*LEVELS, comparing.SIQ])}; else all."
         ),
     ] = None,
-    bootstrap: Annotated[int, typer.Option(help="Draws of clips behind the intervals.")] = DRAWS,
+    measure: Measures = None,
+    bootstrap: Draws = DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Of draws and permutations.")] = 0,
     clips: Annotated[int, typer.Option(min=0, help="Show so many of the clips that drive the difference.")] = 5,
     json: Annotated[Path | None, typer.Option(help="Write the comparison to this JSON file.")] = None,
@@ -77,13 +85,14 @@ def compare(
 ) -> None:
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
     if json is not None:
-        refuse_to_overwrite(json, force)
+        check_output(json, force, MEND)
     rule = weights or DEFAULT_RULE
     check_rule(rule)
     norms = read_norms(norms_file, weights)
     excluded = read_set(exclude)
-    named = read_systems(runs, allow_missing) if runs else Runs([], [])
-    chosen = [_choose(told, named.systems, allow_missing) for told in (a, b)]
+    measured = read_levels(measure, None, norms)
+    named = read_systems(runs, allow_missing, levels=measured) if runs else Runs([], [])
+    chosen = [_choose(told, named.systems, measured, allow_missing) for told in (a, b)]
     for warning in dict.fromkeys(chain.from_iterable(of.warnings for of in (named, *chosen))):
         say(f"warning: {warning}")
     one, other = _tell_apart([of.systems[0] for of in chosen], (a, b))
@@ -91,10 +100,14 @@ def compare(
     names = {of.name: of for of in (*others, one, other)}
     if weights and not norms and len(names) < 3:
         raise SpeechIQError(f"--weights {weights} weighs nothing here: {comparing.NO_SCALE}")
-    systems, mismatches = narrow(unanswerable.leave_out(names.values(), excluded), norms, allow_mismatch)
-    pool = align(systems)
-    scale = norms and norms.scale_of(pool.clips)
     asked = None if levels is None else [name.strip() for name in levels.split(",")]
+    pooled = _restrict(unanswerable.leave_out(names.values(), excluded), asked)
+    systems, mismatches = narrow(pooled, norms, allow_mismatch)
+    pool = align(systems)
+    remarks = remark(pool, sorted(systems, key=lambda system: system.name), norms)
+    for warning in remarks.warnings():
+        say(f"warning: {warning}")
+    scale = norms and norms.scale_of(pool.clips)
     found = comparing.compare(
         pool, one.name, other.name, scale=scale, rule=rule, asked=asked, draws=bootstrap, seed=seed
     )
@@ -103,8 +116,11 @@ def compare(
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
     flags = [of.flags for name in (one.name, other.name) for of in systems if of.name == name]
     _print(console, f"A: {one.name}", f"B: {other.name}")
-    console.print(side_by_side.as_table(found, *flags))
-    _print(console, side_by_side.verdict(found), *_notes(found, scale_name, mismatches, excluded))
+    wide, narrow_one = (side_by_side.as_table(found, *flags, levels=measured, stacked=of) for of in (False, True))
+    console.print(wide if fits(console, wide) else narrow_one)
+    _print(console, side_by_side.verdict(found), *_notes(found, scale_name, mismatches, excluded, remarks))
+    if clips:
+        _print(console, side_by_side.BRACKETS)
     _print_clips(console, found, one, other, clips)
     if json is not None:
         content = comparing.as_json(found) | {
@@ -114,24 +130,43 @@ def compare(
             "excluded_set": excluded.sha256,
             "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
         }
-        text = json_format.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        content |= {"measures": {level: measured[level].metric for level in found.raw}}
+        content |= {"identical": [list(names) for names in remarks.identical]}
+        text = as_text(content | origin(SCHEMA, [Path(a), Path(b), *(runs or [])]))
         write_whole(json, text.encode(errors="backslashreplace"), MEND)
         say(f"wrote {json}")
 
 
 def _notes(
-    found: Comparison, scale_name: str | None, mismatches: Sequence[Mismatch], excluded: ConfirmedSet
+    found: Comparison,
+    scale_name: str | None,
+    mismatches: Sequence[Mismatch],
+    excluded: ConfirmedSet,
+    remarks: Remarks,
 ) -> Iterator[str]:
-    yield f"SIQ on the scale of {scale_name}" if scale_name else f"no SIQ: {comparing.NO_SCALE}"
-    yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
-    yield from filter(None, [found.caution])
+    yield found.no_siq or f"SIQ on the scale of {scale_name}"
+    if found.siq and remarks.few:
+        yield remarks.few
+    yield from remarks.counted()
+    if found.draws:
+        yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+        yield from filter(None, [found.caution])
     if found.left_out:
         yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
     if excluded:
         yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256)}"
     if mismatches:
         yield f"not on equal terms: {summarise(mismatches)}"
+    yield side_by_side.RULE
     yield side_by_side.MEANINGS
+
+
+def _restrict(systems: Sequence[System], asked: Collection[str] | None) -> list[System]:
+    """Return the systems without the levels that some of them lack, unless these levels or the SIQ are asked for."""
+    if asked is None or comparing.SIQ in asked:
+        return list(systems)
+    levels = [level for level in LEVELS if level in asked or all(level in system.scores for system in systems)]
+    return [system.restrict(levels) for system in systems]
 
 
 def _print_clips(console: Console, found: Comparison, one: System, other: System, clips: int) -> None:
@@ -146,13 +181,13 @@ def _print_clips(console: Console, found: Comparison, one: System, other: System
 
 def _print(console: Console, *lines: str) -> None:
     for line in lines:
-        console.print(printable(line), markup=False, highlight=False)
+        print_unbroken(console, line)
 
 
-def _choose(told: str, pool: Sequence[System], allow_missing: bool) -> Runs:
+def _choose(told: str, pool: Sequence[System], levels: Mapping[str, Level], allow_missing: bool) -> Runs:
     """The one system of a folder or file, or the one of the pool that has `told` in its name."""
     if exists(told):
-        held = read_systems([Path(told)], allow_missing)
+        held = read_systems([Path(told)], allow_missing, levels=levels)
         if len(held.systems) > 1:
             names = _names(held.systems)
             raise SpeechIQError(f"{told!r} holds {len(held.systems)} systems ({names}); name one: {MEND_NAME}")
@@ -167,12 +202,18 @@ def _choose(told: str, pool: Sequence[System], allow_missing: bool) -> Runs:
 
 
 def _tell_apart(systems: Sequence[System], told: tuple[str, str]) -> tuple[System, System]:
-    """Two runs of one system get the names of their folders as well."""
+    """Two runs of one system get the names of their folders as well; one run twice is refused."""
     one, other = systems
-    if one.name != other.name or one.tasks == other.tasks:
+    if _files(one) == _files(other):
+        raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")
+    if one.name != other.name:
         return one, other
     one, other = (of._replace(name=f"{of.name} ({printable(place)})") for of, place in zip(systems, told, strict=True))
     return one, other
+
+
+def _files(system: System) -> set[tuple[str, str]]:
+    return {(os.path.realpath(task.results), task.task) for task in system.tasks}
 
 
 def _names(systems: Sequence[System]) -> str:

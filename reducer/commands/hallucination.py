@@ -15,7 +15,7 @@ from speechiq.reducer import hallucination as counting
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
 from speechiq.reducer.commands.score import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
-from speechiq.reducer.table import MEND
+from speechiq.reducer.records import MEND
 
 
 def hallucination(

@@ -8,10 +8,22 @@ from typing import Annotated
 import typer
 
 from speechiq.core.console import say
-from speechiq.core.files import refuse_to_overwrite
+from speechiq.core.files import check_output
 from speechiq.reducer import norms, siq
-from speechiq.reducer.commands.score import AllowMissing, Exclude, Force, Runs, Weights, read, read_set
+from speechiq.reducer.commands.score import (
+    AllowMissing,
+    Exclude,
+    Force,
+    Measures,
+    Runs,
+    Weights,
+    read,
+    read_levels,
+    read_set,
+)
 from speechiq.reducer.frozen import shorten
+from speechiq.reducer.norms.file import MEND_FILE
+from speechiq.reducer.remarks import FEW
 
 app = typer.Typer(no_args_is_help=True, help="Norms: a pool of systems as the scale for others.")
 
@@ -29,14 +41,20 @@ def build_command(
     weights: Weights = None,
     allow_missing: AllowMissing = False,
     exclude: Exclude = None,
+    measure: Measures = None,
     force: Force = False,
 ) -> None:
     """Freeze the scale of the systems found in RUNS, for `siq score --norms`."""
-    refuse_to_overwrite(output, force)
+    check_output(output, force, MEND_FILE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     excluded = read_set(exclude)
-    systems = read(runs, excluded, allow_missing)
+    systems = read(runs, excluded, allow_missing, levels=read_levels(measure, None))
     built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
+    if len(systems) < FEW:
+        say(
+            f"warning: norms of only {len(systems)} systems: each score on them depends strongly on which systems "
+            f"they are; build norms from {FEW} or more"
+        )
     norms.write(built, output)
     clips = max(len(of.clips) for of in built.levels.values())
     without = f", without {len(excluded)} questions of set {shorten(built.excluded)}" if built.excluded else ""

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from speechiq.core.console import say
-from speechiq.core.files import refuse_to_overwrite
+from speechiq.core.files import check_output
 from speechiq.reducer import siq
 from speechiq.reducer.commands.score import (
     AllowMismatch,
@@ -18,12 +18,15 @@ from speechiq.reducer.commands.score import (
     Draws,
     Exclude,
     Force,
+    Measures,
     NormsFile,
     Runs,
     Weights,
+    read_levels,
     read_norms,
     read_set,
 )
+from speechiq.reducer.records import MEND
 
 
 def report(
@@ -34,24 +37,27 @@ def report(
     allow_mismatch: AllowMismatch = False,
     allow_missing: AllowMissing = False,
     exclude: Exclude = None,
+    measure: Measures = None,
     bootstrap: Draws = 1000,
     force: Force = False,
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
-    refuse_to_overwrite(output, force)
+    check_output(output, force, MEND)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer import report as page
 
+    norms = read_norms(norms_file, weights)
     study = page.gather(
         runs,
         rule=weights or siq.DEFAULT_RULE,
-        norms=read_norms(norms_file, weights),
+        norms=norms,
+        levels=read_levels(measure, None, norms),
         allow_mismatch=allow_mismatch,
         allow_missing=allow_missing,
         exclude=read_set(exclude),
         bootstrap=bootstrap,
     )
-    for warning in study.warnings:
+    for warning in (*study.warnings, *study.ranking.context.remarks.warnings()):
         say(f"warning: {warning}")
     page.write(page.render(study, shlex.join(["siq", *sys.argv[1:]])), output, force=force)
     say(f"wrote {output}")

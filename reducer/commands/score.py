@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +12,19 @@ from rich.console import Console
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
-from speechiq.reducer import dashboards, markup, norms, siq, table, unanswerable
+from speechiq.core.files import check_output, check_output_folder, refuse_same, write_whole
+from speechiq.reducer import dashboards, markup, norms, records, siq, table, unanswerable
+from speechiq.reducer.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
+from speechiq.reducer.levels import LEVELS, Level, choose
 from speechiq.reducer.norms import Norms
+from speechiq.reducer.origin import origin
 from speechiq.reducer.ranking import rank
 from speechiq.reducer.runs import System, read_systems
 from speechiq.reducer.unanswerable import ConfirmedSet
 
 WIDTH_OF_A_PIPE = 240
+MOST_DRAWS = 1_000_000
+SCHEMA = "speechiq-scores"
 
 
 def as_place(text: str) -> Path:
@@ -56,7 +62,16 @@ AllowMissing = Annotated[
 Exclude = Annotated[
     Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
 ]
-Draws = Annotated[int, typer.Option(min=0, help="Draws for the intervals; 0 leaves them out.")]
+Draws = Annotated[int, typer.Option(min=0, max=MOST_DRAWS, help="Draws for the intervals; 0 leaves them out.")]
+Measures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--measure",
+        help="Score a level by another of its columns, LEVEL=COLUMN, once per level: "
+        + "; ".join(f"{level}: {', '.join(of.measures)}" for level, of in LEVELS.items())
+        + ".",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
@@ -67,6 +82,14 @@ def score(
     allow_mismatch: AllowMismatch = False,
     allow_missing: AllowMissing = False,
     exclude: Exclude = None,
+    measure: Measures = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help=f"Score only some levels, of {','.join(LEVELS)}; without one of them there is no SIQ."),
+    ] = None,
+    by_dataset: Annotated[
+        bool, typer.Option("--by-dataset", help="Add a table for each data set, and the mean over data sets.")
+    ] = False,
     bootstrap: Draws = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this JSON file.")] = None,
@@ -80,31 +103,54 @@ def score(
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
     refuse_same((json, csv, markdown, latex, harness_json))
-    for path in (json, csv, markdown, latex):
-        if path is not None:
-            refuse_to_overwrite(path, force)
+    for path in filter(None, (json, csv, markdown, latex)):
+        check_output(path, force, records.MEND)
+    if harness_json is not None:
+        check_output_folder(harness_json, dashboards.MEND)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     frozen = read_norms(norms_file, weights)
+    if frozen and by_dataset:
+        raise SpeechIQError(
+            f"--by-dataset and --norms {norms_file}: norms have one scale for all their data sets; leave one of the "
+            "two out, or build norms of each data set and score each by itself"
+        )
     excluded = read_set(exclude)
-    ranking = rank(
-        read(runs, excluded, allow_missing),
-        rule=weights or siq.DEFAULT_RULE,
-        norms=frozen,
-        allow_mismatch=allow_mismatch,
-        draws=bootstrap,
-        seed=seed,
-    )
+    options = {
+        "rule": weights or siq.DEFAULT_RULE,
+        "allow_mismatch": allow_mismatch,
+        "draws": bootstrap,
+        "seed": seed,
+    }
+    systems = read(runs, excluded, allow_missing, levels=read_levels(measure, levels, frozen))
+    ranking = rank(systems, norms=frozen, **options)
     scores, context = ranking.scores, ranking.context._replace(excluded=len(excluded))
-    shown = table.as_table(scores, context)
-    Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(shown)
+    for warning in context.remarks.warnings():
+        say(f"warning: {warning}")
+    sets = rank_by_dataset(context.systems, **options) if by_dataset else {}
+    rows = {dataset: records.rows_of(of.scores, of.context) for dataset, of in sets.items()}
+    tables = [table.as_table(scores, context)]
+    tables += [table.as_table(of.scores, of.context, dataset) for dataset, of in sets.items()]
+    if by_dataset:
+        rows[MACRO] = macro_average(sets)
+        tables.append(table.rows_as_table(rows[MACRO], context, MACRO, macro_caption(sets)))
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
+    for shown in tables:
+        table.print_table(console, shown)
+
+    about = origin(SCHEMA, runs)
+    parts = {
+        "by_dataset": {dataset: records.as_json(of.scores, of.context) for dataset, of in sets.items()} or None,
+        "macro_average": rows.get(MACRO),
+    }
+    common = {name: about[name] for name in ("speechiq", "date")}
     for path, text in (
-        (json, lambda: table.as_json_text(scores, context)),
-        (csv, lambda: table.as_csv(scores, context)),
-        (markdown, lambda: markup.as_markdown(shown)),
-        (latex, lambda: markup.as_latex(shown)),
+        (json, lambda: records.as_text(records.as_json(scores, context) | parts | about)),
+        (csv, lambda: records.as_csv(scores, context, rows, **common)),
+        (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
+        (latex, lambda: "\n".join(map(markup.as_latex, tables))),
     ):
         if path is not None:
-            write_whole(path, text().encode(), table.MEND)
+            write_whole(path, text().encode(), records.MEND)
             say(f"wrote {path}")
     if harness_json is not None:
         dashboards.write_harness(ranking._replace(context=context), harness_json)
@@ -127,9 +173,26 @@ def read_set(exclude: Path | None) -> ConfirmedSet:
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
 
 
-def read(runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False) -> list[System]:
+def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms | None = None) -> Mapping[str, Level]:
+    """Return the levels to score: by the columns that were asked for, else by those of norms.
+
+    Args:
+        measures: `LEVEL=COLUMN` each, from `--measure`.
+        levels: From `--levels`.
+        norms: A level that `measures` does not name is scored as these score it.
+    """
+    chosen = choose(measures or (), levels)
+    if norms is None:
+        return chosen
+    named = {measure.partition("=")[0].strip() for measure in measures or ()}
+    return {level: of if level in named else of.measured_by(norms.levels[level].metric) for level, of in chosen.items()}
+
+
+def read(
+    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS
+) -> list[System]:
     """The systems without the questions of a set; what was chosen between runs is said."""
-    systems, warnings = read_systems(runs, allow_missing)
+    systems, warnings = read_systems(runs, allow_missing, levels=levels)
     for warning in warnings:
         say(f"warning: {warning}")
     return unanswerable.leave_out(systems, excluded)

@@ -59,8 +59,8 @@ def _find_fault(norms: Norms, told: str) -> str | None:
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
     for level, of in norms.levels.items():
-        if of.metric != LEVELS[level].metric:
-            return f"{level} was read from {of.metric!r}, this speechiq reads {LEVELS[level].metric!r}"
+        if of.metric not in LEVELS[level].measures:
+            return f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measures)}"
         if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
         weights = of.clips.values()

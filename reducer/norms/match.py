@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.conditions import CLIPS, Mismatch, by_level
 from speechiq.reducer.conditions import compare as compare_conditions
 from speechiq.reducer.frozen import shorten
 from speechiq.reducer.norms.norms import Norms
-from speechiq.reducer.pool import refuse_missing
+from speechiq.reducer.pool import levels_of, refuse_missing
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item
 
@@ -19,26 +20,40 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
     Systems are scored on what all of them share with the norms; who loses items through another differs as well.
 
     Raises:
-        SpeechIQError: A system lacks a level.
+        SpeechIQError: A system lacks a level, or is scored by another column than the norms.
     """
     refuse_missing(systems)
+    _refuse_other_measures(norms, systems)
     other = f"norms {norms.name!r}"
     found = []
     for system in systems:
         conditions = by_level(system)
-        if system.excluded != norms.excluded:
-            found.append(Mismatch(system.name, "apply", CLIPS, _compare_excluded(system, norms, other)))
-        for level, of in norms.levels.items():
+        if system.excluded != norms.excluded and "apply" in system.levels:
+            found.append(_compare_excluded(system, norms, other))
+        for level in system.levels:
+            of = norms.levels[level]
             found += _compare_items(system, level, of.items, other)
             found += compare_conditions(system.name, level, conditions[level], other, of.tasks)
-    for level, asked in norms.items.items():
-        found += _compare_lost(systems, level, asked, other)
+    for level in levels_of(systems):
+        found += _compare_lost(systems, level, norms.levels[level].items, other)
     return found
 
 
-def _compare_excluded(system: System, norms: Norms, other: str) -> str:
+def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
+    for level, of in levels_of(systems).items():
+        if of.metric != (theirs := norms.levels[level].metric):
+            raise SpeechIQError(
+                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {of.metric!r}: "
+                f"give --measure {level}={theirs}, or build norms with --measure {level}={of.metric}"
+            )
+
+
+def _compare_excluded(system: System, norms: Norms, other: str) -> Mismatch:
     ours, theirs = (f"set {shorten(of)}" if of else "no set" for of in (system.excluded, norms.excluded))
-    return f"level apply: --exclude left out {ours} of system {system.name!r} and {theirs} of {other}"
+    text = f"level apply: --exclude left out {ours} of system {system.name!r} and {theirs} of {other}"
+    here = f"give --exclude with {theirs}" if norms.excluded else "leave --exclude out"
+    there = f"with --exclude {ours}" if system.excluded else "without --exclude"
+    return Mismatch(system.name, "apply", CLIPS, text, f"{here}, or build the norms {there}")
 
 
 def _compare_lost(systems: Sequence[System], level: str, asked: Collection[Item], other: str) -> Iterator[Mismatch]:

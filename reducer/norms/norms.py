@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.conditions import Scalar, by_level, compare_systems, summarise
 from speechiq.reducer.frozen import freeze, shorten
 from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.pool import align
+from speechiq.reducer.pool import align, levels_of
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item
 from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate
@@ -99,14 +99,15 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """The scale for some of the norms' clips.
 
         Args:
-            clips: level -> clips in the order of the pool that is to be scored.
+            clips: level -> clips in the order of the pool that is to be scored; levels that it lacks are left out.
 
         Raises:
             SpeechIQError: On some level no clip tells systems apart.
         """
         levels = {}
-        for level, of in self.levels.items():
-            weights = np.array([of.clips[clip] for clip in clips[level]])
+        for level, names in clips.items():
+            of = self.levels[level]
+            weights = np.array([of.clips[clip] for clip in names])
             if not weights.any():
                 raise SpeechIQError(
                     f"level {level}: none of the {len(weights)} clips shared with norms {self.name!r} tells "
@@ -131,6 +132,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     if not (name.strip() and name.isprintable()):
         raise SpeechIQError(f"norms need a name that prints, not {name!r}; give --name")
     systems = list(systems)
+    measured = levels_of(systems)
     if mismatches := compare_systems(systems):
         raise SpeechIQError(f"norms are built from equal terms: {summarise(mismatches)}; leave one of the two out")
     pool = align(systems)
@@ -138,7 +140,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     tasks = _tasks(systems)
     levels = {
         level: LevelNorms(
-            metric=LEVELS[level].metric,
+            metric=measured[level].metric,
             mean=of.mean,
             std=of.std,
             spread=of.spread,

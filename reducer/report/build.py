@@ -9,9 +9,11 @@ from typing import Any
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.reducer import unanswerable
 from speechiq.reducer.frozen import digest
+from speechiq.reducer.levels import others_than_usual
+from speechiq.reducer.records import MEND
 from speechiq.reducer.report import data, doubts, items, page, provenance
 from speechiq.reducer.report.study import Study, gather, weights_by_rule
-from speechiq.reducer.table import FLAGS, MEND
+from speechiq.reducer.table import FLAGS
 
 
 def build(runs: Iterable[Path], **options: Any) -> str:
@@ -19,7 +21,7 @@ def build(runs: Iterable[Path], **options: Any) -> str:
 
     Args:
         runs: Folders (any depth) or results files.
-        **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`.
+        **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`, `levels`.
 
     Raises:
         SpeechIQError: What reading, lining up or scoring the runs refuses.
@@ -49,6 +51,7 @@ def content(study: Study) -> dict[str, Any]:
     return {
         "rows": rows,
         "context": study.ranking.context,
+        "measures": others_than_usual(study.ranking.context.levels),
         "scale": study.ranking.scores.scale,
         "warnings": study.warnings,
         "flags": FLAGS,

@@ -16,6 +16,7 @@ from speechiq.reducer.report.items import shares
 from speechiq.reducer.report.study import Study, ranks_by_rule
 
 TAILS = (0.025, 0.975)
+MEAN = 100.0
 
 
 class Cell(NamedTuple):
@@ -59,9 +60,9 @@ class Firm(NamedTuple):
 
 
 def standings(study: Study) -> list[Standing]:
-    """The leaderboard, best system first."""
+    """The leaderboard, best system first; without SIQ by name, SIQ NaN."""
     scores, context = study.ranking.scores, study.ranking.context
-    bootstrap = context.bootstrap
+    bootstrap = None if context.remarks.no_siq else context.bootstrap
     rows = [
         Standing(
             rank=int(scores.ranks[row]),
@@ -85,13 +86,14 @@ def standings(study: Study) -> list[Standing]:
 
 def reach(rows: Sequence[Standing]) -> tuple[float, float]:
     """The lowest and the highest SIQ that an interval of the leaderboard reaches."""
-    ends = [end for row in rows for end in (*(row.interval or ()), row.siq)]
-    return min(ends), max(ends)
+    ends = [end for row in rows for end in (*(row.interval or ()), row.siq) if not math.isnan(end)]
+    return (min(ends), max(ends)) if ends else (MEAN, MEAN)
 
 
 def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
     """How firm each place of the leaderboard is."""
-    bootstrap, shifts = study.ranking.context.bootstrap, study.ranking.context.shifts
+    context = study.ranking.context
+    bootstrap, shifts = None if context.remarks.no_siq else context.bootstrap, context.shifts
     ranks = ranks_by_rule(study.ranking)
     found = []
     for row in rows:
@@ -124,6 +126,7 @@ def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     z = {level: np.array([row.levels[level].z for row in rows]) for level in LEVELS}
     points = np.array([row.siq for row in rows])
     hover = [f"{row.name}\nSpeech IQ {row.siq:.1f}" for row in rows]
+    placed, profiled = ([row for row in range(len(rows)) if not math.isnan(of[row])] for of in (points, z["remember"]))
     both = [
         f"{row.name}\nWER {row.levels['remember'].shown:.1f} %\nsimilarity {row.levels['understand'].shown:.1f} %\n"
         f"accuracy {row.levels['apply'].shown:.1f} %"
@@ -139,8 +142,17 @@ def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     }
     wer = shown["remember"]
     drawn = {
-        "bell": figures.bell_curve(labels, points, controls, hover),
-        "profiles": figures.profiles(labels, z, by_level),
+        "bell": figures.bell_curve(
+            [labels[row] for row in placed],
+            points[placed],
+            [controls[row] for row in placed],
+            [hover[row] for row in placed],
+        ),
+        "profiles": figures.profiles(
+            [labels[row] for row in profiled],
+            {level: of[profiled] for level, of in z.items()},
+            {level: [of[row] for row in profiled] for level, of in by_level.items()},
+        ),
         "similarity": figures.against_wer(wer, shown["understand"], "Similarity, %", labels, controls, both),
         "accuracy": figures.against_wer(wer, shown["apply"], "Accuracy, %", labels, controls, both, chance()),
         "clips-wer": figures.clips_against_wer(),

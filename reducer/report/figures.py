@@ -56,7 +56,7 @@ def escape(text: str) -> str:
 
 def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool], hover: Sequence[str]) -> go.Figure:
     """The norm's bell, mean 100 and standard deviation 15, with each system at its SIQ."""
-    low, high = min(52.0, siq.min() - 8), max(148.0, siq.max() + 8)
+    low, high = min([52.0, *siq - 8]), max([148.0, *siq + 8])
     at = np.linspace(low, high, 241)
     curve = go.Scatter(
         x=at.round(2).tolist(),
@@ -185,7 +185,9 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 
 def _padded(values: np.ndarray) -> list[float]:
-    low, high = float(np.min(values)), float(np.max(values))
+    low, high = float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
+    if low > high:
+        return [-1.0, 1.0]
     room = ROOM * (high - low) or 1.0
     return [low - room, high + room]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import zlib
 from importlib.resources import files
@@ -21,6 +22,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from speechiq.reducer.frozen import shorten
+from speechiq.reducer.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads", "clips", "review", "print")
@@ -65,21 +67,21 @@ def pack(data: Any) -> Markup:
 
 
 def fixed(value: float, digits: int = 1) -> str:
-    """A number as the page shows it, with a minus sign and never a negative zero.
+    """A number as the page shows it, with a minus sign and never a negative zero; a dash for NaN.
 
     >>> fixed(1.25, 2), fixed(-0.001), fixed(-1.0) == MINUS + "1.0"
     ('1.25', '0.0', True)
     """
-    return f"{value:z.{digits}f}".replace("-", MINUS)
+    return UNKNOWN if math.isnan(value) else f"{value:z.{digits}f}".replace("-", MINUS)
 
 
 def signed(value: float) -> str:
-    """A deviation, always with its sign.
+    """A deviation, always with its sign; a dash for NaN.
 
     >>> signed(0.5)
     '+0.50'
     """
-    return f"{value:+z.2f}".replace("-", MINUS)
+    return UNKNOWN if math.isnan(value) else f"{value:+z.2f}".replace("-", MINUS)
 
 
 def breakable(name: str) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
+from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.ranking import Ranking, rank
+from speechiq.reducer.remarks import explain_lacking
 from speechiq.reducer.report.clips import Clip, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
 from speechiq.reducer.runs import read_systems
@@ -60,6 +62,7 @@ def gather(
     allow_missing: bool = False,
     exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
+    levels: Mapping[str, Level] = LEVELS,
 ) -> Study:
     """Reads and scores runs.
 
@@ -71,12 +74,13 @@ def gather(
         allow_missing: As for `runs.find_tasks`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
+        levels: The levels, each with the column to read, as `levels.choose` gives them.
 
     Raises:
         SpeechIQError: What reading, lining up or scoring refuses.
     """
     runs = list(runs)
-    systems, warnings = read_systems(runs, allow_missing)
+    systems, warnings = read_systems(runs, allow_missing, levels=levels)
     ranking = rank(
         unanswerable.leave_out(systems, exclude),
         rule=rule,
@@ -84,6 +88,8 @@ def gather(
         allow_mismatch=allow_mismatch,
         draws=bootstrap,
     )
+    if lacking := explain_lacking(ranking.pool):
+        raise SpeechIQError(f"siq report shows all three levels, and `siq score` those that there are; {lacking}")
     answers = _read_answers(runs, allow_missing)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
@@ -104,7 +110,12 @@ def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale."""
+    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale.
+
+    There is none without SIQ.
+    """
+    if ranking.context.remarks.no_siq:
+        return {}
     scale = ranking.scores.scale
     spread = {level: of.spread for level, of in scale.levels.items()}
     return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}

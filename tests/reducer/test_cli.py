@@ -27,14 +27,15 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_score_prints_and_writes(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
     files = two_runs / "siq.json", two_runs / "siq.csv"
     result = siq(two_runs, "--json", files[0], "--csv", files[1])
     assert result.exit_code == 0, result.output
     assert "Speech IQ" in result.stdout and "level weights (inverse-std)" in result.stdout
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
     data = json.loads(files[0].read_text())
-    assert [row["system"] for row in data["systems"]] == ["good", "bad"]
-    assert [row["system"] for row in csv.DictReader(files[1].open())] == ["good", "bad"]
+    assert [row["system"] for row in data["systems"]] == ["good", "middle", "bad"]
+    assert [row["system"] for row in csv.DictReader(files[1].open())] == ["good", "middle", "bad"]
     assert siq(two_runs).exit_code == 0, "what was written is not taken for a run"
 
 
@@ -86,7 +87,8 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "bad": [],
         "good": ["level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'"],
     }
-    assert [bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())] == [True, False]
+    marks = {row["system"]: bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())}
+    assert marks == {"bad": False, "good": True}
     assert "good" in next(line for line in marked.stdout.splitlines() if "≠" in line)
 
 
@@ -127,12 +129,14 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
 
 
 def test_intervals_can_be_skipped_and_seeded(two_runs):
-    def interval(*options):
-        assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
-        return json.loads((two_runs / "siq.json").read_text())["systems"][0]["levels"]["remember"]["raw_interval"]
+    write_run(two_runs / "third", levels(0.4), system="third")
 
-    assert interval() == interval("--seed", "0", "--bootstrap", "1000") != interval("--seed", "1")
-    assert interval("--bootstrap", "0") is None
+    def spread(*options):
+        assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
+        return json.loads((two_runs / "siq.json").read_text())["systems"][0]["siq_std"]
+
+    assert spread() == spread("--seed", "0", "--bootstrap", "1000") != spread("--seed", "1")
+    assert spread("--bootstrap", "0") is None
     assert "interval" not in siq(two_runs, "--bootstrap", "0").stdout
 
 
@@ -158,6 +162,11 @@ def alter_bad(**changes) -> Callable[[Path], Path]:
     return lambda root: write_run(root / "bad", levels(0.1) | changes, system="bad")
 
 
+def tie(root: Path) -> None:
+    for name in ("bad", "third"):
+        write_run(root / name, levels(0.9), system=name)
+
+
 BAD_INPUT = {
     "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or a scale that others made: --norms demo"),
     "missing level": (
@@ -165,7 +174,7 @@ BAD_INPUT = {
         "system 'third' has no remember scores",
     ),
     "different clips": (alter_bad(remember={"demo/0": 0.5}), "level remember: 3 of 4 items"),
-    "all tie": (alter_bad(**levels(0.9)), "level remember: all 2 systems have the same score"),
+    "all tie": (tie, "level remember: all 3 systems have the same score"),
     "nan": (
         alter_bad(understand=levels(0.1)["understand"] | {"demo/1": float("nan")}),
         "system 'bad', level understand, clip 'demo/1': the score is nan",
@@ -217,8 +226,9 @@ def test_bad_arguments(two_runs, arguments, message):
 
 
 def test_as_a_process(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
     done = python("-m", "speechiq.reducer.cli", "score", two_runs)
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.index(" good ") < done.stdout.index(" bad ")
     refused = python("-m", "speechiq.reducer.cli", "score", two_runs / "good")
     assert refused.returncode == 1 and refused.stdout == ""
@@ -229,6 +239,34 @@ def test_needs_neither_torch_nor_lm_eval():
     heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
     done = python("-c", f"import sys, speechiq.reducer.cli; print({heavy} & set(sys.modules))")
     assert done.stdout == "set()\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [
+        ("--json", "no/such/o.json"),
+        ("--csv", "folder"),
+        ("--markdown", "file/o.md"),
+        ("--latex", "x" * 300),
+        ("--harness-json", "file"),
+        ("--harness-json", "file/below"),
+    ],
+)
+def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    refused = siq("nowhere", option, tmp_path / place, "--force")
+    assert str(refused.exception).startswith("cannot write ")
+    assert sorted(tmp_path.iterdir()) == before and (tmp_path / "file").read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["score", "report"])
+@pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
+def test_draws_have_a_limit(command, draws):
+    page = ["-o", "page.html"] * (command == "report")
+    refused = CliRunner().invoke(app, [command, "nowhere", *page, "--bootstrap", draws])
+    assert refused.exit_code == 2 and "bootstrap" in refused.stderr
 
 
 def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):

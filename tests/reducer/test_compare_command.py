@@ -123,6 +123,8 @@ def test_a_choice_between_runs_is_told_once(three_runs):
 def test_what_must_agree_is_asked_for(three_runs):
     result = siq_compare("good", "bad", three_runs, "--levels", "apply, siq")
     assert "by the intervals of apply, siq\n" in result.stdout
+    row = next(line for line in result.stdout.splitlines() if line.split()[:1] == ["SIQ"])
+    assert row.split()[-1] == "A"
 
 
 def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
@@ -131,8 +133,15 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
     result = siq_compare(tmp_path / "after", tmp_path / "before")
     assert result.stdout.splitlines()[0] == f"A: org/same ({tmp_path}/after)"
     assert "A is better" in result.stdout
-    itself = siq_compare(tmp_path / "after", tmp_path / "after")
-    assert "neither is better" in itself.stdout and "Reference" not in itself.stdout
+    (tmp_path / "link").symlink_to(tmp_path / "after")
+    for again in ("after", "link"):
+        itself = siq_compare(tmp_path / "after", tmp_path / again)
+        assert "A and B are one run of system 'org/same': give two systems" in str(itself.exception)
+    write_system(tmp_path / "again", "org/same", 0.8, date=9.0)
+    twin = siq_compare(tmp_path / "after", tmp_path / "again", "--json", tmp_path / "out.json")
+    assert "have the same score on every clip of every level" in twin.stderr
+    assert "neither is better" in twin.stdout and "Reference" not in twin.stdout
+    assert len(json.loads((tmp_path / "out.json").read_text())["identical"][0]) == 2
 
 
 def test_runs_on_other_terms_are_refused_or_marked(three_runs):
@@ -201,3 +210,84 @@ def test_rows_of_other_makers_lend_what_they_have(tmp_path):
 def test_words_that_differ(one, other, apart):
     assert tuple([word[1] for word in words] for words in differing(one, other)) == apart
     assert tuple(" ".join(word[0] for word in words) for words in differing(one, other)) == (one, other)
+
+
+def test_one_rule_decides_and_is_said(tmp_path):
+    other = levels(0.9, clips=12) | {"remember": levels(0.1, clips=12)["remember"]}
+    write_run(tmp_path / "a", levels(0.9, clips=12), system="a")
+    write_run(tmp_path / "b", other, system="b")
+    shown = siq_compare(tmp_path / "a", tmp_path / "b", "--clips", 0).stdout
+    assert (
+        "neither is better beyond chance: remember favours A; understand, apply favour neither. "
+        "A system is better only if all of remember, understand, apply favour it\n"
+    ) in shown
+    assert "p (permutation test) has no part in it" in shown
+    assert (
+        "A is better beyond chance, by the intervals of remember\n"
+        in siq_compare(tmp_path / "a", tmp_path / "b", "--levels", "remember").stdout
+    )
+
+
+def test_without_draws_there_is_p_alone(three_runs):
+    out = three_runs / "out.json"
+    result = CliRunner().invoke(
+        app, ["compare", "good", "bad", str(three_runs), "--bootstrap", "0", "--json", str(out)]
+    )
+    assert result.exit_code == 0, result.exception
+    assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in result.stdout
+    assert " draws of " not in result.stdout
+    data = json.loads(out.read_text())
+    assert data["better"] is None and data["siq"]["low"] is None and 0 < data["siq"]["p"] < 0.05
+    assert data["siq"]["difference"] == pytest.approx(data["siq"]["a"] - data["siq"]["b"], abs=1e-8)
+
+
+@pytest.mark.parametrize("draws", ["99999999999999999999", "1000001", "-1"])
+def test_draws_have_a_limit(three_runs, draws):
+    result = CliRunner().invoke(app, ["compare", "good", "bad", str(three_runs), "--bootstrap", draws])
+    assert result.exit_code == 2
+
+
+def test_without_apply_two_levels_are_compared(tmp_path):
+    for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
+        lacking = {level: of for level, of in levels(skill, clips=12).items() if level != "apply"}
+        write_run(tmp_path / "without" / name, lacking, system=name)
+        write_run(tmp_path / "with" / name, levels(skill, clips=12), system=name)
+    two = siq_compare("a", "b", tmp_path / "without", "--clips", 0)
+    assert two.exit_code == 0, two.exception
+    assert "by the intervals of remember, understand\n" in two.stdout and " SIQ  " not in two.stdout
+    assert "no SIQ: it needs Apply as well as Remember and Understand; " in two.stdout
+    mixed = tmp_path / "with" / "a", tmp_path / "without" / "b"
+    assert "or score only what all systems have: --levels remember,understand" in str(siq_compare(*mixed).exception)
+    asked = siq_compare(*mixed, "--levels", "remember,understand", "--clips", 0)
+    assert asked.exit_code == 0 and "Apply acc. %" not in asked.stdout
+    whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
+    assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
+    assert "siq cannot be asked for here: it needs Apply" in str(
+        siq_compare("a", "b", tmp_path / "without", "--levels", "siq").exception
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
+    monkeypatch.setattr("speechiq.reducer.commands.compare.WIDTH_OF_A_PIPE", width)
+    shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
+    assert "…" not in shown and "favours" in shown
+    assert max(map(len, shown.splitlines())) <= width
+    wide = next(line.split() for line in shown.splitlines() if line.split()[:1] == ["SIQ"])
+    assert float(wide[1]) > 100 > float(wide[2]) and "+" in wide[3]
+
+
+def test_another_column_is_compared(tmp_path):
+    for name, skill in (("a", 0.9), ("b", 0.1)):
+        write_run(tmp_path / name, levels(skill, clips=12), system=name, columns={"remember": {"cer": 0.25}})
+    result = siq_compare(tmp_path / "a", tmp_path / "b", "--measure", "remember=cer", "--json", tmp_path / "o.json")
+    row = next(line for line in result.stdout.splitlines() if "Remember CER %" in line).split()
+    assert row[3:6] == ["25.00", "25.00", "+0.00"]
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert data["measures"]["remember"] == "cer" and data["schema"] == "speechiq-comparison"
+    assert data["runs"] == [str(tmp_path / "a"), str(tmp_path / "b")] and data["command"].startswith("siq")
+
+
+def test_an_output_is_checked_before_the_work(tmp_path):
+    result = siq_compare("nowhere", "nothing", "--json", tmp_path / "no" / "such" / "o.json")
+    assert str(result.exception).startswith("cannot write ")

@@ -123,7 +123,7 @@ def test_what_matches_is_said_on_every_output(tmp_path, built):
     assert data["norms"]["name"] == "pool" and data["norms"]["sha256"] == built.sha256 and data["mismatches"] == []
     assert set(data["norms"]["match"].values()) == {True}
     assert data["systems"][0]["siq_interval"][0] < data["systems"][0]["siq"] < data["systems"][0]["siq_interval"][1]
-    assert f",,pool ({built.sha256[:12]})\n" in as_csv(ranking.scores, ranking.context)
+    assert f",,pool ({built.sha256[:12]}),4 clips: " in as_csv(ranking.scores, ranking.context)
 
 
 def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
@@ -189,7 +189,8 @@ def test_nothing_is_shared(tmp_path, built):
     with pytest.raises(SpeechIQError, match="level remember: no clip is shared"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
     with pytest.raises(SpeechIQError, match="system 'new' has no apply scores"):
-        rank(new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), norms=built, allow_mismatch=True)
+        systems = [*new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), *new(tmp_path / "whole")]
+        rank([systems[0], systems[1]._replace(name="whole")], norms=built, allow_mismatch=True)
 
 
 def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
@@ -231,7 +232,7 @@ UNFIT = {
     "no spread": (change("levels", "apply", "std", value=0.0), "that no pool gives"),
     "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that no pool gives"),
     "no clips": (change("levels", "remember", "clips", value={}), "that no pool gives"),
-    "other metric": (change("levels", "remember", "metric", value="cer"), "was read from 'cer'"),
+    "other metric": (change("levels", "remember", "metric", value="loop"), "was read from 'loop'"),
     "missing level": (lambda content: content["levels"].pop("apply"), "its levels are remember, understand, not"),
     "no questions": (change("levels", "apply", "questions", value={}), "do not fit its clips"),
     "weights": (change("levels", "apply", "weight", value=0.9), "not what its rule makes of the spreads"),
@@ -318,4 +319,8 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
         assert str(refused.exception).startswith(
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
         )
+        assert f"; give --exclude with set {short}, or build the norms with" in str(refused.exception)
+    assert siq("norms", "build", tmp_path / "pool", "-o", tmp_path / "whole.json").exit_code == 0
+    refused = siq("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
+    assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in str(refused.exception)
     assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2

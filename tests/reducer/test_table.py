@@ -10,12 +10,26 @@ import pytest
 from rich.console import Console
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import System, align, as_csv, as_json, as_table, calibrate, score, write_csv, write_json
+from speechiq.reducer import (
+    Context,
+    Flags,
+    System,
+    align,
+    as_csv,
+    as_json,
+    as_table,
+    calibrate,
+    resample,
+    score,
+    write_csv,
+    write_json,
+)
+from speechiq.reducer.table import print_table
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
 
 
-def scores_of(*names: str, rule: str = "inverse-std"):
+def align_of(*names: str):
     systems = [
         System(
             name,
@@ -27,7 +41,11 @@ def scores_of(*names: str, rule: str = "inverse-std"):
         )
         for j, name in enumerate(names)
     ]
-    pool = align(systems)
+    return align(systems)
+
+
+def scores_of(*names: str, rule: str = "inverse-std"):
+    pool = align_of(*names)
     return score(pool, calibrate(pool, rule))
 
 
@@ -114,3 +132,35 @@ def test_file_that_cannot_be_written(tmp_path, name):
     with pytest.raises(SpeechIQError, match=r"cannot write '.*': .*; name a file"):
         write_json(scores_of("a", "b"), tmp_path / name)
     assert sorted(tmp_path.iterdir()) == before
+
+
+NAMES = (
+    "demo:whisper-base+demo:SmolLM2-135M-Instruct",
+    "a/system-with/a-name-that+is/longer:than-sixty-characters-of-it",
+    "c",
+)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_name_and_no_number_breaks_at_any_width(width):
+    scores = scores_of(*NAMES)
+    flags = {name: Flags(0.1234, 0.5, 0.25, 0.987) for name in NAMES}
+    systems = tuple(System(name, {}, flags[name]) for name in sorted(NAMES))
+    table = as_table(scores, Context(systems, bootstrap=resample(align_of(*NAMES), draws=60)))
+    console = Console(file=io.StringIO(), width=width)
+    print_table(console, table)
+    text = console.file.getvalue()
+    assert "\N{HORIZONTAL ELLIPSIS}" not in text and all(name in text for name in NAMES)
+    assert all(len(line) <= width or any(name in line for name in NAMES) for line in text.splitlines())
+    words = text.split()
+    for row in as_json(scores)["systems"]:
+        assert f"{row['siq']:.2f}" in words and f"{row['levels']['apply']['z']:+.2f}" in words
+    assert words.count("12.3") == words.count("98.7") == 3, "flags"
+    assert str(table.caption), "what was printed keeps its caption"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_wide_table_is_keyed_only_where_it_must_be(width):
+    console = Console(file=io.StringIO(), width=width)
+    print_table(console, as_table(scores_of("a", "b", "c")))
+    assert "[1]" not in console.file.getvalue()

@@ -1,0 +1,32 @@
+"""What a file of results says of its own origin: the version that wrote it, when, from which runs, by which command."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.console import printable
+
+SCHEMA_VERSION = 1
+
+
+def origin(schema: str, runs: Iterable[Path]) -> dict[str, Any]:
+    """Return the keys that every JSON file of results has beside its results.
+
+    Args:
+        schema: What the file holds, such as `speechiq-scores`.
+        runs: The folders or files that were read, as the user gave them.
+    """
+    return {
+        "schema": schema,
+        "schema_version": SCHEMA_VERSION,
+        "speechiq": version("speechiq"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": [printable(str(run)) for run in runs],
+        "command": printable(shlex.join(["siq", *sys.argv[1:]])),
+    }
