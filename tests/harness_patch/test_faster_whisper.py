@@ -1,6 +1,7 @@
 """faster-whisper as a recogniser: the demo's Whisper in CTranslate2's own form."""
 
 import importlib.util
+import shutil
 
 import jiwer
 import pytest
@@ -41,6 +42,30 @@ def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
     shortest = min(demo_clips, key=lambda clip: clip["duration"])
     asr = FasterWhisperASR(folder, device="cpu", batch_size=1, num_beams=2, compute_type="int8")
     assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("model.bin", lambda content: content[: len(content) // 2], r"cannot be loaded \(.*payload"),
+        ("model.bin", lambda content: b"\xff" * 999, r"cannot be loaded \(Unsupported model binary version"),
+        ("tokenizer.json", lambda content: b"{", r"cannot be loaded \(tokenizer.json is not valid JSON"),
+        ("tokenizer.json", lambda content: b"{}", r"cannot be loaded \(Exception: Model missing"),
+    ],
+)
+def test_a_damaged_folder_is_one_line(folder, demo_clips, tmp_path, name, harm, message):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath(name).write_bytes(harm(copied.joinpath(name).read_bytes()))
+    asr = FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+    with pytest.raises(SpeechIQError, match=f"^faster-whisper:{copied}: {message}"):
+        asr.transcribe(demo_clips[:1])
+
+
+def test_a_folder_without_a_tokenizer_names_the_command(folder, tmp_path):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath("tokenizer.json").unlink()
+    with pytest.raises(SpeechIQError, match=r"no folder with a tokenizer.json is there; .* --copy_files tok"):
+        FasterWhisperASR(str(copied), device="cpu", batch_size=1)
 
 
 @pytest.mark.parametrize(
