@@ -17,7 +17,7 @@ ENDLESS = 10**9
 def read_context(config, tokenizer=None) -> int | None:
     """Return the most tokens that a model takes, by its config, else by its tokenizer; None if neither has a limit.
 
-    A sliding window is no limit: it forgets, and takes more.
+    A sliding window is not counted: it forgets, and takes more.
 
     Args:
         config: of `transformers`; of a model with several parts that of its text decoder counts.

@@ -61,7 +61,7 @@ def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
 
 
 def check_embedder(name: str):
-    """Refuse an embedder that is no language model or is damaged, by its config and the headers of its weights.
+    """Refuse an embedder that is damaged or not a language model, by its config and the headers of its weights.
 
     Returns:
         Its config.

@@ -111,8 +111,8 @@ class Checkpoint:
             f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
             f"model"
         )
-        told = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
-        what = f"{self.name}: cannot be loaded{told and f' with {told}'}"
+        given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
+        what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
         places = [resolve(self.name), *([self.loading.adapter] if self.loading.peft else [])]
         with (
             opening(what, "fix the options or the checkpoint", *places),

@@ -160,7 +160,7 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
 
 
 def weigh_all(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]], tell) -> list[list[Scored]]:
-    """As `weigh`; nobody is told within a batch, since all of it is done at once."""
+    """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
     return weigh(model, reading, continuations)
 
 

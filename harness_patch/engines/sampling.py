@@ -88,7 +88,7 @@ class SeededSampling(LogitsProcessor):
 
 
 class Finished(StoppingCriteria):
-    """Tells of each row that ends, as soon as it ends; stops nothing by itself.
+    """Reports each row that ends, as soon as it ends; stops nothing by itself.
 
     Args:
         ends: the tokens that end a text.

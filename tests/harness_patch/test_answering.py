@@ -13,7 +13,7 @@ OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
 
 
 class Scores:
-    """A hearer to which the speech adds `gains`, and silence nothing."""
+    """A system for which the speech adds `gains`, and silence nothing."""
 
     def __init__(self, gains):
         self.gains = gains

@@ -224,14 +224,14 @@ def bring_code(folder, marker, known):
     own = {name: made or "own.Model" for name, made in own.items()}
     for name in ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json"):
         file = folder / name
-        told = json.loads(file.read_text()) if file.is_file() else {}
-        told["auto_map"] = own
+        settings = json.loads(file.read_text()) if file.is_file() else {}
+        settings["auto_map"] = own
         if not known:
-            told |= {"model_type": "own"} if name == "config.json" else {}
-            told |= {"tokenizer_class": "OwnTokenizer"} if name == "tokenizer_config.json" else {}
-            told |= {"processor_class": "OwnProcessor"} if name == "processor_config.json" else {}
+            settings |= {"model_type": "own"} if name == "config.json" else {}
+            settings |= {"tokenizer_class": "OwnTokenizer"} if name == "tokenizer_config.json" else {}
+            settings |= {"processor_class": "OwnProcessor"} if name == "processor_config.json" else {}
         if file.is_file() or not known:
-            file.write_text(json.dumps(told))
+            file.write_text(json.dumps(settings))
 
 
 @pytest.mark.parametrize("known", [True, False])

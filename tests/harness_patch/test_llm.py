@@ -149,8 +149,8 @@ def test_an_empty_context_is_the_start_of_a_text(llm):
 def test_where_nothing_is_said_answers_are_sampled_by_the_defaults_of_transformers(llm, plain):
     _, model = plain
     config, _ = model._prepare_generation_config(None, do_sample=True)
-    told = {name: getattr(config, name) for name in ("do_sample", "temperature", "top_k")}
-    assert llm.sampling({"do_sample": True, "max_gen_toks": 4}) == told
+    found = {name: getattr(config, name) for name in ("do_sample", "temperature", "top_k")}
+    assert llm.sampling({"do_sample": True, "max_gen_toks": 4}) == found
     assert "top_k" not in llm.sampling({"do_sample": True, "top_k": 0})
 
 
@@ -180,13 +180,13 @@ def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, pla
     _, model = plain
     own = {"top_h": 0.5, "typical_p": 0.9, "min_p": 0.1, "epsilon_cutoff": 3e-4, "eta_cutoff": 3e-4, "top_k": 20}
     config = GenerationConfig(**own)
-    told = sampling_settings({"do_sample": True}, config)
-    assert told == {"do_sample": True, "temperature": 1.0, **own}
+    found = sampling_settings({"do_sample": True}, config)
+    assert found == {"do_sample": True, "temperature": 1.0, **own}
     config, _ = model._prepare_generation_config(config, do_sample=True)
     model._prepare_special_tokens(config, device="cpu")
     theirs = [type(one) for one in model._get_logits_processor(config)]
-    told.pop("do_sample")
-    assert [type(one) for one in processors(told, "cpu")][1:] == theirs
+    found.pop("do_sample")
+    assert [type(one) for one in processors(found, "cpu")][1:] == theirs
 
 
 def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
@@ -229,8 +229,8 @@ def test_a_bar_counts_answers(llm, monkeypatch):
     made = []
     bar = llm._bar
 
-    def remember(*told):
-        made.append(bar(*told))
+    def remember(*label):
+        made.append(bar(*label))
         return made[-1]
 
     monkeypatch.setattr(llm, "_bar", remember)
