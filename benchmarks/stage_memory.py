@@ -78,7 +78,7 @@ def work(part: str, clips: str) -> None:
         embedder.embed(texts, measure.LLM)
 
     def together() -> None:
-        embedder.load_embedder(measure.LLM)
+        embedder.load_embedder(measure.LLM).load()
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (hear, answer, embed):
                 stage()

@@ -29,9 +29,9 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.harness_patch.engines.prefix import PROCESSORS, greedy, sampling_settings
+from speechiq.harness_patch.engines.prefix import greedy
 from speechiq.harness_patch.engines.recogniser import Recogniser
-from speechiq.harness_patch.engines.sampling import SeededSampling
+from speechiq.harness_patch.engines.sampling import SeededSampling, processors, sampling_settings
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.system import AUDIO, Prompt, Question
 from speechiq.metrics import similarity
@@ -76,7 +76,7 @@ def answer(models: Models, prompt: str, settings: Mapping[str, Any], seed: int) 
         **inputs,
         generation_config=greedy(models.llm),
         max_new_tokens=settings["max_gen_toks"],
-        logits_processor=LogitsProcessorList([*(PROCESSORS[name](value) for name, value in used.items()), chance]),
+        logits_processor=LogitsProcessorList([*processors(used, "cpu"), chance]),
     )
     return models.tokenizer.decode(written[0, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
 

@@ -54,6 +54,11 @@ def alike(item: Any) -> bool:
     return True
 
 
+def once(item: Any) -> int:
+    """Counts an item as one step."""
+    return 1
+
+
 def run_in_batches(
     items: Sequence[Item],
     run: Callable[[list[Item]], Sequence[Result]],
@@ -63,6 +68,7 @@ def run_in_batches(
     progress: tqdm,
     keep: Keep = drop,
     kind: Callable[[Item], bool] = alike,
+    steps: Callable[[Item], int] = once,
 ) -> list[Result]:
     """`run` over all items: longest first, batches halved when memory runs out.
 
@@ -71,15 +77,17 @@ def run_in_batches(
         run: takes a batch, gives a result an item.
         length: what makes an item long, as anything that sorts; batches hold items of like length.
         batch_size: the size to begin with.
-        progress: advanced by one an item.
+        progress: advanced by the steps of the items that are done; `run` may advance it within a batch.
         keep: called as soon as a batch is done, with the places of its items and their results.
         kind: items of which it is true come first, and never into one batch with others.
+        steps: how many steps of `progress` an item is.
 
     Raises:
         SpeechIQError: not even a single item fits into memory.
     """
     order = sorted(range(len(items)), key=lambda i: (kind(items[i]), length(items[i])), reverse=True)
     results: dict[int, Result] = {}
+    done = progress.n
     while len(results) < len(order):
         batch = order[len(results) : len(results) + batch_size]
         batch = list(takewhile(lambda i, first=batch[0]: kind(items[i]) == kind(items[first]), batch))
@@ -94,10 +102,12 @@ def run_in_batches(
                     "model, a smaller dtype, or more memory"
                 ) from error
             batch_size = len(batch) // 2
+            progress.update(done - progress.n)
             continue
         results.update(zip(batch, found, strict=True))
         keep(batch, found)
-        progress.update(len(batch))
+        done += sum(steps(items[i]) for i in batch)
+        progress.update(done - progress.n)
     return [results[i] for i in range(len(items))]
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import TRUSTING, opening
+from speechiq.core.opening import first_line as first_line
 
 DEMO = "demo:"
 RECOGNISERS = {
@@ -36,7 +39,9 @@ def resolve(name: str) -> str:
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
         if not folder.joinpath("config.json").is_file():
-            raise SpeechIQError(f"{name}: no such model in {folder.parent}; run `siq demo fetch` first")
+            fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
+            near = "".join(f"write {found}, or " for found in get_close_matches(name, fetched, 1))
+            raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch` first")
         return str(folder)
     if name.startswith((".", "~", os.sep)):
         folder = Path(name).expanduser()
@@ -49,11 +54,18 @@ def resolve(name: str) -> str:
     return name
 
 
-def read_config(name: str, **options):
+#: What to give instead of a model that cannot be had.
+INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
+
+
+def read_config(name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options):
     """The `transformers` config of `name`, read before any weight is loaded.
 
     Args:
         name: as for `resolve`.
+        called: how errors call it, where not by its name.
+        instead: what else the user can do, for the error.
+        trusting: see `opening`.
         **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. A checkpoint that is
             not trusted has no `auto_map` here, the classes that its own code brings.
 
@@ -63,18 +75,9 @@ def read_config(name: str, **options):
     from transformers import AutoConfig
 
     place, trusted = resolve(name), options.pop("trust_remote_code", False)
-    try:
+    fix = f"check the name and the connection to the hub, give a folder instead, or {instead}"
+    with opening(f"{called or name}: its config cannot be read", fix, place, trusting=trusting):
         config = AutoConfig.from_pretrained(place, trust_remote_code=trusted, **options)
-    except (OSError, ValueError) as error:
-        if "trust_remote_code" in str(error):
-            raise SpeechIQError(
-                f"{name}: comes with Python code of its own; give trust_remote_code=True, with its stage's prefix, "
-                f"if you trust it"
-            ) from error
-        raise SpeechIQError(
-            f"{name}: its config cannot be read ({first_line(error)}); check the name and the connection to "
-            f"the hub, give a folder instead, or try `pretrained=demo` (`siq demo fetch`), which needs no hub"
-        ) from error
     if not trusted:
         vars(config).pop("auto_map", None)
     return config
@@ -141,8 +144,3 @@ def _parts(config):
 
 def _modalities(model_class) -> tuple[str, ...]:
     return tuple(getattr(model_class, "input_modalities", ()))
-
-
-def first_line(error: Exception) -> str:
-    """What an error of another library says first, without its full stop."""
-    return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -24,7 +24,8 @@ class Kept:
     """The verbs of an engine, each row computed once and on disk as soon as its batch is done.
 
     A row's key is all it depends on beside the engine's `identity`: the audio, the words, the continuations, the
-    generation settings and the seeds, one an answer.
+    generation settings and the seeds, one an answer. An engine with `effective(settings)` says which settings really
+    decide, the defaults of its library among them, so that answers sampled otherwise are not taken for its own.
 
     Args:
         engine: with `identity()` and verbs that take `keep`; all else is its own.
@@ -54,11 +55,12 @@ class Kept:
         self, prompts: Sequence[Prompt | str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         self.settings = dict(settings)
+        effective = getattr(self.engine, "effective", dict)(settings)
         items = list(zip(prompts, map(list, seeds), strict=True))
         return through(
             self.shelf,
             items,
-            lambda item: ["answers", self.settings, _key_of_prompt(item[0]), item[1]],
+            lambda item: ["answers", effective, _key_of_prompt(item[0]), item[1]],
             lambda new, keep: self.engine.generate(*zip(*new, strict=True), settings, keep=keep),
             list[str],
         )

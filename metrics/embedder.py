@@ -16,13 +16,22 @@ import numpy as np
 
 from speechiq.core.batches import Keep, needing_memory, run_in_batches
 from speechiq.core.checkpoints import is_language_model, read_config, resolve
+from speechiq.core.context import check_tokens, read_context
+from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
+from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.store import Shelf, store_folder, through
 
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
+INSTEAD = (
+    f"name another embedder, such as --metadata embedder=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs no "
+    f"hub; {DEFAULT_EMBEDDER} is gated: accept its licence on its page and run `hf auth login`"
+)
+LONGER = "leave the item out, or name an embedder with a longer context"
+NOBODY: Mapping[str, str] = {}
 CPU_BATCH, ACCELERATOR_BATCH = 1, 32
 OPTIONS = {
     "embedder_template": ("plain", "chat"),
@@ -51,25 +60,46 @@ def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
     return embedding
 
 
-def check_embedder(name: str) -> None:
-    """Refuse an embedder that is no language model, by its config alone.
+def check_embedder(name: str):
+    """Refuse an embedder that is damaged or not a language model, by its config and the headers of its weights.
+
+    Returns:
+        Its config.
 
     Raises:
-        SpeechIQError: no config under that name, or one of another kind of model.
+        SpeechIQError: no config under that name, one of another kind of model, or files that are cut off or missing.
     """
-    config = read_config(name)
+    config = read_config(name, called=f"embedder={name}", instead=INSTEAD, trusting="choose another embedder")
+    if damage := find_damaged_weights(resolve(name)):
+        raise SpeechIQError(f"embedder={name}: {damage}; fetch or save the checkpoint again")
     if not is_language_model(config):
         raise SpeechIQError(
             f"embedder={name}: a {config.model_type} model is no language model; name a causal language "
             f"model, such as --metadata embedder={DEFAULT_EMBEDDER}"
         )
+    return config
 
 
-def embed(texts: Sequence[str], name: str, template: str = "plain", dtype: str = "float32") -> np.ndarray:
-    """The state of each text, shape (texts, hidden size), float32; a text that is known is not read again."""
+def embed(
+    texts: Sequence[str],
+    name: str,
+    template: str = "plain",
+    dtype: str = "float32",
+    owners: Mapping[str, str] | None = None,
+) -> np.ndarray:
+    """The state of each text, shape (texts, hidden size), float32; a text that is known is not read again.
+
+    Args:
+        texts: what is embedded.
+        name, template, dtype: see `Embedder`.
+        owners: of texts, what they are called in errors.
+
+    Raises:
+        SpeechIQError: a text that is longer than the embedder's context.
+    """
 
     def compute(new: list[str], keep: Callable) -> None:
-        load_embedder(name, template, dtype).embed(new, keep)
+        load_embedder(name, template, dtype).embed(new, keep, owners or {})
 
     rows = through(_shelf(name, template, dtype, store_folder()), texts, str, compute, str)
     return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
@@ -97,43 +127,72 @@ class Embedder:
     def __init__(
         self, name: str, template: str = "plain", dtype: str = "float32", batch_size: int | None = None
     ) -> None:
-        import torch
         from accelerate import PartialState
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoTokenizer
 
-        check_embedder(name)
-        place = resolve(name)
+        config = check_embedder(name)
+        self._place, self.model = resolve(name), None
         self.name, self.dtype, self.device, self.template = name, dtype, PartialState().device, template
         self.batch_size = batch_size or (CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH)
-        self.tokenizer = AutoTokenizer.from_pretrained(place)
+        with self._opening():
+            self.tokenizer = AutoTokenizer.from_pretrained(self._place, trust_remote_code=False)
+        self.context = read_context(config, self.tokenizer)
         if template == "chat" and self.tokenizer.chat_template is None:
             raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
-        with needing_memory(
-            f"embedder={name}: does not fit into memory in {dtype}",
-            "--metadata embedder_dtype=bfloat16, or with a smaller embedder",
-        ):
-            self.model = AutoModel.from_pretrained(
-                place, dtype=getattr(torch, dtype), device_map={"": self.device}
-            ).eval()
 
-    def embed(self, texts: Sequence[str], keep: Keep) -> None:
+    def load(self) -> None:
+        """Bring the model into memory, where it stays.
+
+        Raises:
+            SpeechIQError: damaged files, or too large a model.
+        """
+        if self.model is not None:
+            return
+        import torch
+        from transformers import AutoModel
+
+        with (
+            self._opening(),
+            needing_memory(
+                f"embedder={self.name}: does not fit into memory in {self.dtype}",
+                "--metadata embedder_dtype=bfloat16, or with a smaller embedder",
+            ),
+        ):
+            model, found = AutoModel.from_pretrained(
+                self._place, dtype=getattr(torch, self.dtype), device_map={"": self.device}, trust_remote_code=False,
+                output_loading_info=True,
+            )  # fmt: skip
+            check_filled(f"embedder={self.name}", model, found["missing_keys"])
+        self.model = model.eval()
+
+    def _opening(self):
+        fix = "fetch it again, or choose another embedder"
+        return opening(f"embedder={self.name}: cannot be loaded", fix, self._place, trusting=fix)
+
+    def embed(self, texts: Sequence[str], keep: Keep, owners: Mapping[str, str] = NOBODY) -> None:
         """Last hidden state at the last token of each text.
 
         Args:
             texts: what is embedded.
             keep: called after each batch with the places of its texts and their states, little-endian
                 float32 in base64.
+            owners: of texts, what they are called in errors.
 
         Batches hold texts of like length, padded on the right, so that in float32 a text's state does not depend
         on the texts beside it, to 1e-5. On a CPU, where batches save nothing, each text is read alone, and its
         state is the same to the last bit.
 
         Raises:
-            SpeechIQError: a state is not a number.
+            SpeechIQError: a text that is longer than the model's context, before any is read, or a state that is
+                not a number.
         """
         import torch
 
         tokens = self._tokenise(texts)
+        for text, ids in zip(texts, tokens, strict=True):
+            owner = owners.get(text, f"the text {text[:60]!r}")
+            check_tokens(f"embedder={self.name}", owner, ids, 0, self.context, LONGER)
+        self.load()
         with progress_bar(total=len(tokens), verb="embedding", unit="text") as bar, torch.inference_mode():
             run_in_batches(tokens, self._read, length=len, batch_size=self.batch_size, progress=bar, keep=keep)
 

@@ -45,11 +45,18 @@ class Embed(Filter):
             for hypothesis, doc in zip(hypotheses, docs, strict=True)
         ]
         texts = sorted({text for pair in pairs for text in pair})
-        states = embed(texts, name, template, dtype)
+        states = embed(texts, name, template, dtype, owners=_owners(pairs, docs))
         row = {text: i for i, text in enumerate(texts)}
         said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
         values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)
         return [[*row, Response.of(said).heard] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
+
+
+def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping]) -> dict[str, str]:
+    """Return what each text is called in errors."""
+    names = [str(doc.get("id", number)) for number, doc in enumerate(docs)] * len(PROMPTS)
+    said = {text: f"the transcript of {name}" for (text, _), name in zip(pairs, names, strict=True)}
+    return said | {text: f"the reference of {name}" for (_, text), name in zip(pairs, names, strict=True)}
 
 
 def _prepare(text: str, kind: str) -> str:

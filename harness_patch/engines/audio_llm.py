@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from transformers import AutoProcessor, BatchFeature, Cache
 
-from speechiq.core.batches import Keep, drop, run_in_batches, together
+from speechiq.core.batches import Keep, drop, once, run_in_batches, together
 from speechiq.core.checkpoints import find_audio_language_model
+from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
@@ -24,16 +26,18 @@ from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.encodings import Encodings, keep_encodings
 from speechiq.harness_patch.engines.pieces import TOKENS_PER_S
 from speechiq.harness_patch.engines.prefix import (
+    ANSWER,
+    LONGER,
     Beginnings,
     Reading,
     begin,
     can_join,
     read,
-    sampling_settings,
-    weigh,
+    weigh_all,
     write,
 )
 from speechiq.harness_patch.engines.reach import Reach
+from speechiq.harness_patch.engines.sampling import sampling_settings
 from speechiq.harness_patch.systems.system import Prompt, Scored
 from speechiq.siq_tasks.audio import AudioClip
 
@@ -80,26 +84,27 @@ class AudioLLM:
         device: see `Checkpoint`.
         batch_size: see `Checkpoint`; counted in prompts.
         language: of the speech, for processors whose transcription request asks for it.
+        asked_by: `processor` or `task`, see `AudioPrompts`.
         **loading: see `Loading`.
 
     Raises:
         SpeechIQError: a checkpoint that does not hear, that only transcribes, or that lacks what makes a chat.
     """
 
-    def __init__(self, model: str, *, device, batch_size, language: str = "en", **loading: Any) -> None:
+    def __init__(
+        self, model: str, *, device, batch_size, language: str = "en", asked_by: str | None = None, **loading: Any
+    ) -> None:
         self.checkpoint = Checkpoint(
             model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
             "a language model that hears", mend=MEND, equip=self._equip, device=device, batch_size=batch_size,
             **loading,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
-            raise SpeechIQError(
-                f"{model}: hears by an adapter that comes with it and needs a package that is not installed; "
-                f"`pip install speechiq[peft]`"
-            )
-        self.prompts = AudioPrompts(model, self.checkpoint.load_processor(AutoProcessor), language)
-        context = getattr(self.checkpoint.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        self.reach = Reach(self.prompts, context)
+            raise SpeechIQError(f"{model}: hears by an adapter that comes with it, and {missing('peft')}")
+        self.prompts = AudioPrompts(model, self.checkpoint.load_processor(AutoProcessor), language, asked_by)
+        self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
+        self.own = self.checkpoint.generation_config
+        self.reach = Reach(self.prompts, self.context)
         self._encodings: Encodings | None = None
 
     @contextmanager
@@ -121,10 +126,11 @@ class AudioLLM:
     def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
         pieces = [self.reach.pieces(clip) for clip in clips]
         sizes = list(map(len, pieces))
+        label = "transcribing", sum(sizes), "piece"
         prompts = [Prompt.about(piece.get("words", ""), [piece]) for group in pieces for piece in group]
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clips[0]["duration"]) for prompt in prompts]
         keep_whole = together(sizes, _join, keep)
-        parts = iter(self._run("transcribing", prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
+        parts = iter(self._run(label, prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
         written = [[next(parts) for _ in range(size)] for size in sizes]
         if cut := sum(any(part.cut for part in group) for group in written):
             log.warning(
@@ -151,12 +157,22 @@ class AudioLLM:
         settings: Mapping[str, Any],
         keep: Keep = drop,
     ) -> list[list[str]]:
-        """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say."""
-        return self._run("answering", prompts, seeds, self._feed, partial(self._answer, settings), keep)
+        """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say.
+
+        Raises:
+            SpeechIQError: a prompt that leaves no room for its answer in the model's context, before it is read.
+        """
+        label, more = ("answering", sum(map(len, seeds)), "answer"), int(settings.get("max_gen_toks", ANSWER))
+        feed, answer = partial(self._feed, more=lambda _: more), partial(self._answer, settings)
+        return self._run(label, prompts, seeds, feed, answer, keep, steps=lambda item: len(item[1]))
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """How answers are sampled: by the task's settings, else by the model's own."""
-        return sampling_settings(settings, self.checkpoint.generation_config)
+        return sampling_settings(settings, self.own)
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings that decide an answer, for the keys of the response store."""
+        return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
@@ -167,23 +183,28 @@ class AudioLLM:
         audio.
         """
         tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
-        return self._run("weighing", prompts, tokens, self._feed, weigh, keep)
+        feed = partial(self._feed, more=lambda group: max(map(len, group), default=0))
+        return self._run(("weighing", len(prompts), "prompt"), prompts, tokens, feed, weigh_all, keep)
 
-    def _run(self, verb: str, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep) -> list:
-        """What `go_on(model, reading, wishes)` makes of the prompts, each with its wish, batch by batch."""
+    def _run(
+        self, label: tuple, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep, steps=once
+    ) -> list:
+        """What `go_on(model, reading, wishes, tell)` makes of the prompts, each with its wish, batch by batch."""
         if not prompts:
             return []
         self._check(prompts)
-        bar = progress_bar(total=len(prompts), verb=f"{self.checkpoint.name} {verb}", unit="prompt")
-        with self.checkpoint.loaded() as model, bar as progress:
+        verb, total, unit = label
+        doing = f"{self.checkpoint.name} {verb}"
+        with self.checkpoint.loaded() as model, progress_bar(total=total, verb=doing, unit=unit) as progress:
             return run_in_batches(
                 list(zip(prompts, wishes, strict=True)),
-                partial(self._run_batch, model, Beginnings(), feed, go_on),
+                partial(self._run_batch, model, Beginnings(), feed, partial(go_on, tell=progress.update)),
                 length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 keep=keep,
                 kind=lambda item: bool(item[0].clips),
+                steps=steps,
             )
 
     def _check(self, prompts: Sequence[Prompt]) -> None:
@@ -196,8 +217,8 @@ class AudioLLM:
 
     def _run_batch(self, model, beginnings: Beginnings, feed, go_on, batch) -> list:
         rows, caches = [], []
-        for prompt, _ in batch:
-            fed = feed(prompt)
+        for prompt, wish in batch:
+            fed = feed(prompt, wish)
             rows.append(fed.ids)
             if prompt.clips:
                 key = *(clip.key for clip in prompt.clips), *fed.ids[: fed.begins]
@@ -219,12 +240,19 @@ class AudioLLM:
             passes["encoded_clips"] += clips
         return cache
 
-    def _feed(self, prompt: Prompt) -> Fed:
-        return self.prompts.ask(self._parts(prompt))
+    def _feed(self, prompt: Prompt, wish, more: Callable[[Any], int]) -> Fed:
+        """What the model is fed; refused where `more(wish)` tokens after it exceed the context."""
+        fed = self.prompts.ask(self._parts(prompt))
+        about = ", ".join(clip.name for clip in prompt.clips)
+        item = f"the prompt about {about}" if about else f"the prompt {prompt.text[:60]!r}"
+        check_tokens(self.checkpoint.name, item, fed.ids, more(wish), self.context, LONGER)
+        return fed
 
-    def _feed_to_transcribe(self, prompt: Prompt) -> Fed:
+    def _feed_to_transcribe(self, prompt: Prompt, limit: int) -> Fed:
         (clip,) = prompt.clips
-        return self.prompts.transcribe(clip["array"]) if self.prompts.has_request else self._feed(prompt)
+        if self.prompts.has_request:
+            return self.prompts.transcribe(clip["array"])
+        return self._feed(prompt, limit, more=lambda _: 1)
 
     def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
         first, *others = prompt.words
@@ -234,15 +262,18 @@ class AudioLLM:
             parts += [*(piece["array"] for piece in self.reach.pieces(clip, share)), words]
         return [part for part in parts if len(part)]
 
-    def _answer(self, settings, model, reading: Reading, seeds) -> list[list[str]]:
-        rows = write(model, reading, seeds, settings, self.prompts.pad_token_id)
+    def _answer(self, settings, model, reading: Reading, seeds, tell) -> list[list[str]]:
+        rows = write(model, reading, seeds, settings, self.prompts.pad_token_id, tell)
         texts = iter(self.prompts.write_out(rows.tolist()))
         return [[next(texts) for _ in row] for row in seeds]
 
-    def _write_down(self, model, reading: Reading, limits: Sequence[int]) -> list[Written]:
+    def _write_down(self, model, reading: Reading, limits: Sequence[int], tell) -> list[Written]:
+        if self.context is not None:
+            room = self.context - reading.mask.sum(1)
+            limits = [max(1, min(pair)) for pair in zip(limits, room.tolist(), strict=True)]
         settings = {"do_sample": False, "max_gen_toks": max(limits) + 1}
         pad = self.prompts.pad_token_id
-        rows = write(model, reading, [[0]] * len(limits), settings, pad).tolist()
+        rows = write(model, reading, [[0]] * len(limits), settings, pad, tell).tolist()
         texts = self.prompts.write_out_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
         return [
             Written(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))

@@ -55,12 +55,14 @@ class AudioPrompts:
         name: of the checkpoint, for errors and for processors that ask for it.
         processor: as `AutoProcessor` loads it.
         language: of the speech, told to processors whose transcription request asks for it.
+        asked_by: by what a transcript is asked for: the request of the `processor`, or the words of the `task`. By
+            default the processor's, where it has one.
 
     Raises:
-        SpeechIQError: a processor that takes no audio, or no chat template.
+        SpeechIQError: a processor that takes no audio, no chat template, or a request that the processor lacks.
     """
 
-    def __init__(self, name: str, processor, language: str) -> None:
+    def __init__(self, name: str, processor, language: str, asked_by: str | None = None) -> None:
         self.name, self.processor, self.language = name, processor, language
         self.tokenizer = getattr(processor, "tokenizer", processor)
         slot = next((slot for slot in ("audio_processor", "feature_extractor") if getattr(processor, slot, None)), None)
@@ -69,8 +71,17 @@ class AudioPrompts:
                 f"{name}: comes without a processor for audio; give a checkpoint with its preprocessor_config.json "
                 f"or processor_config.json, or put a recogniser before it: pretrained=ASR+LLM"
             )
+        self.asked_by = self._choose_request(asked_by)
         setattr(processor, slot, LastFeatures(getattr(processor, slot)))
         self._chat = self._choose_form()
+
+    def _choose_request(self, asked_by: str | None) -> str:
+        known = ["processor", "task"] if hasattr(self.processor, "apply_transcription_request") else ["task"]
+        if asked_by not in (None, *known):
+            raise SpeechIQError(
+                f"asked_by={asked_by}: {self.name} cannot be asked for a transcript so; give {' or '.join(known)}"
+            )
+        return asked_by or known[0]
 
     def _choose_form(self) -> Callable[[Parts], Any]:
         silence = np.zeros(int(PROBE_S * SAMPLING_RATE), np.float32)
@@ -95,7 +106,8 @@ class AudioPrompts:
 
     @property
     def has_request(self) -> bool:
-        return hasattr(self.processor, "apply_transcription_request")
+        """Whether transcripts are asked for by the processor's own request."""
+        return self.asked_by == "processor"
 
     def transcribe(self, samples: np.ndarray) -> Fed:
         """Audio to be written down, by the processor's own request."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 from transformers import GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
 
 from speechiq.core.batches import needing_memory
-from speechiq.core.checkpoints import first_line, read_config, resolve
+from speechiq.core.checkpoints import read_config, resolve
+from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
+from speechiq.core.opening import opening
 from speechiq.harness_patch.engines.loading import ADAPTER, Loading
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
@@ -59,6 +63,8 @@ class Checkpoint:
             raise SpeechIQError(
                 f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {mend}"
             )
+        if damage := find_damaged_weights(resolve(model)):
+            raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if batch_size == "auto" else batch_size
         self._model: torch.nn.Module | None = None
@@ -105,18 +111,18 @@ class Checkpoint:
             f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
             f"model"
         )
-        try:
-            with needing_memory(f"{self.name}: does not fit into memory", smaller):
-                model = self.model_class.from_pretrained(
-                    resolve(self.name), config=self.config, **arguments, **self.loading.source
-                )
-                self.loading.adapt(model)
-        except (ImportError, OSError, ValueError) as error:
-            told = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
-            raise SpeechIQError(
-                f"{self.name}: cannot be loaded{told and f' with {told}'} ({first_line(error)}); "
-                f"mend the options or the checkpoint"
-            ) from error
+        given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
+        what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
+        places = [resolve(self.name), *([self.loading.adapter] if self.loading.peft else [])]
+        with (
+            opening(what, "fix the options or the checkpoint", *places),
+            needing_memory(f"{self.name}: does not fit into memory", smaller),
+        ):
+            model, found = self.model_class.from_pretrained(
+                places[0], config=self.config, output_loading_info=True, **arguments, **self.loading.source
+            )
+            check_filled(self.name, model, found["missing_keys"])
+            self.loading.adapt(model)
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 
     def _free(self) -> None:
@@ -133,21 +139,26 @@ class Checkpoint:
             SpeechIQError: there is none.
         """
         kind = processor_class.__name__.removeprefix("Auto").lower()
-        try:
+        what = f"{self.name}: its {kind} cannot be loaded"
+        fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
+        with opening(what, fix, resolve(self.name)):
             return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
-        except (ImportError, OSError, TypeError, ValueError) as error:
-            raise SpeechIQError(
-                f"{self.name}: its {kind} cannot be loaded ({first_line(error)}); save the {kind} of the model it was "
-                f"trained from into its folder, and install what that needs"
-            ) from error
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
-        """How the checkpoint generates by its own account, without its weights."""
-        try:
-            return GenerationConfig.from_pretrained(resolve(self.name), **self.loading.source)
-        except OSError:
-            return GenerationConfig.from_model_config(self.config)
+        """How the checkpoint generates by its own account, without its weights.
+
+        Raises:
+            SpeechIQError: its file is damaged; transformers itself would generate by other settings then.
+        """
+        place = resolve(self.name)
+        with opening(f"{self.name}: its generation config cannot be read", "fix or remove that file", place):
+            try:
+                return GenerationConfig.from_pretrained(place, **self.loading.source)
+            except OSError:
+                if Path(place, GENERATION_CONFIG_NAME).is_file():
+                    raise
+                return GenerationConfig.from_model_config(self.config)
 
     def identity(self) -> dict[str, Any]:
         """What tells its rows in the store from others'."""

@@ -14,13 +14,15 @@ import torch
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 from speechiq.core.identity import identity
+from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.siq_tasks.audio import AudioClip
 
-WEIGHTS = "model.bin"
+WEIGHTS, TOKENIZER = "model.bin", "tokenizer.json"
 
 
 class FasterWhisperASR:
@@ -42,7 +44,7 @@ class FasterWhisperASR:
 
     def __init__(self, model, *, device, batch_size, compute_type=None, language="en", num_beams=1) -> None:
         if find_spec("faster_whisper") is None:
-            raise SpeechIQError(f"faster-whisper:{model}: not installed; `pip install speechiq[faster-whisper]`")
+            raise SpeechIQError(f"faster-whisper:{model}: {missing('faster-whisper')}")
         self.model, self.place = model, _find(model)
         self.on_cuda, self.index = torch.device(device).type == "cuda", torch.device(device).index or 0
         self.compute_type = _choose_type(model, compute_type, self.on_cuda)
@@ -69,14 +71,9 @@ class FasterWhisperASR:
         from faster_whisper import WhisperModel
 
         place = {"device": "cuda", "device_index": self.index} if self.on_cuda else {"device": "cpu"}
-        try:
+        what = f"faster-whisper:{self.model}: cannot be loaded"
+        with opening(what, "check the name and the connection to the hub, or give a whole folder", self.place):
             model = WhisperModel(self.place, compute_type=self.compute_type, **place)
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().split("\n")[0][:200]
-            raise SpeechIQError(
-                f"faster-whisper:{self.model}: cannot be loaded ({reason}); check the name and the connection to the "
-                f"hub, or give a folder"
-            ) from error
         if self.language not in model.supported_languages:
             known = ", ".join(sorted(model.supported_languages)[:12])
             raise SpeechIQError(
@@ -115,12 +112,13 @@ def _find(model: str) -> str:
     from faster_whisper import available_models
 
     folder = Path(model).expanduser()
-    if folder.joinpath(WEIGHTS).is_file():
+    if folder.joinpath(WEIGHTS).is_file() and folder.joinpath(TOKENIZER).is_file():
         return str(folder)
     if folder.is_dir() or model.startswith((DEMO, ".", "~", os.sep)):
+        lacking = TOKENIZER if folder.joinpath(WEIGHTS).is_file() else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
-            f"faster-whisper:{model}: no folder with a {WEIGHTS} of CTranslate2 is there; make one of a Whisper "
-            f"checkpoint with `ct2-transformers-converter --copy_files tokenizer.json preprocessor_config.json`"
+            f"faster-whisper:{model}: no folder with a {lacking} is there; make one of a Whisper checkpoint with "
+            f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`"
         )
     if "/" not in model and model not in available_models():
         raise SpeechIQError(

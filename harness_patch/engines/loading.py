@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from transformers import BitsAndBytesConfig
 
-from speechiq.core.checkpoints import first_line
+from speechiq.core.damage import find_damaged_weights
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
+from speechiq.core.opening import opening
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
@@ -76,25 +78,21 @@ class Loading:
         if self.quantization not in BITS:
             raise SpeechIQError(f"{self.prefix}quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
         if find_spec("bitsandbytes") is None:
-            raise SpeechIQError(
-                f"{self.prefix}quantization={self.quantization}: needs a package that is not installed; "
-                f"`pip install speechiq[quantization]`"
-            )
+            raise SpeechIQError(f"{self.prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
 
     def _check_adapter(self) -> None:
         if find_spec("peft") is None:
-            raise SpeechIQError(
-                f"{self.prefix}peft={self.peft}: needs a package that is not installed; `pip install speechiq[peft]`"
-            )
+            raise SpeechIQError(f"{self.prefix}peft={self.peft}: {missing('peft')}")
         from peft import PeftConfig
 
-        try:
+        what, fix = (
+            f"{self.prefix}peft={self.peft}: no adapter is there",
+            f"give a folder with an {ADAPTER}, or a hub id",
+        )
+        with opening(what, fix, self.adapter):
             PeftConfig.from_pretrained(self.adapter)
-        except (OSError, ValueError) as error:
-            raise SpeechIQError(
-                f"{self.prefix}peft={self.peft}: no adapter is there ({first_line(error)}); "
-                f"give a folder with an {ADAPTER}, or a hub id"
-            ) from error
+        if damage := find_damaged_weights(self.adapter):
+            raise SpeechIQError(f"{self.prefix}peft={self.peft}: {damage}; save the adapter again")
 
     @property
     def source(self) -> dict[str, Any]:

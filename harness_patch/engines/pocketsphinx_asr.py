@@ -14,6 +14,7 @@ import numpy as np
 
 from speechiq.core.batches import Keep, drop, run_concurrently
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
@@ -34,7 +35,7 @@ class PocketSphinxASR:
         if model not in ("", BUNDLED):
             raise SpeechIQError(f"pocketsphinx:{model}: only the bundled model is known; write pocketsphinx:{BUNDLED}")
         if find_spec("pocketsphinx") is None:
-            raise SpeechIQError("pocketsphinx: not installed; `pip install pocketsphinx` or `speechiq[demo]`")
+            raise SpeechIQError(f"pocketsphinx:{model}: {missing('pocketsphinx')}")
 
     def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
         passes["asr_clips"] += len(clips)

@@ -16,31 +16,25 @@ from transformers import (
     DynamicCache,
     GenerationConfig,
     GenerationMixin,
-    LogitsProcessor,
     LogitsProcessorList,
-    MinPLogitsWarper,
-    RepetitionPenaltyLogitsProcessor,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
+    StoppingCriteriaList,
 )
 from transformers.cache_utils import DynamicLayer
 
-from speechiq.core.checkpoints import first_line
-from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.harness_patch.engines.sampling import RefuseNaN, SeededSampling, refuse_nan
+from speechiq.harness_patch.engines.sampling import (
+    PROCESSORS,
+    Finished,
+    RefuseNaN,
+    SeededSampling,
+    processors,
+    refuse_nan,
+    sampling_settings,
+)
 from speechiq.harness_patch.systems.system import Scored
 
-PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
-#: In the order of transformers.
-PROCESSORS = PENALTY | {
-    "temperature": TemperatureLogitsWarper,
-    "top_k": TopKLogitsWarper,
-    "top_p": TopPLogitsWarper,
-    "min_p": MinPLogitsWarper,
-}
-KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
+ANSWER = 256  # tokens, lm-eval's own default
+LONGER = "give a smaller max_gen_toks or a model with a longer context, or leave the item out"
 
 
 class Reading(NamedTuple):
@@ -80,35 +74,6 @@ class Beginnings:
         self._caches = dict(list(self._caches.items())[-1:])
 
 
-def sampling_settings(settings: Mapping[str, Any], defaults: GenerationConfig) -> dict[str, Any]:
-    """How answers are written: by the task's settings, else by the model's own; JSON types only.
-
-    Raises:
-        SpeechIQError: a setting that is not known, or a value that it cannot have.
-    """
-    if unknown := [name for name in settings if name not in KNOWN]:
-        raise SpeechIQError(
-            f"--gen_kwargs {unknown[0]}={settings[unknown[0]]}: the hf engine does not know it; leave it out"
-        )
-    sampled = bool(settings.get("do_sample")) and settings.get("temperature") != 0
-    used = {name: settings.get(name, getattr(defaults, name, None)) for name in (PROCESSORS if sampled else PENALTY)}
-    if sampled:
-        used["temperature"] = used["temperature"] or 1.0
-    if used["repetition_penalty"] == 1:
-        used.pop("repetition_penalty")
-    used = {name: value for name, value in used.items() if value}
-    for name, value in used.items():
-        _processor(name, value)
-    return {"do_sample": sampled, **used}
-
-
-def _processor(name: str, value: float) -> LogitsProcessor:
-    try:
-        return PROCESSORS[name](value if name == "top_k" else float(value))
-    except (TypeError, ValueError) as error:
-        raise SpeechIQError(f"--gen_kwargs {name}={value}: {first_line(error)}; give another value") from error
-
-
 def greedy(model, **settings: Any) -> GenerationConfig:
     """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself.
 
@@ -124,8 +89,17 @@ def greedy(model, **settings: Any) -> GenerationConfig:
     return config
 
 
+def count_nothing(rows: int) -> None:
+    """Counts no rows."""
+
+
 def write(
-    model, reading: Reading, seeds: Sequence[Sequence[int]], settings: Mapping[str, Any], pad_token_id: int
+    model,
+    reading: Reading,
+    seeds: Sequence[Sequence[int]],
+    settings: Mapping[str, Any],
+    pad_token_id: int,
+    tell: Callable[[int], None] = count_nothing,
 ) -> torch.Tensor:
     """Tokens that follow each prompt, once a seed.
 
@@ -134,26 +108,30 @@ def write(
         reading: used up.
         seeds: for each prompt a seed an answer; all of one length.
         settings: `max_gen_toks`, and, before the model's own defaults, `repetition_penalty` and, where `do_sample`
-            is set, `temperature`, `top_k`, `top_p`, `min_p`.
+            is set, the other names in `PROCESSORS`.
         pad_token_id: what follows the end of an answer.
+        tell: called with the number of answers that have just ended.
 
     Returns:
         Token ids, shape (prompts * seeds, tokens), the answers to one prompt next to each other.
     """
-    steps = int(settings.get("max_gen_toks", 256))
+    steps = int(settings.get("max_gen_toks", ANSWER))
     used = sampling_settings(settings, model.generation_config)
     sampled = used.pop("do_sample")
-    processors = [RefuseNaN(model.name_or_path, model.dtype), *(_processor(*setting) for setting in used.items())]
+    chain = [RefuseNaN(model.name_or_path, model.dtype), *processors(used, model.device)]
     if sampled:
-        processors.append(SeededSampling([seed for row in seeds for seed in row]))
+        chain.append(SeededSampling([seed for row in seeds for seed in row]))
     ids, mask, cache = reading.copied([i for i, row in enumerate(seeds) for _ in row])
+    config = greedy(model, max_new_tokens=steps, pad_token_id=pad_token_id)
+    ends = torch.tensor([] if config.eos_token_id is None else config.eos_token_id, dtype=torch.long).flatten()
     output = GenerationMixin.generate(
         model,
         ids,
         attention_mask=mask,
         past_key_values=cache,
-        generation_config=greedy(model, max_new_tokens=steps, pad_token_id=pad_token_id),
-        logits_processor=LogitsProcessorList(processors),
+        generation_config=config,
+        logits_processor=LogitsProcessorList(chain),
+        stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), tell)]),
     )[:, ids.shape[1] :]
     passes["generated_tokens"] += int((output != pad_token_id).sum())
     return output
@@ -179,6 +157,11 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
     likeliest = ((logits.argmax(-1) == targets) | ~wanted).all(-1).tolist()
     scored = map(Scored, totals, likeliest)
     return [[next(scored) for _ in group] for group in continuations]
+
+
+def weigh_all(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]], tell) -> list[list[Scored]]:
+    """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
+    return weigh(model, reading, continuations)
 
 
 def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:

@@ -1,14 +1,47 @@
-"""Sampling that depends on its seed alone, not on the batch."""
+"""How answers are sampled: by the settings of `generate`, and by a seed alone, not by the batch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from transformers import LogitsProcessor
+from transformers import (
+    EpsilonLogitsWarper,
+    EtaLogitsWarper,
+    GenerationConfig,
+    LogitsProcessor,
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    StoppingCriteria,
+    TemperatureLogitsWarper,
+    TopHLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+    TypicalLogitsWarper,
+)
 
+from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+
+PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
+#: In the order of transformers.
+PROCESSORS = PENALTY | {
+    "temperature": TemperatureLogitsWarper,
+    "top_h": TopHLogitsWarper,
+    "top_k": TopKLogitsWarper,
+    "top_p": TopPLogitsWarper,
+    "min_p": MinPLogitsWarper,
+    "typical_p": TypicalLogitsWarper,
+    "epsilon_cutoff": EpsilonLogitsWarper,
+    "eta_cutoff": EtaLogitsWarper,
+}
+#: Values, beside 0, with which a processor changes nothing.
+NEUTRAL = {"repetition_penalty": 1, "top_p": 1, "typical_p": 1}
+#: What `generate` takes where neither the user nor the checkpoint says anything.
+DEFAULTS = GenerationConfig._get_default_generation_params()
+KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
 
 
 def uniforms(seeds: Sequence[int], steps: int) -> np.ndarray:
@@ -54,6 +87,27 @@ class SeededSampling(LogitsProcessor):
         return torch.full_like(scores, -torch.inf).scatter(-1, waits.argmin(-1, keepdim=True), 0.0)
 
 
+class Finished(StoppingCriteria):
+    """Reports each row that ends, as soon as it ends; stops nothing by itself.
+
+    Args:
+        ends: the tokens that end a text.
+        tell: takes how many rows have ended in a step.
+    """
+
+    def __init__(self, ends: Sequence[int], tell: Callable[[int], None]) -> None:
+        self.ends, self.tell = list(ends), tell
+        self.ended: torch.Tensor | None = None
+
+    def __call__(self, input_ids: torch.Tensor, scores, **kwargs) -> torch.Tensor:
+        last = input_ids[:, -1]
+        ended = torch.isin(last, torch.tensor(self.ends, device=last.device))
+        before = torch.zeros_like(ended) if self.ended is None else self.ended
+        self.ended = ended | before
+        self.tell(int((self.ended & ~before).sum()))
+        return torch.zeros_like(ended)
+
+
 class RefuseNaN(LogitsProcessor):
     """Stops a model whose numbers overflow, before its tokens look like an answer.
 
@@ -79,3 +133,55 @@ def refuse_nan(numbers: torch.Tensor, name: str, dtype: torch.dtype) -> None:
     if numbers.isnan().any():
         told = str(dtype).removeprefix("torch.")
         raise SpeechIQError(f"{name}: computes NaN in {told}; give its stage dtype=bfloat16 or float32")
+
+
+def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dict[str, Any]:
+    """Return what decides how answers are sampled, as `generate` of transformers decides it.
+
+    A setting is the task's, else the checkpoint's own, else the default of the installed transformers (`top_k=50`,
+    for example). What changes nothing, such as `top_p=1`, is left out.
+
+    Args:
+        settings: of the task.
+        own: of the checkpoint.
+
+    Returns:
+        `do_sample` and the settings that are in effect, JSON types only.
+
+    Raises:
+        SpeechIQError: a setting that is not known, or an invalid value.
+    """
+    if unknown := [name for name in settings if name not in KNOWN]:
+        raise SpeechIQError(
+            f"--gen_kwargs {unknown[0]}={settings[unknown[0]]}: the hf engine does not know it; leave it out"
+        )
+    sampled = bool(settings.get("do_sample")) and settings.get("temperature") != 0
+    used = {}
+    for name in PROCESSORS if sampled else PENALTY:
+        given = (settings.get(name), getattr(own, name, None), DEFAULTS.get(name))
+        value = next((value for value in given if value is not None), None)
+        if value and value != NEUTRAL.get(name):
+            used[name] = value
+    processors(used, "cpu")
+    return {"do_sample": sampled, **used}
+
+
+def processors(used: Mapping[str, Any], device) -> list[LogitsProcessor]:
+    """Return the processors of transformers for settings that are in effect, in its order.
+
+    Args:
+        used: names in `PROCESSORS` and their values.
+        device: of the model.
+
+    Raises:
+        SpeechIQError: an invalid value.
+    """
+    return [_processor(name, used[name], device) for name in PROCESSORS if name in used]
+
+
+def _processor(name: str, value: float, device) -> LogitsProcessor:
+    place = {"device": device} if name == "eta_cutoff" else {}
+    try:
+        return PROCESSORS[name](value if name == "top_k" else float(value), **place)
+    except (TypeError, ValueError) as error:
+        raise SpeechIQError(f"--gen_kwargs {name}={value}: {first_line(error)}; give another value") from error

@@ -20,8 +20,10 @@ class WhisperASR(Recogniser):
     """Greedy or beam-search decoding, of clips of any length.
 
     Whisper is decoded with its timestamp tokens, as OpenAI's own program does: without them it may end a
-    clip after the first sentence. A clip longer than the model's window is decoded window by window, each
-    beginning where the last one's final timestamp ended, so nothing is cut off.
+    clip after the first sentence. A clip shorter than the window is padded with silence before its spectrogram is
+    taken, as transformers does; OpenAI's program pads the spectrogram itself, so that single words may differ. A clip
+    longer than the model's window is decoded window by window, each beginning where the last one's final timestamp
+    ended, so nothing is cut off.
 
     Args:
         model, device, batch_size, **loading: see `Recogniser`.

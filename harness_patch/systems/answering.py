@@ -75,7 +75,7 @@ class Likelihood:
         if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.clip.get("options"))]:
             about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
-                f"{self.option}=likelihood: {about} comes without options to choose from; "
+                f"{self.option}={self.describe()['way']}: {about} comes without options to choose from; "
                 f"use {self.option}=generate for tasks that are not multiple choice"
             )
 
@@ -88,18 +88,35 @@ class Likelihood:
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])
             numbers = torch.from_numpy(uniforms(question.seeds(seed, n), 1)[:, 0])
-            answers.append([LETTERS[i] for i in draw(gains.expand(n, -1), numbers)])
+            answers.append([LETTERS[i] for i in draw(self.sharpen(gains).expand(n, -1), numbers)])
         return answers
+
+    def sharpen(self, gains: torch.Tensor) -> torch.Tensor:
+        """Return the logits from which letters are drawn, shape (options,), of the scores of the options."""
+        return gains
 
     def describe(self) -> Mapping[str, Any]:
         return {"way": "likelihood", "prompt_version": LIKELIHOOD_PROMPT_VERSION}
+
+
+class Argmax(Likelihood):
+    """The option to whose likelihood the speech adds most, without chance; only among equals a letter is drawn.
+
+    All answers to a question are one, so that nothing moves where a run is repeated with another seed.
+    """
+
+    def sharpen(self, gains: torch.Tensor) -> torch.Tensor:
+        return gains.masked_fill(gains < gains.max(), -torch.inf)
+
+    def describe(self) -> Mapping[str, Any]:
+        return super().describe() | {"way": "argmax"}
 
 
 def _ask(question: Question, speech: str) -> str:
     return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.clip["question"])
 
 
-WAYS = {"generate": Generate, "likelihood": Likelihood}
+WAYS = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}
 
 
 def way_of_answering(name: str, option: str) -> Answering:

@@ -11,7 +11,7 @@ from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
-from speechiq.harness_patch.systems.corrected import MAX_GEN_TOKS, NBEST, Corrected
+from speechiq.harness_patch.systems.corrected import NBEST, Corrected
 from speechiq.harness_patch.systems.hearing import HearingSystem
 from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, find_options, parse
 from speechiq.harness_patch.systems.system import SpeechSystem
@@ -25,7 +25,7 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
     Args:
         spelling: `pretrained`, as `spelling.parse` reads it, or `demo`.
         options: stage options, `<role>_<option>`, without a prefix for a model that hears alone; the last
-            stage's `answer` is `generate` (default) or `likelihood`. A corrector implies `asr_nbest=5`
+            stage's `answer` is `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5`
             where the recogniser has it, and takes `ger_max_gen_toks`.
         device: where the models run.
         batch_size: items a batch, or `auto`.
@@ -50,17 +50,20 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
             f"such as {prefixes[-1]}dtype=bfloat16"
         )
     correcting = "ger" in [stage.role for stage in stages]
-    limit = options.pop("ger_max_gen_toks", MAX_GEN_TOKS) if correcting else None
+    limit = options.pop("ger_max_gen_toks", None) if correcting else None
     if correcting and "nbest" in find_options(stages[0], options)[0]:
         options.setdefault("asr_nbest", NBEST)
-    engines = [_keep(build_stage(stage, options, device=device, batch_size=batch_size)) for stage in stages]
+    own = {stages[-1].role: ("answer",), "ger": ("max_gen_toks",)}
+    engines = [
+        _keep(build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size))
+        for stage in stages
+    ]
     if correcting:
         asr, ger, llm = engines
         engines = [Corrected(asr, ger, max_gen_toks=limit), llm]
     if isinstance(answering, Likelihood) and not getattr(engines[-1], "weighs", True):
-        raise SpeechIQError(
-            f"{answer}=likelihood: {stages[-1].engine}:{stages[-1].model} weighs no texts; use {answer}=generate"
-        )
+        model = f"{stages[-1].engine}:{stages[-1].model}"
+        raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
 
 

@@ -54,7 +54,8 @@ class Cascade:
         for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True):
             *before, last = prompt.words
             heard = "".join(words + text.strip() for words, text in zip(before, transcripts, strict=True))
-            texts.append(Words(heard + last, len(heard)))
+            about = ", ".join(clip.name for clip in prompt.clips)
+            texts.append(Words(heard + last, len(heard), about))
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:

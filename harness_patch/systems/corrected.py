@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
+from speechiq.harness_patch.systems.system import Words
 from speechiq.siq_tasks.audio import AudioClip
 
 NBEST = 5
-MAX_GEN_TOKS = 2048
-CHARACTERS_A_TOKEN = 2
+#: An answer may have so many tokens beside those of the transcript, times so much, in the next power of two.
+BESIDE, SLACK = 64, 1.5
+#: Of a corrector that counts no tokens: no usual tokenizer makes more of a text.
+BYTES_PER_TOKEN = 2
 
 
 class Corrected:
@@ -24,17 +29,17 @@ class Corrected:
     Args:
         asr: an engine with `transcribe(clips)`.
         ger: an engine with `generate` of texts; it decodes greedily.
-        max_gen_toks: the most tokens of an answer.
+        max_gen_toks: the most tokens of an answer; by default by the length of the transcript.
 
     Raises:
         SpeechIQError: `max_gen_toks` is no such number.
     """
 
-    def __init__(self, asr, ger, *, max_gen_toks: int = MAX_GEN_TOKS) -> None:
-        if not isinstance(max_gen_toks, int) or max_gen_toks < 1:
+    def __init__(self, asr, ger, *, max_gen_toks: int | None = None) -> None:
+        if max_gen_toks is not None and (not isinstance(max_gen_toks, int) or max_gen_toks < 1):
             raise SpeechIQError(f"ger_max_gen_toks={max_gen_toks}: not a whole number above 0; give one")
         self.asr, self.ger = asr, ger
-        self.settings = {"do_sample": False, "max_gen_toks": max_gen_toks}
+        self.max_gen_toks = max_gen_toks
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         """Transcripts that keep `hypotheses` and `heard` of the recogniser's and say their `correction`.
@@ -44,24 +49,43 @@ class Corrected:
         """
         heard = self.asr.transcribe(clips)
         possible = [_distinct(response.hypotheses or [response]) for response in heard]
-        for clip, texts in zip(clips, possible, strict=True):
-            if max(map(len, texts)) > self.settings["max_gen_toks"] * CHARACTERS_A_TOKEN:
-                raise SpeechIQError(
-                    f"ger_max_gen_toks={self.settings['max_gen_toks']}: the correction of {clip.name}, a transcript "
-                    f"of {max(map(len, texts))} characters, might be cut off; raise it"
-                )
         asked = [i for i, texts in enumerate(possible) if any(map(str.split, texts))]
-        prompts = [ask(possible[i]) for i in asked]
-        answers = self.ger.generate(prompts, [[0]] * len(prompts), self.settings) if prompts else []
-        read_off = {i: read(answer, possible[i]) for i, (answer,) in zip(asked, answers, strict=True)}
+        limits = {i: self._limit(clips[i], max(possible[i], key=len)) for i in asked}
+        prompts = {i: Words(ask(possible[i]), 0, clips[i].name) for i in asked}
+        read_off = {i: read(answer, possible[i]) for i, answer in self._ask(prompts, limits).items()}
         corrected = []
         for i, (response, texts) in enumerate(zip(heard, possible, strict=True)):
             text, correction = read_off.get(i, (texts[0], "skipped"))
             corrected.append(Response(text, **vars(response) | {"hypotheses": texts, "correction": correction}))
         return corrected
 
+    def _ask(self, prompts: Mapping[int, Words], limits: Mapping[int, int]) -> dict[int, str]:
+        """The corrector's answer to each prompt, those of one limit in one call."""
+        answers: dict[int, str] = {}
+        with getattr(self.ger, "at_work", nullcontext)():
+            for limit in sorted(set(limits.values())):
+                places = [i for i in prompts if limits[i] == limit]
+                settings = {"do_sample": False, "max_gen_toks": limit}
+                found = self.ger.generate([prompts[i] for i in places], [[0]] * len(places), settings)
+                answers.update((i, answer) for i, (answer,) in zip(places, found, strict=True))
+        return answers
+
+    def _limit(self, clip: AudioClip, text: str) -> int:
+        """How many tokens the correction of a text may have."""
+        tokens = self.ger.count(text) if hasattr(self.ger, "count") else len(text.encode()) // BYTES_PER_TOKEN
+        if self.max_gen_toks is None:
+            return 2 ** math.ceil(math.log2(BESIDE + SLACK * tokens))
+        if tokens > self.max_gen_toks:
+            raise SpeechIQError(
+                f"ger_max_gen_toks={self.max_gen_toks}: the correction of {clip.name}, a transcript of {len(text)} "
+                f"characters, might be cut off; raise it or leave it out"
+            )
+        return self.max_gen_toks
+
     def describe(self) -> dict[str, Any]:
-        corrector = {**self.ger.describe(), "prompt_version": PROMPT_VERSION, **self.settings}
+        by_length = {"tokens_beside": BESIDE, "tokens_per_token": SLACK}
+        limit = {"max_gen_toks": self.max_gen_toks} if self.max_gen_toks else by_length
+        corrector = {**self.ger.describe(), "prompt_version": PROMPT_VERSION, "do_sample": False, **limit}
         return {**self.asr.describe(), "corrector": corrector}
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ SHARED = {"model", "device", "batch_size", "prefix"}
 GROUPS = {"loading": "loading", "calling": "remote"}
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 WITHOUT_MODEL = ("gold", "silence")
+#: What is written where an engine needs a model; of others `ENGINE:MODEL`.
+WRITTEN = {"pocketsphinx": "pocketsphinx:en-us", "transcripts": "transcripts:FILE"}
 WHOLE = "letter"
 
 
@@ -72,8 +75,8 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Raises:
         SpeechIQError: a number of stages that no system has, or an engine that its stage does not know.
     """
-    if spelling.startswith(f"{WHOLE}:"):
-        return [Stage("whole", *spelling.split(":", 1))]
+    if spelling.partition(":")[0] == WHOLE:
+        return [Stage("whole", WHOLE, spelling.removeprefix(WHOLE).removeprefix(":"))]
     parts = spelling.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
@@ -90,6 +93,17 @@ def _parse_stage(role: str, part: str, spelling: str) -> Stage:
         engine, model = part.split(":", 1)
     else:
         engine, model = DEFAULT_ENGINE, part
+    if part.startswith(f"{DEFAULT_ENGINE}:{DEMO}"):
+        raise SpeechIQError(
+            f"pretrained={spelling}: {part} has a shorter name, and a system is compared by its name; write {model}"
+        )
+    if role == "audio" and _needs_answerer(part, engine):
+        raise SpeechIQError(
+            f"pretrained={spelling}: {part} only transcribes; put a language model behind it, pretrained={part}+LLM"
+        )
+    if part in ENGINES[role] and part not in WITHOUT_MODEL:
+        written = WRITTEN.get(part, f"{part}:MODEL")
+        raise SpeechIQError(f"pretrained={spelling}: {part} is an engine without a model; write {written}")
     if engine not in ENGINES[role] and not (ENGINES[role] is TEXT and _is_model_type(engine)):
         more = ", and any model type of lm-eval" if ENGINES[role] is TEXT else ""
         raise SpeechIQError(
@@ -97,6 +111,12 @@ def _parse_stage(role: str, part: str, spelling: str) -> Stage:
             f"{', '.join(sorted(ENGINES[role]))}{more} (a hub id or folder alone means hf)"
         )
     return Stage(role, engine, model)
+
+
+def _needs_answerer(part: str, engine: str) -> bool:
+    """Whether what stands alone is a recogniser by its engine."""
+    alone = part if part in ENGINES["asr"] else engine
+    return alone in ENGINES["asr"] and alone not in ENGINES["audio"]
 
 
 def _is_model_type(name: str) -> bool:
@@ -145,12 +165,13 @@ def _options_of(engine) -> tuple[set[str], bool]:
     return known - SHARED, open_end
 
 
-def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
+def build_stage(stage: Stage, options: Mapping[str, Any], *, also: Collection[str] = (), **shared: Any):
     """The engine of one stage, its model not yet loaded.
 
     Args:
         stage: as parsed.
         options: `model_args` of this run; those that begin with its prefix are this stage's.
+        also: options of this stage that the system takes itself, for the errors.
         **shared: what every engine is given (`device`, `batch_size`). One that has options of a group, or leaves
             options to what it runs, is given the `prefix` too, so that its errors name them in full.
 
@@ -160,9 +181,11 @@ def build_stage(stage: Stage, options: Mapping[str, Any], **shared: Any):
     prefix, mine, engine = stage.prefix, _of(stage, options), _engine(stage, options)
     known, open_end = _options_of(engine)
     if (unknown := sorted(mine.keys() - known)) and not open_end:
+        names = sorted(prefix + option for option in {*known, *also})
+        near = "".join(f"; did you mean {name}?" for name in get_close_matches(prefix + unknown[0], names, 1))
         raise SpeechIQError(
-            f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has "
-            f"{', '.join(prefix + option for option in sorted(known)) or 'none'}{ELSEWHERE.get(unknown[0], '')}"
+            f"{prefix}{unknown[0]}: no such option of the {stage.engine} engine; it has {', '.join(names) or 'none'}"
+            f"{ELSEWHERE.get(unknown[0], near)}"
         )
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(engine).parameters.values()):
         shared["prefix"] = prefix

@@ -61,13 +61,15 @@ class Words(str):
 
     Attributes:
         heard: characters up to the end of the last transcript in it, which prompts about one clip may share.
+        about: how messages call what it is about; empty for a prompt about no clip.
     """
 
     heard: int
+    about: str
 
-    def __new__(cls, text: str, heard: int) -> Words:
+    def __new__(cls, text: str, heard: int, about: str = "") -> Words:
         words = super().__new__(cls, text)
-        words.heard = heard
+        words.heard, words.about = heard, about
         return words
 
 

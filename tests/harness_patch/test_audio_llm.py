@@ -18,6 +18,7 @@ from transformers import (
     Qwen2_5OmniThinkerForConditionalGeneration,
 )
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.shelves import look
 from speechiq.harness_patch.engines import audio_llm
@@ -269,3 +270,38 @@ def test_a_window_is_not_taken_for_shorter_than_it_is(checkpoint, long_clip):
         engine = load(checkpoint(name))
         assert [piece.key for piece in engine.reach.pieces(long_clip)] == [long_clip.key]
         assert "longest_piece_s" not in engine.describe()
+
+
+def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips):
+    own, words = load(checkpoint("voxtral")), load(checkpoint("voxtral"), asked_by="task")
+    assert own.describe()["transcription"]["asked_by"] == "processor" and not own.asks_in_words
+    assert words.describe()["transcription"]["asked_by"] == "task" and words.asks_in_words
+    assert own.identity() != words.identity()
+    prompt = Prompt.about(clips[0]["words"], clips[:1])
+    assert words._feed_to_transcribe(prompt, 9).ids == own.prompts.ask(own._parts(prompt)).ids
+    assert words._feed_to_transcribe(prompt, 9).ids != own._feed_to_transcribe(prompt, 9).ids
+    assert len(words.transcribe(clips[:1])) == 1
+
+
+def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
+    with pytest.raises(SpeechIQError, match=r"^asked_by=processor: .* cannot be asked for a transcript so; give task$"):
+        load(checkpoint("qwen2_audio"), asked_by="processor")
+
+
+def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
+    engine = load(checkpoint("qwen2_audio"))
+    long = Prompt("<audio>\n" + "so it goes " * 2000, (AudioClip(clips[0], id="demo/a"),))
+    for run in (
+        lambda: engine.generate([long], [[1]], SAMPLED),
+        lambda: engine.loglikelihood([long], [[" so"]]),
+    ):
+        with pytest.raises(SpeechIQError, match=r"prompt about demo/a has [\d,]{5} tokens .* model takes 4,096"):
+            run()
+
+
+def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, caplog):
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
+    engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
+    monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine._parts(ask(clips[:1])[0])).ids) + 20)
+    (text,) = engine.transcribe([AudioClip(clips[0], words="<audio>")])
+    assert len(engine.prompts.tokenize(text)) < 60

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -146,7 +147,7 @@ def test_where_nothing_was_heard_the_corrector_is_not_asked():
 
 def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
     gold = Gold("", device="cpu", batch_size=1)
-    (heard,), (asked,), _ = correct(gold, [AudioClip(reference=RIGHT)], lambda *_: HEARD[1])
+    (heard,), (asked,), _ = correct(gold, [AudioClip(reference=RIGHT, id="x")], lambda *_: HEARD[1])
     assert heard == HEARD[1] and heard.correction == "clean" and heard.heard == 1.0
     assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
 
@@ -155,6 +156,16 @@ def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_
     gold, long = Gold("", device="cpu", batch_size=1), AudioClip(reference="so " * 100, id="x")
     with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks=64: the correction of x, a transcript of 300 char"):
         correct(gold, [long], lambda *_: "", max_gen_toks=64)
+
+
+def test_an_answer_may_be_as_long_as_its_transcript_asks(nbest):
+    clips = [AudioClip(id="a"), AudioClip(id="b"), AudioClip(id="a")]
+    heard, requests, told = correct(nbest, clips, lambda *_: RIGHT)
+    tokens = [len(text) // 2 for text in (max(HEARD, key=len), "the sea is warm today")]
+    limits = {asked["max_completion_tokens"] for asked in requests}
+    assert limits == {2 ** math.ceil(math.log2(64 + 1.5 * count)) for count in tokens} and max(limits) < 2048
+    assert heard[0] == heard[2] == RIGHT and heard[1] == "the sea is warm today"
+    assert (told["corrector"]["tokens_beside"], told["corrector"]["tokens_per_token"]) == (64, 1.5)
 
 
 @pytest.mark.parametrize("limit", [0, "many", 2.5])

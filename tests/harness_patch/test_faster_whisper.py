@@ -1,6 +1,7 @@
 """faster-whisper as a recogniser: the demo's Whisper in CTranslate2's own form."""
 
 import importlib.util
+import shutil
 
 import jiwer
 import pytest
@@ -44,6 +45,30 @@ def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
 
 
 @pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("model.bin", lambda content: content[: len(content) // 2], r"cannot be loaded \(.*payload"),
+        ("model.bin", lambda content: b"\xff" * 999, r"cannot be loaded \(Unsupported model binary version"),
+        ("tokenizer.json", lambda content: b"{", r"cannot be loaded \(tokenizer.json is not valid JSON"),
+        ("tokenizer.json", lambda content: b"{}", r"cannot be loaded \(Exception: Model missing"),
+    ],
+)
+def test_a_damaged_folder_is_one_line(folder, demo_clips, tmp_path, name, harm, message):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath(name).write_bytes(harm(copied.joinpath(name).read_bytes()))
+    asr = FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+    with pytest.raises(SpeechIQError, match=f"^faster-whisper:{copied}: {message}"):
+        asr.transcribe(demo_clips[:1])
+
+
+def test_a_folder_without_a_tokenizer_names_the_command(folder, tmp_path):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath("tokenizer.json").unlink()
+    with pytest.raises(SpeechIQError, match=r"no folder with a tokenizer.json is there; .* --copy_files tok"):
+        FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+
+
+@pytest.mark.parametrize(
     ("model", "options", "message"),
     [
         ("./nowhere", {}, "no folder with a model.bin of CTranslate2 is there; .*ct2-transformers-converter"),
@@ -76,5 +101,5 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         "speechiq.harness_patch.engines.faster_whisper_asr.find_spec",
         lambda name: None if name == "faster_whisper" else found(name),
     )
-    with pytest.raises(SpeechIQError, match=r"faster-whisper:tiny: not installed; `pip install speechiq\[faster-whis"):
+    with pytest.raises(SpeechIQError, match=r"faster-whisper:tiny: the package .* `pip install faster-whisper`"):
         FasterWhisperASR("tiny", device="cpu", batch_size=1)

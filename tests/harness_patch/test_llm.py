@@ -1,13 +1,19 @@
 from itertools import chain
 
+import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config
+from scipy.stats import chisquare
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, Qwen2Config
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.harness_patch.engines import sampling
+from speechiq.harness_patch.engines.prefix import read, write
+from speechiq.harness_patch.engines.sampling import processors, sampling_settings
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.system import Words
 
 NAME = "demo:SmolLM2-135M-Instruct"
@@ -138,3 +144,95 @@ def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models,
 def test_an_empty_context_is_the_start_of_a_text(llm):
     (((logprob, _),),) = llm.loglikelihood([""], [["The"]])
     assert -30 < logprob < 0
+
+
+def test_where_nothing_is_said_answers_are_sampled_by_the_defaults_of_transformers(llm, plain):
+    _, model = plain
+    config, _ = model._prepare_generation_config(None, do_sample=True)
+    found = {name: getattr(config, name) for name in ("do_sample", "temperature", "top_k")}
+    assert llm.sampling({"do_sample": True, "max_gen_toks": 4}) == found
+    assert "top_k" not in llm.sampling({"do_sample": True, "top_k": 0})
+
+
+@torch.inference_mode()
+def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
+    tokenizer, model = plain
+    n = 1000
+    said = [{"role": "user", "content": PROMPTS[1]}]
+    inputs = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    given = model.generate(
+        **inputs, do_sample=True, max_new_tokens=1, output_scores=True, return_dict_in_generate=True
+    ).scores[0][0]
+    with llm.checkpoint.loaded() as loaded:
+        reading = read(loaded, [inputs["input_ids"][0].tolist()])
+        settings = {"do_sample": True, "max_gen_toks": 1}
+        drawn = write(loaded, reading, [list(range(n))], settings, tokenizer.pad_token_id).flatten()
+    possible = given.isfinite()
+    assert possible.sum() == 50 and possible[drawn].all()
+    expected = given.softmax(-1)[possible].double().numpy()
+    counts = np.bincount(drawn, minlength=len(given))[possible.numpy()]
+    often = expected * n >= 5
+    pooled = [np.append(values[often], values[~often].sum()) for values in (counts, expected / expected.sum() * n)]
+    assert chisquare(*pooled).pvalue > 1e-3
+
+
+def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, plain, monkeypatch):
+    _, model = plain
+    own = {"top_h": 0.5, "typical_p": 0.9, "min_p": 0.1, "epsilon_cutoff": 3e-4, "eta_cutoff": 3e-4, "top_k": 20}
+    config = GenerationConfig(**own)
+    found = sampling_settings({"do_sample": True}, config)
+    assert found == {"do_sample": True, "temperature": 1.0, **own}
+    config, _ = model._prepare_generation_config(config, do_sample=True)
+    model._prepare_special_tokens(config, device="cpu")
+    theirs = [type(one) for one in model._get_logits_processor(config)]
+    found.pop("do_sample")
+    assert [type(one) for one in processors(found, "cpu")][1:] == theirs
+
+
+def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
+    settings = {"max_gen_toks": 2, "do_sample": True}
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    passes.clear()
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    assert not passes["prefills"]
+    monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    assert passes["prefills"] == len(PROMPTS)
+    greedy = {"max_gen_toks": 2, "do_sample": False}
+    assert llm.effective(greedy) == greedy
+
+
+def test_a_prompt_beyond_the_context_is_refused_by_its_clip_before_the_model_is_loaded(llm, monkeypatch):
+    monkeypatch.setattr(llm.checkpoint, "_load", lambda: pytest.fail("loaded"))
+    long = Words("so it goes " * 4000, 0, "demo/a")
+    with pytest.raises(SpeechIQError, match=r"about demo/a has [\d,]{6} tokens and 9 for the answer, but .* 8,192"):
+        llm.generate([long], [[1]], {"max_gen_toks": 9})
+    with pytest.raises(SpeechIQError, match=r"the prompt about demo/a has [\d,]{6} tokens, but the model takes 8,192"):
+        llm.loglikelihood([long], [[" so"]])
+    with pytest.raises(SpeechIQError, match=r"the prompt 'Hi' has \d+ tokens and 8,192 for the answer"):
+        llm.generate(["Hi"], [[1]], {"max_gen_toks": 8192})
+
+
+def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
+    steps = []
+    said = llm.tokenizer.apply_chat_template(
+        [[{"role": "user", "content": f"Say {word} and nothing else."}] for word in ("yes", "a very long word")],
+        add_generation_prompt=True,
+    )["input_ids"]
+    with llm.checkpoint.loaded() as model:
+        rows = write(model, read(model, said), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
+    ended = (rows == 2).any(1)
+    assert sum(steps) == ended.sum() > 0 and len(steps) == rows.shape[1] and max(steps) == 1
+
+
+def test_a_bar_counts_answers(llm, monkeypatch):
+    made = []
+    bar = llm._bar
+
+    def remember(*label):
+        made.append(bar(*label))
+        return made[-1]
+
+    monkeypatch.setattr(llm, "_bar", remember)
+    llm.generate(PROMPTS, seeds(5), {"max_gen_toks": 3, "do_sample": True})
+    assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")

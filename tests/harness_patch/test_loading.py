@@ -147,7 +147,10 @@ def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bi
 
 def test_quantisation_names_the_package_it_lacks(demo_models, monkeypatch):
     monkeypatch.setattr(loading, "find_spec", {}.get)
-    with pytest.raises(SpeechIQError, match=r"quantization=8bit: .* not installed; `pip install speechiq\[q"):
+    with pytest.raises(
+        SpeechIQError,
+        match=r"quantization=8bit: .* not installed; `pip install bitsandbytes`, or in a clone `pip install .\.\[q",
+    ):
         Checkpoint(
             SMOLLM, AutoModelForCausalLM, lambda config: True, "it", device="cuda", batch_size=1, quantization="8bit"
         )

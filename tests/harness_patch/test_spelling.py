@@ -39,6 +39,12 @@ def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
         ("gold+silence", "no engine 'silence' for the llm stage; known are hf, openai, and any model type of lm-eval"),
         ("gold+bogus:x+hf:y", "no engine 'bogus' for the ger stage; known are hf, openai, and any"),
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
+        ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
+        ("openai+x/y", "openai is an engine without a model; write openai:MODEL"),
+        ("gold", r"gold only transcribes; put a language model behind it, pretrained=gold\+LLM"),
+        ("pocketsphinx:en-us", r"only transcribes; .* pretrained=pocketsphinx:en-us\+LLM"),
+        ("gold+hf:demo:x", "hf:demo:x has a shorter name, and a system is compared by its name; write demo:x"),
+        ("letter", "not one of the letters A to E; write letter:B"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
@@ -54,7 +60,9 @@ def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
             {"asr_beams": 5},
             "asr_beams: no such option of the hf engine; it has .*asr_dtype, asr_language, .*asr_peft",
         ),
-        ({"llm_answer": "guess"}, "^llm_answer=guess: unknown; known are generate, likelihood"),
+        ({"llm_answer": "guess"}, "^llm_answer=guess: unknown; known are generate, likelihood, argmax"),
+        ({"llm_anwser": "likelihood"}, r"^llm_anwser: no such .* llm_answer, .*; did you mean llm_answer\?$"),
+        ({"asr_nbset": 5}, r"^asr_nbset: no such .*; did you mean asr_nbest\?$"),
         ({"dtype": "bfloat16"}, "dtype: no such model argument; .* llm_dtype"),
     ],
 )
@@ -103,4 +111,4 @@ def test_a_corrector_implies_an_n_best_list_where_the_recogniser_has_one(demo_mo
     assert build(corrected).describe()["asr"]["nbest"] == 5
     assert build(corrected, asr_nbest=3).describe()["asr"]["nbest"] == 3
     told = build("gold+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct").describe()["asr"]
-    assert told["control"] == "gold" and told["corrector"]["max_gen_toks"] == 2048
+    assert told["control"] == "gold" and told["corrector"]["tokens_beside"] == 64

@@ -72,6 +72,7 @@ def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models, dtype, apart
 
 def test_a_state_that_overflows_is_refused(demo_models):
     broken = Embedder(EMBEDDER)
+    broken.load()
     broken.model.norm.weight.data[:] = torch.nan
     with pytest.raises(SpeechIQError, match=f"embedder={EMBEDDER}: its states overflow in float32; give --metadata"):
         read(broken, ["x"])
@@ -83,7 +84,7 @@ def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, mon
 
     monkeypatch.setattr(AutoModel, "from_pretrained", from_pretrained)
     with pytest.raises(SpeechIQError, match=r"does not fit into memory in float32; .* --metadata embedder_dtype=bfl"):
-        Embedder(EMBEDDER)
+        read(Embedder(EMBEDDER), ["x"])
 
 
 def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
@@ -122,3 +123,18 @@ def test_normalised_texts_differ_in_what_the_normaliser_leaves(demo_models):
 def test_an_unknown_way_to_embed_is_named(demo_models, option):
     with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; known are (plain|raw|float32)"):
         read_embedding({"embedder": EMBEDDER, option: "odd"})
+
+
+def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is_loaded(demo_models, monkeypatch):
+    monkeypatch.setattr(AutoModel, "from_pretrained", lambda *_, **__: pytest.fail("loaded"))
+    load_embedder.cache_clear()
+    doc = {"id": "demo/a", "text": "so"} | read_embedding({"embedder": EMBEDDER})
+    with pytest.raises(SpeechIQError, match=r"the transcript of demo/a has [\d,]{6} tokens, but the model takes 8,192"):
+        Embed().apply(["so it goes " * 4000], [doc])
+    with pytest.raises(SpeechIQError, match=r"the reference of demo/a has"):
+        Embed().apply(["so"], [doc | {"text": "so it goes " * 4000}])
+
+
+def test_an_embedder_that_cannot_be_had_names_another_one(tmp_path):
+    with pytest.raises(SpeechIQError, match=r"^embedder=x/y: its config .* --metadata embedder=demo:.* is gated"):
+        check_embedder("x/y")

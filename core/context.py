@@ -1,0 +1,61 @@
+"""How many tokens a language model takes in all, prompt and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+
+#: Ways of stretching rotary positions that multiply the positions of the config, as vLLM counts them. With others
+#: (llama3, longrope) `max_position_embeddings` is the stretched number already.
+STRETCHING = ("linear", "dynamic", "yarn")
+#: Tokenizers without a limit have `model_max_length` of 1e30; no context comes near this.
+ENDLESS = 10**9
+
+
+def read_context(config, tokenizer=None) -> int | None:
+    """Return the most tokens that a model takes, by its config, else by its tokenizer; None if neither has a limit.
+
+    A sliding window is not counted: it forgets, and takes more.
+
+    Args:
+        config: of `transformers`; of a model with several parts that of its text decoder counts.
+        tokenizer: of the same checkpoint.
+
+    >>> from transformers import LlamaConfig, MambaConfig
+    >>> read_context(LlamaConfig(max_position_embeddings=8192)), read_context(MambaConfig())
+    (8192, None)
+    """
+    text = config.get_text_config(decoder=True)
+    positions = getattr(text, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        return max(positions, _stretch(positions, getattr(text, "rope_parameters", None)))
+    longest = getattr(tokenizer, "model_max_length", None)
+    return longest if isinstance(longest, int) and longest < ENDLESS else None
+
+
+def _stretch(positions: int, rope: Any) -> int:
+    """Of rotary positions that are stretched for the whole model, how many there are."""
+    if not isinstance(rope, dict) or rope.get("rope_type") not in STRETCHING:
+        return positions
+    return int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1.0))
+
+
+def check_tokens(model: str, item: str, ids: Sequence[int], more: int, context: int | None, fix: str) -> None:
+    """Refuse a text that a model cannot read whole.
+
+    Args:
+        model: its name.
+        item: what is read, in words.
+        ids: of its tokens.
+        more: tokens that the model may write after it.
+        context: see `read_context`.
+        fix: what to do.
+
+    Raises:
+        SpeechIQError: more tokens than the model takes.
+    """
+    if context is not None and len(ids) + more > context:
+        answer = f" and {more:,} for the answer" if more else ""
+        raise SpeechIQError(f"{model}: {item} has {len(ids):,} tokens{answer}, but the model takes {context:,}; {fix}")

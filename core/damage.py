@@ -1,0 +1,113 @@
+"""What is wrong with the files of a checkpoint, in words; nothing in them is executed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from speechiq.core.errors import SpeechIQError
+
+WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
+PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
+INDEX = "*.index.json"
+SETTINGS = (
+    "config.json", "adapter_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+    "processor_config.json", "preprocessor_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
+)  # fmt: skip
+
+
+def find_damaged_weights(place: str | Path) -> str | None:
+    """Return what is wrong with the weights of a folder, by the headers of its safetensors files; None if nothing is.
+
+    Args:
+        place: the folder; a hub id has no damage.
+    """
+    folder = Path(place)
+    return next(_damage(folder, INDEX, _read_index), None) or next(_damage(folder, WEIGHTS, _read_header), None)
+
+
+def find_damage(place: str | Path) -> str | None:
+    """Return what is wrong with any file of a checkpoint; None if nothing is.
+
+    Args:
+        place: see `find_damaged_weights`.
+    """
+    folder = Path(place)
+    found = (_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
+    return find_damaged_weights(place) or next((damage for damages in found for damage in damages), None)
+
+
+def check_filled(name: str, model, missing: Iterable[str]) -> None:
+    """Refuse a model that transformers filled with random numbers where its checkpoint has none.
+
+    Vectors may be missing: some checkpoints leave out those that only training needs.
+
+    Args:
+        name: of the checkpoint, for the error.
+        model: as loaded.
+        missing: the weights that `from_pretrained` did not find.
+
+    Raises:
+        SpeechIQError: matrices are missing.
+    """
+    weights = dict(model.named_parameters())
+    lacking = sorted(key for key in missing if key in weights and weights[key].ndim > 1)
+    if lacking:
+        raise SpeechIQError(
+            f"{name}: its weights lack {len(lacking)} of the {len(weights)} that its config.json asks for, first "
+            f"{lacking[0]}; give the weights that belong to that config"
+        )
+
+
+def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        for file in sorted(folder.glob(pattern)):
+            try:
+                read(file)
+            except _Damage as damage:
+                yield f"{file.name} {damage}".splitlines()[0]
+            except (OSError, RecursionError) as error:
+                yield f"{file.name} cannot be read ({type(error).__name__})"
+
+
+class _Damage(ValueError):
+    """What is wrong with a file, to be read after its name."""
+
+
+def _read_object(file: Path) -> dict:
+    try:
+        found = json.loads(file.read_bytes())
+    except ValueError as error:
+        raise _Damage(f"is not valid JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise _Damage(f"holds a {type(found).__name__}, not a JSON object")
+    return found
+
+
+def _read_index(file: Path) -> None:
+    shards = _read_object(file).get("weight_map")
+    if not isinstance(shards, dict):
+        raise _Damage("has no weight_map")
+    missing = sorted({str(name) for name in shards.values() if not file.with_name(str(name)).is_file()})
+    if missing:
+        raise _Damage(f"names {len(missing)} files that are missing, first {missing[0]}")
+
+
+def _read_header(file: Path) -> None:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="np"):
+            pass
+    except SafetensorError as error:
+        raise _Damage(f"is cut off or damaged: {error}") from error
+
+
+def _read_pickle(file: Path) -> None:
+    import torch
+
+    try:
+        torch.load(file, map_location="meta", weights_only=True)
+    except Exception as error:
+        raise _Damage("is damaged, or holds more than weights; it was not executed") from error

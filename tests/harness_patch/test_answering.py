@@ -1,0 +1,59 @@
+"""Answers by likelihood: drawn from the scores, or the best score."""
+
+import pytest
+import torch
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.systems.answering import way_of_answering
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.system import Prompt, Question, Scored
+from speechiq.siq_tasks.audio import AudioClip
+
+OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
+
+
+class Scores:
+    """A system for which the speech adds `gains`, and silence nothing."""
+
+    def __init__(self, gains):
+        self.gains = gains
+
+    def loglikelihood(self, prompts, continuations):
+        return [[Scored(-9.0 + gain * bool(prompt.clips), False) for gain in self.gains] for prompt in prompts]
+
+
+def ask(number):
+    clip = AudioClip(sha256=f"{number:064}", duration=1.0, question="What?", options=OPTIONS)
+    return Question(Prompt("<audio>\nWhat?", (clip,)), {})
+
+
+def answer(way, gains, seed=0, questions=200):
+    return way_of_answering(way, "answer").answer(Scores(gains), [ask(i) for i in range(questions)], 5, seed)
+
+
+def test_the_best_score_is_the_answer_whatever_the_seed():
+    gains = [0.1, 0.5, 0.4, -1.0, 0.0]
+    assert answer("argmax", gains) == answer("argmax", gains, seed=1) == [["B"] * 5] * 200
+    assert answer("likelihood", gains) != answer("likelihood", gains, seed=1)
+
+
+def test_only_equal_scores_are_drawn_from_so_that_nothing_heard_is_at_chance():
+    letters = [letter for row in answer("argmax", [0.0] * 5) for letter in row]
+    assert all(150 < letters.count(letter) < 250 for letter in "ABCDE")
+    assert {letter for row in answer("argmax", [1.0, 0.0, 1.0, 0.0, 0.0]) for letter in row} == {"A", "C"}
+
+
+def test_draws_follow_the_softmax_of_the_scores():
+    gains = [1.0, 0.0, 0.5, -1.0, 0.2]
+    letters = [letter for row in answer("likelihood", gains, questions=2000) for letter in row]
+    for letter, share in zip("ABCDE", torch.tensor(gains).softmax(0).tolist(), strict=True):
+        assert letters.count(letter) / len(letters) == pytest.approx(share, abs=0.02)
+
+
+def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
+    system = build_system(
+        "gold+demo:SmolLM2-135M-Instruct", {"llm_answer": "argmax"}, device="cpu", batch_size=1, seed=0
+    )
+    assert system.describe()["answering"] == {"way": "argmax", "prompt_version": 1}
+    with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question about no clip comes without options"):
+        system.check([Question(Prompt("What?"), {})], 5)
