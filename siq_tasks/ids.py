@@ -18,7 +18,7 @@ def check_plain(name: Any, where: str) -> str:
         where: file and key, for errors.
 
     Raises:
-        SpeechIQError: it is no plain name.
+        SpeechIQError: it is not a plain name.
 
     >>> check_plain("calls-2026.v1", "metadata.dataset")
     'calls-2026.v1'

@@ -57,13 +57,13 @@ class Source(NamedTuple):
         return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
 
 
-def read_source(told: Mapping[str, Any]) -> Source:
+def read_source(about: Mapping[str, Any]) -> Source:
     """Return what a task's metadata says about its rows; other keys are not for this function.
 
     Raises:
         SpeechIQError: `dataset_path` is missing, or a value is not a text.
     """
-    found = {name: told[name] for name in Source._fields if told.get(name) is not None}
+    found = {name: about[name] for name in Source._fields if about.get(name) is not None}
     for name, value in found.items():
         if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
             found[name] = str(value)

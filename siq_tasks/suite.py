@@ -14,7 +14,7 @@ from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
 ONE_TASK = "siq_*_remember.yaml"
-#: What a task may name as its loader, so that no code of a stranger's folder is imported.
+#: What a task may name as its loader, so that no code of a folder made by others is imported.
 LOADERS = {
     "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
     "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",

@@ -73,7 +73,7 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
         where: file and row, for errors.
 
     Raises:
-        SpeechIQError: the field is missing, empty, no text, or holds half a surrogate pair, which is no character.
+        SpeechIQError: the field is missing, empty, not a text, or holds half a surrogate pair, not a character.
     """
     value = row.get(column)
     if value is None:

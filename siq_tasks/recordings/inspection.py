@@ -50,7 +50,7 @@ def inspect(source: Path | bytes, name: str) -> Inspected:
         name: of the file or row, for errors.
 
     Raises:
-        SpeechIQError: the file is no audio, cut off, damaged, without samples, or has samples that are not finite.
+        SpeechIQError: the file is not audio, cut off, damaged, without samples, or has samples that are not finite.
     """
     with _refusing(name), open_reader(source, check_structure(source)) as reader:
         return _read_to_the_end(reader)

@@ -1,4 +1,4 @@
-"""Task folders of strangers: read without running what they name, and refused by file and key."""
+"""Task folders made by others: read without running what they name, and refused by file and key."""
 
 import pytest
 
