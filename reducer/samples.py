@@ -127,11 +127,14 @@ def read_records(path: Path, decoder: msgspec.json.Decoder, needs: str) -> Itera
         where = f"{str(path)!r} line {number}"
         try:
             row = decode(line, decoder)
-            refuse_extremes(row)
         except msgspec.ValidationError as error:
             raise SpeechIQError(f"{where} needs {needs} ({error}); rerun this task") from error
         except ValueError as error:
             raise _cut_off(where, error) from error
+        try:
+            refuse_extremes(row)
+        except ValueError as error:
+            raise SpeechIQError(f"{where} cannot be used: {error}; rerun this task") from error
         yield where, row
 
 

@@ -11,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics import choice
 from speechiq.reducer import answers
 from speechiq.reducer.answers import Vote, read_answers
+from speechiq.reducer.samples import read_rows
 from tests.reducer.conftest import write_answers
 
 
@@ -91,3 +92,20 @@ def test_runs_without_apply(two_runs):
         path.write_text(json.dumps(written))
         path.with_name(f"samples_demo_2_{path.stem.removeprefix('results_')}.jsonl").unlink()
     assert "Apply task" in refusal(two_runs)
+
+
+@pytest.mark.parametrize(
+    ("doc", "told"),
+    [
+        ({"audio": {"duration": 10**400}}, "cannot be used: it holds a number of 401 digits"),
+        ({"audio": json.loads("[" * 90 + "]" * 90)}, "cannot be used: it is nested more than 64 deep"),
+        ({"id": None}, "needs an object doc with an id"),
+    ],
+)
+def test_rows_that_nothing_can_use_are_refused_by_line(tmp_path, doc, told):
+    results = write_answers(tmp_path, "s", {"q1": "AAAAA"})
+    change_rows(results, lambda row: row | {"doc": row["doc"] | doc})
+    (path,) = tmp_path.glob("samples_*.jsonl")
+    with pytest.raises(SpeechIQError) as caught:
+        list(read_rows(path))
+    assert str(caught.value) == f"{str(path)!r} line 1 {told}; rerun this task"
