@@ -137,7 +137,7 @@ def test_intervals_can_be_skipped_and_seeded(two_runs):
 
     assert spread() == spread("--seed", "0", "--bootstrap", "1000") != spread("--seed", "1")
     assert spread("--bootstrap", "0") is None
-    assert "interval" not in siq(two_runs, "--bootstrap", "0").stdout
+    assert "intervals from" not in siq(two_runs, "--bootstrap", "0").stdout
 
 
 def test_a_task_name_steers_no_terminal(two_runs):
