@@ -286,7 +286,7 @@ def build(**options):
     ("options", "message"),
     [
         ({"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}, "at 127.0.0.1: cannot be reached; check base_url"),
-        ({"base_url": "localhost:8000/v1"}, "'localhost:8000/v1' is no address; give base_url like http://"),
+        ({"base_url": "localhost:8000/v1"}, "base_url: 'localhost:8000/v1' is no address; give one like http://"),
         ({"audio_part": "mp3"}, "audio_part=mp3: unknown; known are input_audio, audio_url"),
         ({"num_concurrent": 0}, "num_concurrent=0: not a number of 1 or more"),
         ({"timeout": "soon"}, "timeout=soon: not a number"),

@@ -175,30 +175,31 @@ def test_a_passing_fault_is_tried_again(fault):
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ((500, SOON, "out of memory"), "answered 500, out of memory; mend what it names"),
-        ((400, {}, '{"error": "no temperature"}'), 'answered 400, {"error": "no temperature"}; mend what it names'),
+        ((500, SOON, "out of memory"), "answered 500, out of memory; correct what it names"),
+        ((400, {}, '{"error": "no temperature"}'), "answered 400, no temperature; correct what it names"),
         (
             (401, {}, "no such key: {key}"),
             r"answered 401, no such key: Bearer \*\*\*; check the key in the environment",
         ),
-        ((404, {}, ""), "answered 404, ; check base_url, the whole address that is posted to, and the model's name"),
-        ((200, {}, "<html>"), "sent no JSON; check base_url"),
-        ((200, {}, "[]"), "sent nothing that can be read"),
-        ((200, {}, '{"choices": []}'), "sent nothing that can be read"),
-        ((200, {}, '{"choices": [{}]}'), "sent nothing that can be read"),
-        ((200, {}, '{"error": {"message": "overloaded"}}'), "sent nothing that can be read"),
+        ((404, {}, ""), "answered 404, ; check base_url and the model's name"),
+        ((200, {}, "<html>"), r"sent no answer \(.*\); check base_url, the whole address that is posted to"),
+        ((200, {}, "[]"), "sent no answer"),
+        ((200, SOON, '{"choices": []}'), r"sent no chat completion \(no choices\)"),
+        ((200, {}, '{"choices": [{}]}'), "sent no answer"),
+        ((200, {}, '{"error": {"message": "overloaded"}}'), "sent no answer"),
+        ((200, SOON, completion([None], "tool_calls")), r"sent a reply without text \(it ended by tool_calls\)"),
     ],
 )
 def test_a_reply_that_is_no_answer_stops_the_run_with_one_line(reply, message, caplog):
     said, requests = ask(lambda *_: reply, num_concurrent=1)
     assert re.match(rf"{CHAT}:m at 127\.0\.0\.1: {message}", said) and "\n" not in said
-    assert len(requests) == (3 if reply[0] == 500 else 1)
+    assert len(requests) == (4 if reply[1] is SOON else 1)
     assert KEY not in said + caplog.text
 
 
 def test_a_thought_without_an_answer_is_none_and_a_refusal_is_one():
     said, _ = ask(lambda *_: (200, {}, completion([None], "length")))
-    assert said.startswith(f"{CHAT}:m: a reply without text (it ended by length); ") and "max_gen_toks" in said
+    assert said.startswith(f"{CHAT}:m: a reply ended at the token limit before it said anything") and "=4096" in said
     said, _ = ask(lambda *_: (200, {}, completion([None], refusal="I must not.")))
     assert said == [["I must not."] * 3] * 2
     assert ask(lambda *_: "")[0] == [[""] * 3] * 2
@@ -210,7 +211,7 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     line = rf"{CHAT}:m at 127.0.0.1: cannot be reached; check base_url and that the endpoint is up"
     assert told(CHAT, base_url=down) == line
     assert "no address; give base_url=http" in told(CHAT)
-    assert "is no address, or holds a password" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
+    assert "base_url holds a user or password, which would" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
     assert "would be written into the results" in told(CHAT, base_url=down, auth_token="x")
     assert "no such option: num_concurent; it has temperature, " in told(CHAT, num_concurent=2)
     assert "temperature=0: answers would all be one" in told(CHAT, base_url=down, temperature=0)

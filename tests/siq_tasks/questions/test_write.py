@@ -32,7 +32,7 @@ def key(monkeypatch):
 
 def run(script, output, clips=CLIPS, workers=4, **settings):
     with serving(script) as server:
-        author = OpenAIAuthor("good", server.url, retries=0)
+        author = OpenAIAuthor("good", server.url, max_retries=0)
         plan = Plan(author, [author], **settings)
         return write(clips, plan, output, "demo", workers), server.requests
 
