@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Coroutine
 from functools import cache
@@ -49,6 +50,9 @@ class Reply(NamedTuple):
             raise ValueError("not UTF-8") from None
         except RecursionError:
             raise ValueError("JSON that is nested too deep") from None
+        except ValueError as error:
+            kind = self.headers.get("content-type", "json").partition(";")[0]
+            raise ValueError(error if "json" in kind else f"{kind} instead of JSON") from None
 
 
 class Transport:
@@ -62,7 +66,8 @@ class Transport:
 
     def __init__(self, timeout: float, headers: dict[str, str] | None = None, verify: bool | str = True) -> None:
         self.timeout = timeout
-        context = httpx.create_ssl_context(verify=verify)
+        own = isinstance(verify, str)
+        context = ssl.create_default_context(cafile=verify) if own else httpx.create_ssl_context(verify=verify)
         sent = {"Accept": "application/json", "Accept-Encoding": "identity", **(headers or {})}
         self._client = httpx.AsyncClient(headers=sent, timeout=None, verify=context, limits=httpx.Limits())
 

@@ -90,6 +90,12 @@ def ask(url, retries=0, timeout=TIMEOUT):
     return str(told.value), time.monotonic() - began
 
 
+def test_a_page_is_named_as_one():
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>"
+    with raw(sends(page)) as server:
+        assert "sent no chat completion (text/html instead of JSON); check --base-url" in ask(server.url)[0]
+
+
 def drip(data, every=0.05):
     def script(_server, connection):
         for byte in data:

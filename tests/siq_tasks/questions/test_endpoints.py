@@ -6,7 +6,7 @@ import time
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, parse_author
+from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, parse_author, parse_authors
 from tests.siq_tasks.questions.server import serving
 
 KEY = "sk-never-shown-4711"
@@ -86,11 +86,27 @@ def test_a_rejected_key_is_named_but_not_shown():
         ("nobody:m", "'nobody' is neither openai nor a model type"),
         ("hf:demo:nothing", "demo:nothing: no such model"),
         ("hf:./nowhere", "no folder with a config.json"),
+        ("hf:m,timeout=3", "hf:m: 'timeout=3': only openai:MODEL has options"),
+        ("openai:m,key=abc", "openai:m: no such option: 'key'; it has base_url, key_variable, timeout"),
+        ("openai:m,timeout=soon", "openai:m: timeout=soon: not a number of 0.01 or more"),
+        ("openai:m,max_retries=-1", "openai:m: max_retries=-1: not a number of 0 or more"),
+        ("openai:m,timeout=inf", "openai:m: timeout=inf: not a number"),
+        ("openai:m,base_url=", "openai:m: base_url=: not a text"),
+        ("openai:m,base_url=localhost", "openai:m: --base-url: 'localhost' is no address"),
+        ("openai:m,base_url=http://me:hunter2@h/v1", "the author's base_url: the address holds a user or password"),
+        ("openai:m,base_url=http://h/v1?key=hunter2", r"the author's base_url: the address holds a key \('key='\)"),
     ],
 )
 def test_an_author_that_cannot_be_had_is_one_line(spelling, message):
-    with pytest.raises(SpeechIQError, match=message):
+    with pytest.raises(SpeechIQError, match=message) as told:
         parse_author(spelling).open()
+    assert "hunter2" not in str(told.value)
+
+
+def test_two_authors_of_one_name_have_the_same_options():
+    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with other options"):
+        parse_authors(["openai:m", "openai:m,timeout=3"])
+    assert len(parse_authors(["openai:m", "openai:m", "openai:n,timeout=3"])) == 2
 
 
 def test_openai_itself_needs_a_key(monkeypatch):
