@@ -86,7 +86,8 @@ class Client:
         verify: whether certificates are checked, or a file with those of the authorities.
 
     Raises:
-        SpeechIQError: the package that calls is not installed, or a file of certificates cannot be read.
+        SpeechIQError: the package that calls is not installed, a file of certificates cannot be read, or a key is
+            none.
     """
 
     def __init__(
@@ -104,6 +105,8 @@ class Client:
     ) -> None:
         self.name, self.address, self.mends, self.key_variable = name, url, mends, key_variable
         self.max_retries, self._secrets, self._quiet_until = max_retries, [*filter(None, secrets)], 0.0
+        if not all(value.isascii() and value.isprintable() for value in headers.values()):
+            raise SpeechIQError(f"{name}: a line break or a letter that no key has is in {key_variable}; set it anew")
         try:
             import httpx
 
@@ -210,6 +213,8 @@ class Client:
         code = error.get("code") if isinstance(error, dict) else None
         message = error.get("message") if isinstance(error, dict) else error
         text = message if isinstance(message, str) else reply.body[: 4 * SHOWN].decode(errors="replace")
+        if isinstance(error, dict) and isinstance(parameter := error.get("param"), str) and parameter not in text:
+            text = f"{text[: SHOWN // 2]} ({parameter})"
         fault = self.fault(f"answered {reply.status}, {self.quote(text)}", self._mend(reply.status))
         return Refusal(str(fault), reply.status, code if isinstance(code, str) else None)
 
@@ -261,7 +266,7 @@ class Endpoint(Client):
     ) -> None:
         name, own = f"openai:{model}", base_url or os.environ.get(ADDRESS)
         variable = key_variable or KEY
-        key = os.environ.get(variable) or ""
+        key = os.environ.get(variable, "").strip()
         if own:
             given_by = f"{name}: {mends.base_url if base_url else ADDRESS}"
             mend = f"set the environment variable {variable}"

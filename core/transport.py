@@ -126,9 +126,9 @@ def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
     try:
         return future.result()
-    except BaseException:
+    except KeyboardInterrupt:
         future.cancel()
-        raise
+        raise KeyboardInterrupt("stopped by hand while waiting for a server") from None
 
 
 _starting = threading.Lock()

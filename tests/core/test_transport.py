@@ -265,6 +265,27 @@ def test_an_address_that_is_none_is_shown_only_if_it_cannot_hold_a_secret():
             Endpoint("m", url, mends=MENDS)
 
 
+@pytest.mark.parametrize("key", ["sk-hunter2\nmore", "sk-h\u00fcnter2", "sk-hunter2\x1b[2J"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
+        Endpoint("m", "http://127.0.0.1:9/v1", mends=MENDS)
+    assert "nter2" not in str(told.value)
+
+
+def test_a_line_break_after_a_key_does_no_harm(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    with raw(sends(reply("{}"))) as server:
+        Endpoint("m", server.url, mends=MENDS).check()
+        assert f"Bearer {KEY}\r\n".encode() in server.requests[0]
+
+
+def test_the_parameter_that_is_refused_is_named():
+    error = json.dumps({"error": {"message": "not supported", "param": "temperature"}})
+    with raw(sends(reply(error, "400 Bad Request"))) as server:
+        assert "answered 400, not supported (temperature); correct what it names" in ask(server.url)[0]
+
+
 HANGING = """
 import sys
 from speechiq.core.endpoints import Endpoint, Mends
@@ -282,4 +303,4 @@ def test_ctrl_c_ends_a_call_that_hangs():
         assert asked.wait(20)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=3)
-    assert process.returncode != 0 and "was destroyed" not in errors and errors.strip().endswith("KeyboardInterrupt")
+    assert process.returncode != 0 and "was destroyed" not in errors and errors.strip().endswith("waiting for a server")
