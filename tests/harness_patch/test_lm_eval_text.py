@@ -214,7 +214,7 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     line = rf"{CHAT}:m at 127.0.0.1: cannot be reached; check base_url and that the endpoint is up"
     assert told(CHAT, base_url=down) == line
     assert "no address; give base_url=http" in told(CHAT)
-    assert "base_url holds a user or password, which would" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
+    assert "base_url: the address holds a user or password" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
     assert "would be written into the results" in told(CHAT, base_url=down, auth_token="x")
     assert "no such option: num_concurent; it has temperature, " in told(CHAT, num_concurent=2)
     assert "temperature=0: answers would all be one" in told(CHAT, base_url=down, temperature=0)
