@@ -20,6 +20,7 @@ from speechiq.siq_tasks.questions.write import Estimate, Plan, journal_of, write
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
 KEY = "sk-never-shown-4711"
+AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
 COMMAND = (
@@ -263,7 +264,7 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
         errors, took, status = interrupt(enough, "write", "--dataset", "demo", "--writer", "openai:good", "--checker",
             "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
         held.set()
-    assert took < 3 and status == 130 and "Traceback" not in errors
+    assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert re.match(r"siq: stopped by hand after \d+ of 14; \d+ of 14 clips .*q\.journal: run the same command", last)
     assert f" {answered} answers are kept" in last and "Abort" not in errors
@@ -277,7 +278,7 @@ def test_one_ctrl_c_ends_a_check(tmp_path):
     with serving(lambda *_: (enough.set(), held.wait(60), "A")[2]) as server:
         errors, took, status = interrupt(enough, "check", questions, "--reader", f"openai:m,base_url={server.url}")
         held.set()
-    assert took < 3 and status == 130 and errors.splitlines()[-1] == "siq: stopped by hand after 0 of 42"
+    assert took < AT_ONCE and status == 130 and errors.splitlines()[-1] == "siq: stopped by hand after 0 of 42"
 
 
 def interrupt(enough, *arguments):
