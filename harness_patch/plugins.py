@@ -10,6 +10,7 @@ import os
 import sys
 
 SUITE = "speechiq"
+OURS = ("hf-audio", "audio-api")
 
 
 def register_models(models) -> None:
@@ -61,11 +62,32 @@ def errors_in_one_line(command_line) -> None:
     print_in_one_line()
 
 
+def refuse_secrets_in_addresses(evaluator) -> None:
+    """Refuse an address with a password or key among the options of our models before lm-eval logs and stores them."""
+    from functools import wraps
+
+    original = evaluator.simple_evaluate
+
+    @wraps(original)
+    def simple_evaluate(model, model_args=None, *args, **kwargs):
+        if model in OURS:
+            from speechiq.core.addresses import refuse_secrets
+
+            given = {"--model_args": model_args, "--metadata": kwargs.get("metadata")}
+            refuse_secrets(
+                given, f"{model}:", "set the environment variable OPENAI_API_KEY, or name one by key_variable"
+            )
+        return original(model, model_args, *args, **kwargs)
+
+    evaluator.simple_evaluate = simple_evaluate
+
+
 AFTER_IMPORT = {
     "lm_eval.models": register_models,
     "lm_eval.tasks.manager": add_task_folder,
     "lm_eval.loggers.evaluation_tracker": note_output_path,
     "lm_eval._cli.run": errors_in_one_line,
+    "lm_eval.evaluator": refuse_secrets_in_addresses,
 }
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from speechiq.core.batches import Keep, drop
 from speechiq.core.endpoints import Refusal
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.replies import CONTENT_FILTER, FILTERED, LENGTH, Choice, read_choices
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.independence import check_samples
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
@@ -25,10 +26,8 @@ log = logging.getLogger(__name__)
 
 SEEDS = 2**31  # some endpoints take no larger one
 BAD_REQUEST, UNPROCESSABLE = 400, 422
-CONTENT_FILTER = "content_filter"
-#: What the system said where a content filter left nothing.
-FILTERED = "[content filter]"
-CUT_OFF = {"length": "reached the token limit", CONTENT_FILTER: "were cut off by a content filter"}
+CUT_OFF = {LENGTH: "reached the token limit", CONTENT_FILTER: "were cut off by a content filter"}
+PATH = "/chat/completions"
 
 
 def _input_audio(wav: str) -> dict[str, Any]:
@@ -175,15 +174,10 @@ class AudioEndpoint:
         """What came back: nothing where one of `optional` may be what was refused, which is left out from now on."""
         wanted = optional.get("n", 1)
 
-        def chat(client) -> list[str]:
-            messages = [{"role": "user", "content": content}]
-            reply = client.chat.completions.create(model=self.remote.model, messages=messages, **asked, **optional)
-            if not reply.choices:
-                raise ValueError("no choices")
-            return [self._read(choice) for choice in reply.choices]
-
+        messages = [{"role": "user", "content": content}]
+        chat = {"model": self.remote.model, "messages": messages, **asked, **optional}
         try:
-            said = self.remote.endpoint.call(chat, "chat completion")
+            choices = self.remote.endpoint.ask(PATH, "chat completion", self._read, json=chat)
         except Refusal as refusal:
             if refusal.code == CONTENT_FILTER:
                 self._ends += [CONTENT_FILTER] * wanted
@@ -192,22 +186,13 @@ class AudioEndpoint:
                 raise
             self._left_out.add(_find_fault(refusal, optional))
             return []
-        if len(said) < wanted:
+        self._ends += [choice.end for choice in choices]
+        if len(choices) < wanted:
             self._left_out.add("n")
-        return said
+        return [choice.text for choice in choices]
 
-    def _read(self, choice) -> str:
-        nothing = FILTERED if choice.finish_reason == CONTENT_FILTER else ""
-        text = choice.message.content or choice.message.refusal or nothing
-        if not isinstance(text, str):
-            raise TypeError(f"content is a {type(text).__name__}")
-        self._ends.append(choice.finish_reason)
-        if not text and choice.finish_reason == "length":
-            raise SpeechIQError(
-                f"{self.name}: a reply ended at the token limit before it said anything; a model that "
-                f"thinks first needs more, {self.remote.calling.length}=4096"
-            )
-        return text
+    def _read(self, reply: Any) -> list[Choice]:
+        return read_choices(reply, self.name, self.remote.calling.length)
 
     def _spell(self) -> dict[str, Any]:
         """What was asked for when it was built."""
@@ -227,16 +212,21 @@ class AudioEndpoint:
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What the endpoint is told of sampling; the rest is its own affair."""
-        told = _as_parameters(settings)["extra_body"] | self._temperature(settings)
+        told = _own(settings) | self._temperature(settings)
         return {"do_sample": bool(settings.get("do_sample")), **told}
 
 
 def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Generation settings of lm-eval as parameters of the chat API."""
+    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **_own(settings)}
+
+
+def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are passed on under their own names."""
     own = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
     if not settings.get("do_sample"):
         own.pop("temperature", None)
-    return {"max_completion_tokens": settings.get("max_gen_toks", 256), "extra_body": own}
+    return own
 
 
 def _find_fault(refusal: Refusal, optional: Mapping[str, int]) -> str:

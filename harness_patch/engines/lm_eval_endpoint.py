@@ -1,55 +1,50 @@
 """A text stage behind an endpoint that one of lm-eval's API model types calls.
 
 Those types take a broken reply for an empty answer, send temperature 0, one seed and an empty list of stop
-strings unless told otherwise, and call one after the other where each request has its own settings. Hence a call
-is made here answer by answer, several at a time, by the type's own payload and parser; what is no answer stops
-the run.
+strings unless told otherwise, call one after the other where each request has its own settings, and follow a server
+wherever and as long as it likes. Hence a call is made here answer by answer, several at a time, by the type's own
+payload and parser and this package's own client; what is no answer stops the run.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
-import aiohttp
-import requests
-import tenacity
+from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.openai_completions import LocalChatCompletion
 from tqdm import tqdm
 
+from speechiq.core.addresses import check_address
 from speechiq.core.batches import Keep, run_concurrently
 from speechiq.core.checkpoints import first_line
+from speechiq.core.console import printable
+from speechiq.core.endpoints import RETRIES, TIMEOUT, Client, Mends, NoAnswer
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
+from speechiq.core.replies import read_choices, whole
 from speechiq.harness_patch.engines.independence import check_samples
 from speechiq.harness_patch.engines.lm_eval_kinds import SECRET
 from speechiq.harness_patch.engines.lm_eval_text import AT_ONCE, SAMPLING, SEEDS, LMEvalText, copied, distinct
+from speechiq.harness_patch.engines.remote import CONCURRENT, check_numbers
 
 CHAT = "/chat/completions"
-CONCURRENT, RETRIES = 8, 8
-FIRST_CONTACT = 10.0
-LONGEST_PAUSE = 60.0
+LISTED = re.compile(r"/(chat/completions|completions|messages|generate)$")
 NOT_OPTIONS = {"self", "args", "kwargs", "model", "pretrained", "batch_size"}
 INDIFFERENT = {"num_concurrent", "max_retries", "timeout", "verify_certificate", "ca_cert_path"}
-PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
-PASSING_STATUS = (408, 409, 429)
-MENDS = {
-    401: "check the key in the environment",
-    403: "check the key in the environment",
-    404: "check {}base_url, the whole address that is posted to, and the model's name",
-    429: "try a smaller {}num_concurrent",
-}
+KEY = "the key in the environment"
 
 
 class LMEvalEndpoint(LMEvalText):
     """An API model type; it and its endpoint are checked when it is built.
 
-    A sampled answer has its own seed, where the type's payload has one. A 408, 409, 429, 5xx or lost connection
-    is tried again, `max_retries` times in all, after growing pauses or as long as the endpoint asks for.
+    A sampled answer has its own seed, if the type's payload has one. Calls end, are tried again and fail as those
+    of `Client`. Neither deadline nor size limit can be set for two kinds of calls: those of a type that calls by a
+    library of its own (`litellm`), and those of `tokenizer_backend=remote`.
 
     Args:
         as of `LMEvalText`; among the options `base_url` (of chat types `http://HOST/v1` will do),
@@ -64,40 +59,51 @@ class LMEvalEndpoint(LMEvalText):
                 f"{self.name}: no such option: {self.prefix}{unknown[0]}; it has temperature, top_k, top_p, "
                 f"{', '.join(sorted(name for name in named - NOT_OPTIONS if not name.endswith(SECRET)))}"
             )
+        self.options = {"num_concurrent": CONCURRENT, "max_retries": RETRIES, "timeout": TIMEOUT, **self.options}
+        check_numbers(self.prefix, self.options)
         if base_url := self.options.get("base_url"):
-            self.options["base_url"] = base_url = self._check_address(base_url)
-            self._knock(base_url)
-        self.options = {"num_concurrent": CONCURRENT, "max_retries": RETRIES, **self.options}
+            url = self._check_address(base_url)
+            is_short = url.endswith("/v1") and issubclass(self.kind, LocalChatCompletion)
+            self.options["base_url"] = url + CHAT if is_short else url
         self.arguments = {"model": self.model, "batch_size": 1, **self.options}
         self._lm, self._samples = self._create(), False
-        try:
-            self._secrets = [value.removeprefix("Bearer ") for value in self._lm.header.values()]
-        except ValueError as error:
-            raise SpeechIQError(f"{self.name}: {first_line(error)}") from error
-        logging.getLogger("lm_eval.models.api_models").addFilter(self._hide_in_log)
-        if self.kind.model_call is LocalChatCompletion.model_call and not base_url:
-            if not self._lm.base_url:
-                raise SpeechIQError(f"{self.name}: no address; give {self.prefix}base_url=http://HOST:PORT/v1{CHAT}")
-            self._knock(self._lm.base_url)
+        self._calls_itself = self.kind.model_call is not TemplateAPI.model_call
+        if not self._calls_itself:
+            self._client = self._open()
+            self._client.probe(LISTED.sub("/models", self._client.address))
+        self._lm._loglikelihood_tokens = self._weigh_tokens
         self._takes_messages = "messages" in self._payload({"do_sample": False})
         self.weighs = not self._takes_messages and self._lm.tokenizer is not None
 
     def _check_address(self, url: str) -> str:
-        parts = urlsplit(str(url))
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-            raise SpeechIQError(
-                f"{self.name}: {self.prefix}base_url is no address, or holds a password; give http://HOST:PORT/v1{CHAT}"
-            )
-        url = url.rstrip("/")
-        return url + CHAT if url.endswith("/v1") and issubclass(self.kind, LocalChatCompletion) else url
+        given_by, example = f"{self.name}: {self.prefix}base_url", f"http://HOST:PORT/v1{CHAT}"
+        return check_address(url, given_by, "put the key into the environment", example)
 
-    def _knock(self, url: str) -> None:
-        """Refuse an endpoint that nobody answers at; what it answers is not looked at."""
+    def _open(self) -> Client:
+        lm, options = self._lm, self.options
+        if not lm.base_url:
+            raise SpeechIQError(f"{self.name}: no address; give {self.prefix}base_url=http://HOST:PORT/v1{CHAT}")
         try:
-            verify = self.options.get("verify_certificate", True)
-            requests.get(url, timeout=FIRST_CONTACT, stream=True, verify=verify).close()
-        except requests.RequestException as error:
-            raise self._fault(error, url) from error
+            headers = {name: value for name, value in lm.header.items() if value not in ("", "Bearer ")}
+        except ValueError as error:
+            raise SpeechIQError(f"{self.name}: {first_line(error)}") from error
+        return Client(
+            self.name,
+            self._check_address(lm.base_url),
+            headers=headers,
+            secrets=[value.removeprefix("Bearer ") for name, value in headers.items() if "version" not in name],
+            key_variable=KEY,
+            timeout=options["timeout"],
+            max_retries=int(options["max_retries"]),
+            mends=Mends(
+                f"{self.prefix}base_url",
+                f"a larger {self.prefix}timeout or a smaller {self.prefix}num_concurrent",
+                "shorter texts",
+                "speechiq[endpoints]",
+                "the whole address that is posted to",
+            ),
+            verify=options.get("verify_certificate", True) and (options.get("ca_cert_path") or True),
+        )
 
     def _payload(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What would be sent with a message."""
@@ -122,7 +128,6 @@ class LMEvalEndpoint(LMEvalText):
             check_samples(self.name, settings, lambda *row: self._say(*row, settings))
             self._samples = True
         workers = int(self.options["num_concurrent"])
-        passes["calls"] += sum(len(distinct(seeds, settings)) for _, seeds in rows)
         return run_concurrently(
             rows, lambda row: self._say(*row, settings), workers=workers, progress=progress, keep=keep
         )
@@ -138,14 +143,25 @@ class LMEvalEndpoint(LMEvalText):
         messages = [self._as_chat(prompt)]
         if lm.tokenized_requests:
             messages = lm.tok_encode(messages, add_special_tokens=lm.add_bos_token)
-        call = tenacity.retry(
-            stop=tenacity.stop_after_attempt(int(self.options["max_retries"])),
-            retry=tenacity.retry_if_exception(_passes),
-            wait=_pause,
-            reraise=True,
-        )(lm.model_call)
-        with self._faults():
-            return self._read(call(messages=messages, generate=True, gen_kwargs=settings), messages)
+        return self._post(messages, lambda reply: self._read(reply, messages), generate=True, gen_kwargs=settings)
+
+    def _post(self, messages: Sequence, read: Callable[[Any], Any], **how: Any) -> Any:
+        """Return what `read` makes of the reply to one request, as the model type writes it."""
+        lm = self._lm
+        if self._calls_itself:
+            return self._leave_to_type(messages, read, **how)
+        payload = lm._create_payload(
+            lm.create_message(messages), seed=lm._seed, eos=lm.eos_string, **copy.deepcopy(how)
+        )
+        return self._client.post(self._client.address, "answer", read, json=payload)
+
+    def _leave_to_type(self, messages: Sequence, read: Callable[[Any], Any], **how: Any) -> Any:
+        try:
+            return read(self._lm.model_call(messages=messages, **how))
+        except SpeechIQError:
+            raise
+        except Exception as error:
+            raise SpeechIQError(f"{self.name}: {type(error).__name__}: {printable(first_line(error))}") from error
 
     def _as_chat(self, prompt: str) -> str:
         said = [{"role": "user", "content": prompt}]
@@ -156,70 +172,39 @@ class LMEvalEndpoint(LMEvalText):
         return prompt
 
     def _read(self, reply, messages) -> str:
-        """The text of a reply; lm-eval's chat types would take one without any for an empty answer."""
+        """Return the text of a reply; lm-eval's chat types would take one without any for an empty answer."""
         if isinstance(self._lm, LocalChatCompletion):
-            choice = reply["choices"][0]
-            if choice["message"]["content"] is None:
-                if refusal := choice["message"].get("refusal"):
-                    return refusal
-                raise SpeechIQError(
-                    f"{self.name}: a reply without text (it ended by {choice.get('finish_reason')}); a model that "
-                    f"thinks first needs a larger {self.prefix}max_gen_toks"
-                )
-        return "".join(self._lm.parse_generations(outputs=reply, contexts=messages))
+            choice, *_ = read_choices(reply, self.name, f"{self.prefix}max_gen_toks")
+            if not reply["choices"][0]["message"].get("content"):
+                return choice.text
+        texts = self._lm.parse_generations(outputs=reply, contexts=messages)
+        if not texts or None in texts:
+            raise NoAnswer("sent a reply without text")
+        return whole("".join(texts))
 
-    def _weigh(self, rows):
-        if not self.weighs:
-            raise self.cannot_weigh()
-        with self._faults():
+    def _weigh_tokens(self, requests: Sequence[tuple], **_of_lm_eval: Any) -> list[tuple[float, bool]]:
+        """Return what each request (texts, tokens of the context, tokens after it) comes to; a call each."""
+        with tqdm(disable=True) as progress:
+            return run_concurrently(
+                requests, self._weigh_one, workers=int(self.options["num_concurrent"]), progress=progress
+            )
+
+    def _weigh_one(self, request: tuple) -> tuple[float, bool]:
+        tokens, lengths, _ = self._lm.batch_loglikelihood_requests([[request]])
+
+        def read(reply) -> tuple[float, bool]:
             try:
-                return super()._weigh(rows)
-            except (KeyError, TypeError, IndexError) as error:
+                ((logprob, is_greedy),) = self._lm.parse_logprobs(outputs=[reply], tokens=tokens, ctxlens=lengths)
+                if math.isnan(logprob):
+                    raise ValueError("NaN")
+            except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
                 raise SpeechIQError(
                     f"{self.name}: its replies hold no log-probabilities of the prompt; take a server that echoes "
                     f"them, or llm_answer=generate"
                 ) from error
+            return logprob, is_greedy
 
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Faults of the endpoint in one line."""
-        try:
-            yield
-        except SpeechIQError:
-            raise
-        except Exception as error:
-            raise self._fault(error, self._lm.base_url) from error
-
-    def _fault(self, error: Exception, url: str) -> SpeechIQError:
-        response = getattr(error, "response", None)
-        if isinstance(error, requests.exceptions.JSONDecodeError):
-            said = f"sent no JSON; check {self.prefix}base_url, the whole address that is posted to"
-        elif isinstance(error, aiohttp.ClientResponseError):
-            said = f"answered {error.status}; {self._mend(error.status, 'see the log')}"
-        elif response is not None:
-            status = response.status_code
-            told = " ".join(response.text.split())[:200]
-            said = f"answered {status}, {told}; {self._mend(status, 'mend what it names')}"
-        elif isinstance(error, requests.Timeout):
-            said = f"no answer in time; try a larger {self.prefix}timeout or a smaller {self.prefix}num_concurrent"
-        elif isinstance(error, requests.RequestException):
-            said = f"cannot be reached; check {self.prefix}base_url and that the endpoint is up"
-        else:
-            told = f"{type(error).__name__}: {first_line(error)}"
-            said = f"sent nothing that can be read ({told}); check {self.prefix}base_url"
-        return SpeechIQError(self._hide(f"{self.name} at {urlsplit(url or '').hostname}: {said}"))
-
-    def _mend(self, status: int, otherwise: str) -> str:
-        return MENDS.get(status, otherwise).format(self.prefix)
-
-    def _hide(self, text: str) -> str:
-        for secret in filter(None, getattr(self, "_secrets", ())):
-            text = text.replace(secret, "***")
-        return text
-
-    def _hide_in_log(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self._hide(record.getMessage()), ()
-        return True
+        return self._post(tokens, read, generate=False)
 
     def identity(self) -> dict[str, Any]:
         told = self.describe()
@@ -228,19 +213,3 @@ class LMEvalEndpoint(LMEvalText):
     @contextmanager
     def _loaded(self) -> Iterator[None]:
         yield
-
-
-def _passes(error: BaseException) -> bool:
-    response = getattr(error, "response", None)
-    if response is None:
-        return isinstance(error, PASSING)
-    return response.status_code in PASSING_STATUS or response.status_code >= 500
-
-
-def _pause(state: tenacity.RetryCallState) -> float:
-    """Seconds until the next try: what the endpoint asks for, else growing ones."""
-    response = getattr(state.outcome.exception(), "response", None)
-    told = response.headers.get("Retry-After", "") if response is not None else ""
-    if told.replace(".", "", 1).isdigit():
-        return min(float(told), LONGEST_PAUSE)
-    return tenacity.wait_random_exponential(multiplier=0.5, max=LONGEST_PAUSE)(state)

@@ -9,6 +9,7 @@ from accelerate import PartialState
 from lm_eval.api.registry import get_model
 from lm_eval.models.api_models import TemplateAPI
 
+from speechiq.core.addresses import refuse_secrets
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.lm_eval_text import LMEvalText
@@ -51,6 +52,7 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
             f"{name}: the option {options.get('prefix', '')}{secret} would be written into the results; keys go into "
             f"the environment"
         )
+    refuse_secrets(options, f"{name}:", "put the key into the environment")
     if not issubclass(kind, TemplateAPI):
         return LMEvalText(name, kind, model, device=device, batch_size=batch_size, **options)
     try:

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop
+from speechiq.core.endpoints import NoAnswer
 from speechiq.core.passes import passes
+from speechiq.core.replies import whole
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
 from speechiq.siq_tasks.audio import AudioClip
+
+PATH = "/audio/transcriptions"
 
 
 class OpenAIASR:
@@ -54,13 +58,20 @@ class OpenAIASR:
     def _send(self, samples: np.ndarray) -> str:
         file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
 
-        def transcribe(client) -> str:
-            return client.audio.transcriptions.create(model=self.remote.model, file=file, **self.settings).text.strip()
-
-        return self.remote.endpoint.call(transcribe, "transcription")
+        fields = {"model": self.remote.model, **self.settings}
+        return self.remote.endpoint.ask(PATH, "transcription", _read, data=fields, files={"file": file})
 
     def identity(self) -> dict[str, Any]:
         return {"stage": "asr", **self.describe()}
 
     def describe(self) -> dict[str, Any]:
         return self.remote.describe() | {"engine": "openai", **self.settings}
+
+
+def _read(reply: Any) -> str:
+    text = reply["text"]
+    if text is None:
+        raise NoAnswer("sent a transcription without text")
+    if not isinstance(text, str):
+        raise TypeError(f"text is a {type(text).__name__}")
+    return whole(text).strip()

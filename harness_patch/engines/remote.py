@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from io import BytesIO
 from typing import Any, TypeVar
@@ -48,6 +48,15 @@ class Calling:
 
 
 OPTIONS = frozenset(field.name for field in fields(Calling)) - {"prefix"}
+LEAST = {"num_concurrent": 1, "timeout": 0.01, "max_retries": 0, "longest": 1}
+
+
+def check_numbers(prefix: str, options: Mapping[str, Any]) -> None:
+    """Raise a `SpeechIQError` if one of the options of a call is not a number, or less than makes sense."""
+    for name, least in LEAST.items():
+        value = options.get(name, least)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
+            raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
 
 
 class Remote:
@@ -66,14 +75,8 @@ class Remote:
         prefix = calling.prefix
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
-        for name, value, least in (
-            ("num_concurrent", calling.num_concurrent, 1),
-            ("timeout", calling.timeout, 0.01),
-            ("max_retries", calling.max_retries, 0),
-            ("longest", math.inf if longest is None else longest, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int | float) or value < least:
-                raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
+        named = {name: getattr(calling, name) for name in LEAST if name != "longest"}
+        check_numbers(prefix, named | ({} if longest is None else {"longest": longest}))
         self.model, self.calling, self.workers, self.longest = model, calling, int(calling.num_concurrent), longest
         self.endpoint = Endpoint(
             model,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
+from speechiq.core.batches import run_concurrently
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, UNPARSED, parse_letter
 from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions import prompts
@@ -17,6 +17,8 @@ from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
 from speechiq.siq_tasks.questions.endpoints import Author
 from speechiq.siq_tasks.questions.file import join, normalise, read_questions
 from speechiq.siq_tasks.questions.write import count_letters
+
+WORKERS = 8
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ def _read(asked: Sequence[Mapping], author: Author, references: Mapping[str, str
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
     manner = "without the speech" if references is None else "with the reference"
-    with ThreadPoolExecutor() as pool:
-        letters = list(tqdm(pool.map(answer, asked), f"{author.name} {manner}", len(asked), unit="question"))
+    with tqdm(total=len(asked), desc=f"{author.name} {manner}", unit="question") as bar:
+        letters = run_concurrently(asked, answer, workers=WORKERS, progress=bar)
     right = sum(letter == row["answer"] for letter, row in zip(letters, asked, strict=True))
     return Reading(right / len(asked), letters.count(UNPARSED) / len(asked))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +14,11 @@ from speechiq.core.errors import SpeechIQError
 
 app = typer.Typer(no_args_is_help=True, help="The questions of the level Apply: write them, check them.")
 
-BaseURL = Annotated[str | None, typer.Option(help="Of the OpenAI-compatible endpoint; OPENAI_API_KEY has its key.")]
+BaseURL = Annotated[
+    str | None,
+    typer.Option(help="Of openai: authors that name none themselves; the key is read from OPENAI_API_KEY."),
+]
+STOPPED_BY_HAND = 130
 Metadata = Annotated[
     list[str] | None, typer.Option(help="key=value that lm_eval is told with --metadata, such as subset=all.")
 ]
@@ -21,7 +27,9 @@ Metadata = Annotated[
 @app.command("write")
 def write_command(
     dataset: Annotated[str, typer.Option(help="Name of the data set.")],
-    writer: Annotated[str, typer.Option(help="ENGINE:MODEL, such as openai:gpt-4o or hf:Qwen/Qwen2-7B-Instruct.")],
+    writer: Annotated[
+        str, typer.Option(help="ENGINE:MODEL, such as hf:NAME or openai:gpt-4o,base_url=URL,key_variable=NAME.")
+    ],
     checker: Annotated[list[str], typer.Option(help="ENGINE:MODEL that must answer every question right; repeatable.")],
     base_url: BaseURL = None,
     output: Annotated[Path | None, typer.Option(help="File; by default the one that the tasks read.")] = None,
@@ -36,14 +44,17 @@ def write_command(
     """Write three questions a clip from its reference; completes a partial file and resumes a broken run."""
     from speechiq.siq_tasks.questions import file, journal
     from speechiq.siq_tasks.questions import write as writing
-    from speechiq.siq_tasks.questions.endpoints import open_author
+    from speechiq.siq_tasks.questions.endpoints import parse_authors
     from speechiq.siq_tasks.suite import metadata as about
 
+    authors: dict = parse_authors([writer, *checker])
     clips = _list_clips(dataset, metadata)
-    authors = {name: open_author(name, base_url) for name in (writer, *checker)}
+    if not dry_run:
+        authors = {name: spec.open(base_url) for name, spec in authors.items()}
     plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
     if output is None:
         output = Path(about(dataset).get("questions") or file.questions_folder() / f"{dataset}.jsonl")
+    file.refuse_special(output)
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
     say(str(writing.Estimate(todo, plan)))
@@ -53,7 +64,8 @@ def write_command(
         return
     if not yes:
         typer.confirm("start?", abort=True, err=True)
-    outcome = writing.write(clips, plan, output, dataset, workers)
+    with _ctrl_c_in_one_line():
+        outcome = writing.write(clips, plan, output, dataset, workers)
     letters = writing.count_letters(outcome.rows)
     left_out = sum("left_out" in row for row in outcome.rows)
     say(
@@ -74,14 +86,25 @@ def check_command(
 ) -> None:
     """Check schema, balance, duplicates and leaks, and score what does not hear; exit code 1 where one leaks."""
     from speechiq.siq_tasks.questions.check import check_file, describe
-    from speechiq.siq_tasks.questions.endpoints import open_author
+    from speechiq.siq_tasks.questions.endpoints import parse_author
 
     references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
-    author = open_author(reader, base_url) if reader else None
-    report = check_file(file, references, author, dataset or "")
+    author = parse_author(reader).open(base_url) if reader else None
+    with _ctrl_c_in_one_line():
+        report = check_file(file, references, author, dataset or "")
     show(*describe(report))
     if report.faults:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _ctrl_c_in_one_line() -> Iterator[None]:
+    """End the command at Ctrl-C by one line; a call that is under way in another thread does not hold it up."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        say(str(interrupt) or "stopped by hand")
+        raise typer.Exit(STOPPED_BY_HAND) from None
 
 
 def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:

@@ -1,21 +1,32 @@
 """Authors: language models that write, check or guess, named `ENGINE:MODEL`.
 
-`openai:MODEL` is any OpenAI-compatible endpoint; every other engine is one of lm-eval's model types that takes
-`pretrained` (`hf`, `vllm`, ...), with MODEL a hub id, a folder or `demo:NAME`.
+`openai:MODEL` is any OpenAI-compatible endpoint, and may have options, `openai:MODEL,base_url=URL,key_variable=NAME`;
+every other engine is one of lm-eval's model types that takes `pretrained` (`hf`, `vllm`, ...), with MODEL a hub id, a
+folder or `demo:NAME`.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
 
+from speechiq.core.addresses import refuse_secrets
 from speechiq.core.checkpoints import resolve
-from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends, Refusal
+from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends, NoAnswer, Refusal
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.replies import CONTENT_FILTER, FILTERED, read_choices
 
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
 MENDS = Mends("--base-url", "fewer --workers", "a shorter text", "speechiq[questions]")
+OPENAI = "openai"
+PATH = "/chat/completions"
+#: Options of an author behind an endpoint: the kind of each and the least it may be.
+OPTIONS = {
+    "base_url": (str, None), "key_variable": (str, None), "timeout": (float, 0.01), "max_retries": (int, 0),
+    "max_gen_toks": (int, 1),
+}  # fmt: skip
 
 
 class Author(Protocol):
@@ -24,23 +35,87 @@ class Author(Protocol):
     name: str
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """The answer; empty for a refusal. A `SpeechIQError` where none can be had."""
+        """The answer; a refusal in the model's own words. A `SpeechIQError` where none can be had."""
 
 
-def open_author(spelling: str, base_url: str | None = None) -> Author:
-    """The author that `ENGINE:MODEL` names.
+class AuthorSpec(NamedTuple):
+    """An author as it is named, not yet opened.
 
-    Args:
-        spelling: such as `openai:gpt-4o`, `hf:Qwen/Qwen2-7B-Instruct`, `hf:demo:SmolLM2-135M-Instruct`.
-        base_url: of an OpenAI-compatible endpoint; without it `OPENAI_BASE_URL`, else OpenAI's own.
+    Attributes:
+        engine, model: see the module.
+        options: of an endpoint, see `OPTIONS`.
+    """
+
+    engine: str
+    model: str
+    options: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What question files and errors call it."""
+        return f"{self.engine}:{self.model}"
+
+    def open(self, base_url: str | None = None) -> Author:
+        """Return the author itself.
+
+        Args:
+            base_url: of an endpoint whose options name none; without it `OPENAI_BASE_URL`, else OpenAI's own.
+
+        Raises:
+            SpeechIQError: no such engine or model, no key, or a package is missing.
+        """
+        if self.engine != OPENAI:
+            return HarnessAuthor(self.engine, self.model)
+        return OpenAIAuthor(self.model, **{"base_url": base_url, **self.options})
+
+
+def parse_author(text: str) -> AuthorSpec:
+    """Return the author that `ENGINE:MODEL` or `openai:MODEL,name=value` names.
+
+    >>> parse_author("openai:gemini-1.5-flash,key_variable=GEMINI_API_KEY,timeout=60").options
+    {'key_variable': 'GEMINI_API_KEY', 'timeout': 60.0}
 
     Raises:
-        SpeechIQError: no such engine or model, no key, or a package is missing.
+        SpeechIQError: it is not of this form, an option is unknown, has no sound value, or is an address with a secret.
     """
-    engine, colon, model = spelling.partition(":")
+    refuse_secrets(text, "the author's base_url", "name the variable that holds the key, key_variable=NAME")
+    head, *given = text.split(",")
+    engine, colon, model = head.partition(":")
     if not (engine and colon and model):
-        raise SpeechIQError(f"{spelling!r}: an author is spelled ENGINE:MODEL, such as openai:gpt-4o or hf:NAME")
-    return OpenAIAuthor(model, base_url) if engine == "openai" else HarnessAuthor(engine, model)
+        raise SpeechIQError(f"{text!r}: an author is spelled ENGINE:MODEL, such as openai:gpt-4o or hf:NAME")
+    if given and engine != OPENAI:
+        raise SpeechIQError(f"{head}: {given[0]!r}: only openai:MODEL has options; remove them")
+    return AuthorSpec(engine, model, dict(_parse_option(head, option) for option in given))
+
+
+def parse_authors(texts: Iterable[str]) -> dict[str, AuthorSpec]:
+    """Return authors by what names them.
+
+    Raises:
+        SpeechIQError: see `parse_author`; or two of one name have other options, so that nobody could say which of them
+            gave an answer.
+    """
+    specs = {text: parse_author(text) for text in texts}
+    by_name: dict[str, AuthorSpec] = {}
+    for spec in specs.values():
+        if by_name.setdefault(spec.name, spec) != spec:
+            raise SpeechIQError(f"{spec.name}: named twice with other options; give both the same")
+    return specs
+
+
+def _parse_option(author: str, option: str) -> tuple[str, Any]:
+    name, _, text = option.partition("=")
+    if name not in OPTIONS:
+        raise SpeechIQError(f"{author}: no such option: {name!r}; it has {', '.join(OPTIONS)}")
+    kind, least = OPTIONS[name]
+    try:
+        value = kind(text)
+        if not value if least is None else not least <= value < float("inf"):
+            raise ValueError
+    except ValueError:
+        wanted = "text" if least is None else f"number of {least} or more"
+        raise SpeechIQError(f"{author}: {name}={text[:40]}: not a {wanted}; give one") from None
+    return name, value
 
 
 class OpenAIAuthor:
@@ -48,9 +123,9 @@ class OpenAIAuthor:
 
     Args:
         model: as the endpoint calls it.
-        base_url: see `open_author`. An endpoint of one's own may do without a key.
-        timeout, retries: see `Endpoint`.
-        max_tokens: of an answer.
+        base_url: see `AuthorSpec.open`. An endpoint of one's own may do without a key.
+        key_variable, timeout, max_retries: see `Endpoint`.
+        max_gen_toks: of an answer.
     """
 
     def __init__(
@@ -58,31 +133,37 @@ class OpenAIAuthor:
         model: str,
         base_url: str | None = None,
         *,
+        key_variable: str | None = None,
         timeout: float = TIMEOUT,
-        retries: int = RETRIES,
-        max_tokens: int = MAX_TOKENS,
+        max_retries: int = RETRIES,
+        max_gen_toks: int = MAX_TOKENS,
     ) -> None:
-        self.endpoint = Endpoint(model, base_url, timeout=timeout, max_retries=retries, mends=MENDS)
-        self.name, self.model, self.max_tokens = self.endpoint.name, model, max_tokens
+        self.endpoint = Endpoint(
+            model, base_url, key_variable=key_variable, timeout=timeout, max_retries=max_retries, mends=MENDS
+        )
+        self.name, self.model, self.max_gen_toks = self.endpoint.name, model, max_gen_toks
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        def complete(client) -> str:
-            reply = client.chat.completions.create(
-                model=self.model,
-                messages=[{"role": "user", "content": prompt}],
-                temperature=temperature,
-                seed=seed,
-                max_completion_tokens=self.max_tokens,
-            )
-            message = reply.choices[0].message
-            return message.content or message.refusal or ""
-
+        """Return the answer; of one that a content filter kept back, `FILTERED`."""
+        chat = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": temperature,
+            "seed": seed,
+            "max_completion_tokens": self.max_gen_toks,
+        }
         try:
-            return self.endpoint.call(complete, "chat completion")
+            return self.endpoint.ask(PATH, "chat completion", self._read, json=chat)
         except Refusal as refusal:
-            if refusal.code == "content_filter":
-                return ""
+            if refusal.code == CONTENT_FILTER:
+                return FILTERED
             raise
+
+    def _read(self, reply: Any) -> str:
+        choice, *_ = read_choices(reply, self.name, f"--writer or --checker {self.name},max_gen_toks")
+        if not choice.text:
+            raise NoAnswer("sent an empty reply")
+        return choice.text
 
 
 class HarnessAuthor:

@@ -16,13 +16,15 @@ from typing import Any
 from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import write_whole
+from speechiq.core.files import exists, write_whole
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 
 MEND = "correct or delete the line"
 PER_CLIP = 3
 OPTIONS = 4
+SHOWN = 200
+GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
 LEFT_OUT = {"id": str, "question_id": str, "left_out": str}
 QUESTION = {
     "id": str, "question_id": str, "question": str, "options": list, "answer": str,
@@ -44,7 +46,7 @@ def read_questions(path: Path) -> list[dict]:
             raise SpeechIQError(f"{where}: {fault}; {MEND}")
         if (first := seen.setdefault(row["question_id"], number)) != number:
             raise SpeechIQError(
-                f"{where}: question_id {row['question_id']!r} is that of line {first} already; rename one"
+                f"{where}: question_id {_shorten(row['question_id'])} is that of line {first} already; rename one"
             )
         rows.append(row)
     return rows
@@ -62,7 +64,7 @@ def find_fault(row: Mapping[str, Any]) -> str | None:
         return f"lacks {', '.join(map(repr, missing))}"
     for key, kind in wanted.items():
         if not isinstance(row[key], kind) or isinstance(row[key], bool):
-            return f"{key!r} is {row[key]!r}, not a {kind.__name__}"
+            return f"{key!r} is {_shorten(row[key])}, not a {kind.__name__}"
         if kind is str and not row[key].strip():
             return f"{key!r} is empty"
     return None if "left_out" in row else _find_fault_of_options(row["question"], row["options"], row["answer"])
@@ -72,17 +74,23 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
     if len(options) != OPTIONS:
         return f"'options' has {len(options)} texts, not {OPTIONS}"
     if strange := [option for option in options if not isinstance(option, str) or not option.strip()]:
-        return f"option {strange[0]!r} is no text"
+        return f"option {_shorten(strange[0])} is no text"
     if tagged := [text for text in (question, *options) if _TAG.search(text)]:
-        return f"{tagged[0]!r} holds a transcriber's tag"
+        return f"{_shorten(tagged[0])} holds a transcriber's tag"
     plain = [normalise(option) for option in options]
     if len(set(plain)) != OPTIONS:
-        return f"options {options} are not all different"
+        return f"options {_shorten(options)} are not all different"
     if normalise(NONE_OF_THE_ABOVE) in plain:
         return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
     if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
-        return f"'answer' is {answer!r}, which is none of its options A to D"
+        return f"'answer' is {_shorten(answer)}, which is none of its options A to D"
     return None
+
+
+def _shorten(value: Any) -> str:
+    """Return a value as an error shows it, however long it is."""
+    shown = repr(value)
+    return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
 def normalise(text: str) -> str:
@@ -101,6 +109,12 @@ def write_questions(path: Path, rows: Sequence[Mapping]) -> None:
         SpeechIQError: the folder cannot be written to, or the disk is full.
     """
     write_whole(Path(path), as_lines(rows), "make room or name another file", make_folders=True)
+
+
+def refuse_special(path: Path) -> None:
+    """Raise a `SpeechIQError` if a folder, a pipe or a device is at the place of a question file to be written."""
+    if exists(path) and not path.is_file():
+        raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device; name a file")
 
 
 def questions_folder() -> Path:
@@ -129,7 +143,7 @@ def writing_command(dataset: str) -> str:
     """The command that writes or completes the questions of `dataset`, with the paper's writer and checkers."""
     return (
         f"siq questions write --dataset {dataset} --writer openai:gpt-4o "
-        f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash"
+        f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash,{GEMINI}"
     )
 
 

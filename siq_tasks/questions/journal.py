@@ -18,12 +18,10 @@ from speechiq.core.files import append_plain
 from speechiq.siq_tasks.questions.endpoints import Author
 
 
-class Stopped(Exception):
-    """Raised in the other threads of a run when one of them failed for good."""
-
-
 class Journal:
     """Answers by author, prompt, temperature and seed; a last line that a kill tore apart is dropped.
+
+    An empty answer is asked for anew by the next run: it may be a failed call that an older version took for one.
 
     Args:
         path: of the file, made with the first answer; a line is `{"key", "author", "answer"}`.
@@ -31,15 +29,17 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path, self.asked = path, 0
-        self._lock, self._stopped, self._file = threading.Lock(), threading.Event(), None
+        self._lock, self._file = threading.Lock(), None
+        self._failure: BaseException | None = None
         self._answers: dict[str, str] = {}
         self._end = 0
         if path.is_file():
             whole = path.read_bytes().rpartition(b"\n")[0]
             for line in whole.splitlines():
-                with suppress(ValueError, KeyError, TypeError):
+                with suppress(ValueError, KeyError, TypeError, RecursionError):
                     entry = json.loads(line)
-                    self._answers[entry["key"]] = entry["answer"]
+                    if entry["answer"] and isinstance(entry["answer"], str):
+                        self._answers[entry["key"]] = entry["answer"]
             self._end = len(whole) + 1 if whole else 0
 
     def __len__(self) -> int:
@@ -50,19 +50,19 @@ class Journal:
 
         Raises:
             SpeechIQError: the author fails for good, or the answer cannot be kept.
-            Stopped: `stop` was called.
+            BaseException: the failure that `stop` was called with.
         """
         wanted = json.dumps([author.name, prompt, temperature, seed])
         key = hashlib.sha256(wanted.encode()).hexdigest()
         if key not in self._answers:
-            if self._stopped.is_set():
-                raise Stopped
+            if self._failure is not None:
+                raise self._failure
             self._keep(key, author.name, author.ask(prompt, temperature, seed))
         return self._answers[key]
 
-    def stop(self) -> None:
-        """Let no thread ask anything more; answers that are under way are still kept."""
-        self._stopped.set()
+    def stop(self, failure: BaseException) -> None:
+        """Let no thread ask anything more, but fail by the first such failure; answers that are under way are kept."""
+        self._failure = self._failure or failure
 
     def _keep(self, key: str, author: str, answer: str) -> None:
         line = json.dumps({"key": key, "author": author, "answer": answer}) + "\n"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tqdm import tqdm
 
+from speechiq.core.batches import run_concurrently
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, parse_letter
 from speechiq.siq_tasks.ids import complete_ids
@@ -105,6 +105,7 @@ def write(clips: Sequence[Mapping], plan: Plan, output: Path, dataset: str, work
     Raises:
         SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; the journal then
             holds what was answered.
+        KeyboardInterrupt: Ctrl-C, with the same message; calls that are under way are left to themselves.
     """
     kept = complete_ids(read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
     refuse_strangers(kept, [clip["id"] for clip in clips], dataset)
@@ -114,26 +115,27 @@ def write(clips: Sequence[Mapping], plan: Plan, output: Path, dataset: str, work
     todo = list_unfinished(clips, kept)
 
     def finish(clip: Mapping) -> tuple[list[dict], Counter[str]]:
-        return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, journal)
-
-    with ThreadPoolExecutor(workers) as pool, tqdm(total=len(todo), desc=f"{dataset} questions", unit="clip") as bar:
-        futures = {pool.submit(finish, clip): clip["id"] for clip in todo}
         try:
-            for future in as_completed(futures):
-                rows[futures[future]], failures = future.result()
-                outcome.failures += failures
-                bar.update()
-        except BaseException as error:
-            journal.stop()
-            pool.shutdown(cancel_futures=True)
-            if not isinstance(error, SpeechIQError):
-                raise
-            raise SpeechIQError(
-                f"{error}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
+            return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, journal)
+        except BaseException as failure:
+            journal.stop(failure)
+            raise
+
+    with tqdm(total=len(todo), desc=f"{dataset} questions", unit="clip") as bar:
+        try:
+            written = run_concurrently(todo, finish, workers=workers, progress=bar)
+        except (SpeechIQError, KeyboardInterrupt) as failure:
+            journal.stop(failure)
+            kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
+            raise kind(
+                f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
                 f"{len(journal)} answers are kept in {journal.path}: run the same command again to go on"
-            ) from error
+            ) from failure
         finally:
             journal.close()
+    for clip, (lines, failures) in zip(todo, written, strict=True):
+        rows[clip["id"]] = lines
+        outcome.failures += failures
     outcome.rows = [row for clip in clips for row in rows[clip["id"]]]
     outcome.asked = journal.asked
     write_questions(output, outcome.rows)

@@ -72,6 +72,8 @@ def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
         ((404, {}, "no such page"), "answered 404, .*; check asr_base_url and the model's name"),
         ((200, {"Content-Type": "text/html"}, "<html>"), "sent no transcription"),
         ((200, {}, '{"words": []}'), "sent no transcription"),
+        ((200, {}, '{"text": ["B"]}'), r"sent no transcription \(text is a list\)"),
+        ((200, {"Retry-After-Ms": "5"}, '{"text": null}'), "sent a transcription without text"),
     ],
 )
 def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, reply, message):

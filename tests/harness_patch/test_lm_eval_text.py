@@ -1,5 +1,6 @@
 """Text stages run by lm-eval's model types and by endpoints: real models, real HTTP, no answer made up."""
 
+import json
 import re
 from functools import partial
 from itertools import chain, count
@@ -8,6 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 from lm_eval import simple_evaluate
+from lm_eval.api.instance import Instance
+from lm_eval.api.registry import get_model
 from lm_eval.tasks import TaskManager
 from transformers import GenerationConfig
 
@@ -20,7 +23,7 @@ from speechiq.harness_patch.engines.openai_text import OpenAIText
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
 from tests.served import transformers_serve
-from tests.siq_tasks.questions.server import completion, serving
+from tests.siq_tasks.questions.server import Handler, completion, serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
@@ -175,30 +178,31 @@ def test_a_passing_fault_is_tried_again(fault):
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        ((500, SOON, "out of memory"), "answered 500, out of memory; mend what it names"),
-        ((400, {}, '{"error": "no temperature"}'), 'answered 400, {"error": "no temperature"}; mend what it names'),
+        ((500, SOON, "out of memory"), "answered 500, out of memory; correct what it names"),
+        ((400, {}, '{"error": "no temperature"}'), "answered 400, no temperature; correct what it names"),
         (
             (401, {}, "no such key: {key}"),
             r"answered 401, no such key: Bearer \*\*\*; check the key in the environment",
         ),
-        ((404, {}, ""), "answered 404, ; check base_url, the whole address that is posted to, and the model's name"),
-        ((200, {}, "<html>"), "sent no JSON; check base_url"),
-        ((200, {}, "[]"), "sent nothing that can be read"),
-        ((200, {}, '{"choices": []}'), "sent nothing that can be read"),
-        ((200, {}, '{"choices": [{}]}'), "sent nothing that can be read"),
-        ((200, {}, '{"error": {"message": "overloaded"}}'), "sent nothing that can be read"),
+        ((404, {}, ""), "answered 404, ; check base_url and the model's name"),
+        ((200, {}, "<html>"), r"sent no answer \(.*\); check base_url, the whole address that is posted to"),
+        ((200, {}, "[]"), "sent no answer"),
+        ((200, SOON, '{"choices": []}'), r"sent no chat completion \(no choices\)"),
+        ((200, {}, '{"choices": [{}]}'), "sent no answer"),
+        ((200, {}, '{"error": {"message": "overloaded"}}'), "sent no answer"),
+        ((200, SOON, completion([None], "tool_calls")), r"sent a reply without text \(it ended by tool_calls\)"),
     ],
 )
 def test_a_reply_that_is_no_answer_stops_the_run_with_one_line(reply, message, caplog):
     said, requests = ask(lambda *_: reply, num_concurrent=1)
     assert re.match(rf"{CHAT}:m at 127\.0\.0\.1: {message}", said) and "\n" not in said
-    assert len(requests) == (3 if reply[0] == 500 else 1)
+    assert len(requests) == (4 if reply[1] is SOON else 1)
     assert KEY not in said + caplog.text
 
 
 def test_a_thought_without_an_answer_is_none_and_a_refusal_is_one():
     said, _ = ask(lambda *_: (200, {}, completion([None], "length")))
-    assert said.startswith(f"{CHAT}:m: a reply without text (it ended by length); ") and "max_gen_toks" in said
+    assert said.startswith(f"{CHAT}:m: a reply ended at the token limit before it said anything") and "=4096" in said
     said, _ = ask(lambda *_: (200, {}, completion([None], refusal="I must not.")))
     assert said == [["I must not."] * 3] * 2
     assert ask(lambda *_: "")[0] == [[""] * 3] * 2
@@ -210,7 +214,7 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     line = rf"{CHAT}:m at 127.0.0.1: cannot be reached; check base_url and that the endpoint is up"
     assert told(CHAT, base_url=down) == line
     assert "no address; give base_url=http" in told(CHAT)
-    assert "is no address, or holds a password" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
+    assert "base_url: the address holds a user or password" in told(CHAT, base_url="http://me:secret@127.0.0.1/v1")
     assert "would be written into the results" in told(CHAT, base_url=down, auth_token="x")
     assert "no such option: num_concurent; it has temperature, " in told(CHAT, num_concurent=2)
     assert "temperature=0: answers would all be one" in told(CHAT, base_url=down, temperature=0)
@@ -262,6 +266,64 @@ def test_an_endpoint_that_weighs_no_texts_is_refused_where_texts_must_be_weighed
         llm = lm_eval_text(CHAT, "m", device="cpu", batch_size=1, base_url=server.url)
         with pytest.raises(SpeechIQError, match=f"^{CHAT}:m: weighs no texts; use llm_answer=generate"):
             llm.loglikelihood(["a"], [["b"]])
+
+
+def echo(tokens, _number):
+    """A completion that echoes its prompt: token t has log-probability -t / 1000; the last was written, not read."""
+    (read,) = tokens
+    logprobs = [None, *(-token / 1000 for token in read[1:]), -9.0]
+    top = [None, *({"best": logprob} for logprob in logprobs[1:])]
+    choice = {"index": 0, "text": "", "logprobs": {"token_logprobs": logprobs, "top_logprobs": top}}
+    return 200, {}, json.dumps({"choices": [choice]})
+
+
+def open_completions(server, **options):
+    place = resolve(LLM)
+    options = {
+        "tokenizer": place,
+        "tokenizer_backend": "huggingface",
+        "base_url": f"{server.url}/completions",
+        **options,
+    }
+    return lm_eval_text("local-completions", "m", device="cpu", batch_size=1, **options)
+
+
+def test_texts_are_weighed_by_a_call_each_as_lm_eval_itself_does(demo_models):
+    contexts, continuations = ["One, two,", "", "The sea"], [[" three", " four"], ["One"], [" is blue"]]
+    busy = [(503, SOON, "busy"), (429, SOON, "{}")]
+    with serving(lambda tokens, number: busy.pop() if number in (2, 3) else echo(tokens, number)) as server:
+        llm = open_completions(server, num_concurrent=3)
+        found = llm.loglikelihood(contexts, continuations)
+        pairs = [(context, text) for context, group in zip(contexts, continuations, strict=True) for text in group]
+        kind = get_model("local-completions")
+        theirs = kind(model="m", base_url=f"{server.url}/completions", tokenizer=resolve(LLM)).loglikelihood(
+            [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
+        )
+    assert [tuple(scored) for row in found for scored in row] == theirs and len(server.requests) == 4 + 2 + 4
+
+
+@pytest.mark.parametrize("choice", ['{"index": 0, "text": ""}', '{"index": 0, "logprobs": null}', '{"logprobs": NaN}'])
+def test_replies_without_log_probabilities_are_one_line(choice, demo_models):
+    line = "its replies hold no log-probabilities of the prompt; take a server"
+    script = lambda *_: (200, {}, f'{{"choices": [{choice}]}}')  # noqa: E731
+    with serving(script) as server, pytest.raises(SpeechIQError, match=line):
+        open_completions(server).loglikelihood(["One,"], [[" two"]])
+
+
+@pytest.mark.parametrize("choices", ["", '{"index": 0, "text": null}'])
+def test_a_completion_without_text_is_a_failed_call(choices, demo_models):
+    with serving(lambda *_: (200, SOON, f'{{"choices": [{choices}]}}')) as server:
+        with pytest.raises(SpeechIQError, match="sent a reply without text"):
+            open_completions(server, max_retries=1).generate(["One,"], [[1]], GREEDY)
+        assert len(server.requests) == 2
+
+
+def test_a_key_that_is_refused_is_told_before_anything_runs(monkeypatch):
+    refuse = 401, {}, '{"error": {"message": "not {key}"}}'
+    monkeypatch.setattr(Handler, "do_GET", lambda handler: handler._send(*refuse))
+    with serving(lambda *_: "B") as server:
+        line = told(CHAT, base_url=server.url)
+    assert "answered 401, not Bearer ***; check the key in the environment" in line and not server.requests
 
 
 @pytest.mark.parametrize("engine", [CHAT, "openai"])

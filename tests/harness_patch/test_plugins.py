@@ -78,3 +78,20 @@ def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(tol
     done = run("lm_eval", "ls", "tasks", env=os.environ | {"SIQ_TASKS": told})
     assert done.returncode == 0 and "siq_demo_remember" in done.stdout
     assert ("hellaswag" in done.stdout) is (told == "all")
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "more", "place"),
+    [
+        ("audio-api", "model=m,base_url=http://me:hunter2@127.0.0.1:9/v1", [], "base_url"),
+        ("hf-audio", "pretrained=gold+openai:m,llm_base_url=http://a/v1?api_key=hunter2", [], "llm_base_url"),
+        ("hf-audio", "pretrained=gold+local-completions:m,llm_base_url=http://a/?sig=hunter2", [], "llm_base_url"),
+        ("hf-audio", "pretrained=silence+x", ["--metadata", "mirror=https://hunter2@a/b"], "mirror"),
+    ],
+)
+def test_an_address_with_a_secret_is_refused_before_lm_eval_logs_it(model, arguments, more, place, tmp_path):
+    command = "--model", model, "--model_args", arguments, *more, "--tasks", "siq_demo_remember", "--output_path", "out"
+    done = run("lm_eval", *command, cwd=tmp_path)
+    last = done.stderr.splitlines()[-1]
+    assert done.returncode != 0 and last.startswith(f"speechiq: {model}: {place}: the address holds a "), done.stderr
+    assert "hunter2" not in done.stdout + done.stderr and not list(tmp_path.rglob("*.json*"))

@@ -23,7 +23,7 @@ class Endpoint(ThreadingHTTPServer):
 
     def __init__(self, script: Callable) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.requests, self.lock = script, [], threading.Lock()
+        self.script, self.requests, self.headers, self.lock = script, [], [], threading.Lock()
 
     @property
     def url(self) -> str:
@@ -39,9 +39,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = self._read()
-        prompt = asked["file"] if "file" in asked else asked["messages"][0]["content"]
+        prompt = asked.get("file") or asked.get("prompt") or asked["messages"][0]["content"]
         with self.server.lock:
             self.server.requests.append(asked)
+            self.server.headers.append(self.headers)
             number = len(self.server.requests)
         said = self.server.script(prompt, number)
         if isinstance(said, str | list):

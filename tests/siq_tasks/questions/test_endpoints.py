@@ -6,7 +6,7 @@ import time
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, open_author
+from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, parse_author, parse_authors
 from tests.siq_tasks.questions.server import serving
 
 KEY = "sk-never-shown-4711"
@@ -40,13 +40,13 @@ def test_too_many_requests_and_server_errors_are_tried_again(faults):
 
 
 def test_a_server_that_stays_broken_is_one_line():
-    said, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), retries=2)
+    said, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), max_retries=2)
     assert said.startswith("openai:m at 127.0.0.1: answered 500, ") and "out of memory" in said
     assert len(requests) == 3
 
 
 def test_an_answer_that_does_not_come_is_one_line():
-    said, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, retries=0)
+    said, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, max_retries=0)
     assert said == "openai:m at 127.0.0.1: no answer in time; try fewer --workers"
 
 
@@ -54,10 +54,10 @@ def test_an_endpoint_that_is_down_is_one_line():
     with serving(faulty()) as server:
         url = server.url
     with pytest.raises(SpeechIQError, match=r"^openai:m at 127\.0\.0\.1: cannot be reached; check --base-url"):
-        OpenAIAuthor("m", url, retries=1).ask("prompt", 0, 0)
+        OpenAIAuthor("m", url, max_retries=1).ask("prompt", 0, 0)
 
 
-@pytest.mark.parametrize("body", ["<html>", "{", "[]", '{"choices": []}', '{"choices": [{}]}'])
+@pytest.mark.parametrize("body", ["<html>", "{", "[]", '{"choices": [{}]}'])
 @pytest.mark.parametrize("kind", ["application/json", "text/html"])
 def test_a_reply_that_is_no_completion_is_one_line(body, kind):
     said, _ = ask(lambda *_: (200, {"Content-Type": kind}, body))
@@ -67,7 +67,9 @@ def test_a_reply_that_is_no_completion_is_one_line(body, kind):
 def test_a_refusal_is_an_answer_not_a_failure():
     message = '{"choices": [{"message": {"role": "assistant", "content": null, "refusal": "I must not"}}]}'
     assert ask(lambda *_: (200, {}, message))[0] == "I must not"
-    assert ask(lambda *_: (400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'))[0] == ""
+    assert (
+        ask(lambda *_: (400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'))[0] == "[content filter]"
+    )
 
 
 def test_a_rejected_key_is_named_but_not_shown():
@@ -84,28 +86,44 @@ def test_a_rejected_key_is_named_but_not_shown():
         ("nobody:m", "'nobody' is neither openai nor a model type"),
         ("hf:demo:nothing", "demo:nothing: no such model"),
         ("hf:./nowhere", "no folder with a config.json"),
+        ("hf:m,timeout=3", "hf:m: 'timeout=3': only openai:MODEL has options"),
+        ("openai:m,key=abc", "openai:m: no such option: 'key'; it has base_url, key_variable, timeout"),
+        ("openai:m,timeout=soon", "openai:m: timeout=soon: not a number of 0.01 or more"),
+        ("openai:m,max_retries=-1", "openai:m: max_retries=-1: not a number of 0 or more"),
+        ("openai:m,timeout=inf", "openai:m: timeout=inf: not a number"),
+        ("openai:m,base_url=", "openai:m: base_url=: not a text"),
+        ("openai:m,base_url=localhost", "openai:m: --base-url: 'localhost' is no address"),
+        ("openai:m,base_url=http://me:hunter2@h/v1", "the author's base_url: the address holds a user or password"),
+        ("openai:m,base_url=http://h/v1?key=hunter2", r"the author's base_url: the address holds a key \('key='\)"),
     ],
 )
 def test_an_author_that_cannot_be_had_is_one_line(spelling, message):
-    with pytest.raises(SpeechIQError, match=message):
-        open_author(spelling)
+    with pytest.raises(SpeechIQError, match=message) as told:
+        parse_author(spelling).open()
+    assert "hunter2" not in str(told.value)
+
+
+def test_two_authors_of_one_name_have_the_same_options():
+    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with other options"):
+        parse_authors(["openai:m", "openai:m,timeout=3"])
+    assert len(parse_authors(["openai:m", "openai:m", "openai:n,timeout=3"])) == 2
 
 
 def test_openai_itself_needs_a_key(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(SpeechIQError, match="openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
-        open_author("openai:gpt-4o")
-    assert open_author("openai:m", "http://127.0.0.1:1/v1").name == "openai:m"
+        parse_author("openai:gpt-4o").open()
+    assert parse_author("openai:m").open("http://127.0.0.1:1/v1").name == "openai:m"
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest):
-        if name == "openai":
+        if name == "httpx":
             raise ImportError(name)
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(SpeechIQError, match=r"run `pip install speechiq\[questions\]`"):
-        open_author("openai:m")
+        parse_author("openai:m").open()

@@ -38,6 +38,13 @@ BAD = {
     "a tag": (line(options=["Ann", "<inaudible>", "Jan", "Stan"]), "'<inaudible>' holds a transcriber's tag"),
     "the fifth option": (line(options=["None of the above.", "Dan", "Jan", "Stan"]), "is added as (E)"),
     "an id twice": (line(), "question_id 'a-q1' is that of line 1 already"),
+    "a huge value": (line(question=["x" * 10**6]), f"'question' is ['{'x' * 198}..., not a str"),
+    "a huge option": (line(options=["a", "b", "c", [1] * 10**6]), "1, 1, 1... is no text"),
+    "a huge number": (
+        line().replace('"prompt_version": 0', f'"prompt_version": {"9" * 5000}'),
+        "not a whole JSON object",
+    ),
+    "deep nesting": (line(id=None).replace("null", "[" * 100_000), "not a whole JSON object"),
     "left out without reason": (json.dumps(LEFT_OUT | {"left_out": ""}), "'left_out' is empty"),
 }
 
@@ -50,6 +57,21 @@ def test_a_bad_line_is_named_with_what_is_wrong(case, tmp_path):
     with pytest.raises(SpeechIQError) as error:
         read_questions(file)
     assert str(error.value).startswith(f"{str(file)!r} line 3") and message in str(error.value)
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_line_is_one_line_of_bearable_length(case, tmp_path):
+    file = tmp_path / "set.jsonl"
+    file.write_text(f"{line()}\n{BAD[case][0]}\n")
+    with pytest.raises(SpeechIQError) as error:
+        read_questions(file)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 700
+
+
+def test_a_byte_order_mark_and_carriage_returns_change_nothing(tmp_path):
+    file = tmp_path / "set.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + f"{line()}\r\n\r\n{json.dumps(LEFT_OUT)}\r\n".encode())
+    assert read_questions(file) == [GOOD, LEFT_OUT]
 
 
 def test_options_that_differ_by_a_sign_or_a_point_are_different():

@@ -24,7 +24,7 @@ def served(demo_models, tmp_path_factory):
 
 def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_path):
     url, model = served
-    author = OpenAIAuthor(model, url, max_tokens=24)
+    author = OpenAIAuthor(model, url, max_gen_toks=24)
     clips = demo.list_clips()[:1]
     outcome = write(clips, Plan(author, [author], rewrites=1), tmp_path / "q", "demo", workers=2)
     assert outcome.asked == outcome.failures.total() == 2
@@ -36,7 +36,7 @@ def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_p
 def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):
     url, model = served
     write_questions(tmp_path / "q", read_questions(QUESTIONS)[:8])
-    report = check_file(tmp_path / "q", author=OpenAIAuthor(model, url, max_tokens=4))
+    report = check_file(tmp_path / "q", author=OpenAIAuthor(model, url, max_gen_toks=4))
     assert report.letters == dict.fromkeys("ABCD", 2) and report.informed is None
     assert 0 <= report.text_free.acc <= 0.6 and report.text_free.acc + report.text_free.unparsed <= 1
 

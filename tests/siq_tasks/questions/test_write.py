@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 
@@ -15,9 +17,10 @@ from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Estimate, Plan, journal_of, write
-from tests.siq_tasks.questions.server import draft, good_author, serving
+from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
 KEY = "sk-never-shown-4711"
+AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
 COMMAND = (
@@ -32,7 +35,7 @@ def key(monkeypatch):
 
 def run(script, output, clips=CLIPS, workers=4, **settings):
     with serving(script) as server:
-        author = OpenAIAuthor("good", server.url, retries=0)
+        author = OpenAIAuthor("good", server.url, max_retries=0)
         plan = Plan(author, [author], **settings)
         return write(clips, plan, output, "demo", workers), server.requests
 
@@ -189,12 +192,118 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path):
     assert len(written) == 2 and not any(KEY in text for text in (*written, str(error.value), repr(error.value)))
 
 
-def test_the_estimate_comes_first_and_alone_with_a_dry_run(tmp_path):
+def test_the_estimate_comes_first_and_alone_with_a_dry_run_that_needs_no_key(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
     arguments = "write --dataset demo --writer openai:m --checker openai:m --checker openai:n --dry-run"
     command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "siq: about 182 requests, " in done.stderr and "at most" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("OTHER_KEY", "sk-other-0815")
+    with serving(good_author) as one, serving(good_author) as other:
+        more = f"openai:better,base_url={other.url},key_variable=OTHER_KEY,timeout=60"
+        arguments = f"write --dataset demo --writer openai:good --checker openai:good --checker {more} --yes"
+        command = [sys.executable, "-c", COMMAND, *arguments.split(), "--base-url", one.url, "--output", tmp_path / "q"]
+        done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {asked["model"] for asked in one.requests} == {"good"} and len(one.requests) == 14 * 7
+    assert {asked["model"] for asked in other.requests} == {"better"} and len(other.requests) == 14 * 6
+    assert {header["Authorization"] for header in other.headers} == {"Bearer sk-other-0815"}
+    assert read_questions(tmp_path / "q")[0]["checkers"] == ["openai:good", "openai:better"]
+    assert "0815" not in done.stderr + tmp_path.joinpath("q.journal").read_text()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        completion([None], "tool_calls"),
+        completion([None]),
+        completion(""),
+        '{"choices": []}',
+    ],
+)
+def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path):
+    def script(prompt, number):
+        return good_author(prompt) if number < 20 else (200, {}, body)
+
+    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are kept in"):
+        run(script, tmp_path / "q")
+    assert not tmp_path.joinpath("q").exists()
+    assert len(journal_of(tmp_path / "q").read_text().splitlines()) == 19
+    outcome, requests = run(good_author, tmp_path / "q")
+    assert len(requests) == 98 - 19 and not outcome.failures
+
+
+def test_empty_answers_in_the_journal_of_an_older_version_are_asked_for_anew(tmp_path):
+    run(good_author, tmp_path / "q")
+    lines = [json.loads(line) for line in journal_of(tmp_path / "q").read_text().splitlines()]
+    for line in lines[::2]:
+        line["answer"] = ""
+    journal_of(tmp_path / "q").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    whole = tmp_path.joinpath("q").read_bytes()
+    tmp_path.joinpath("q").unlink()
+    _, requests = run(good_author, tmp_path / "q")
+    assert len(requests) == 49 and tmp_path.joinpath("q").read_bytes() == whole
+
+
+@pytest.mark.parametrize("answered", [0, 40])
+def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, tmp_path):
+    enough, held = threading.Event(), threading.Event()
+
+    def hanging(prompt, number):
+        if number <= answered:
+            return good_author(prompt)
+        enough.set()
+        held.wait(60)
+        return "late"
+
+    with serving(hanging) as server:
+        errors, took, status = interrupt(enough, "write", "--dataset", "demo", "--writer", "openai:good", "--checker",
+            "openai:good", "--base-url", server.url, "--output", str(tmp_path / "q"), "--yes")  # fmt: skip
+        held.set()
+    assert took < AT_ONCE and status == 130 and "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert re.match(r"siq: stopped by hand after \d+ of 14; \d+ of 14 clips .*q\.journal: run the same command", last)
+    assert f" {answered} answers are kept" in last and "Abort" not in errors
+    _, requests = run(good_author, tmp_path / "q")
+    assert len(requests) == 98 - answered
+
+
+def test_one_ctrl_c_ends_a_check(tmp_path):
+    enough, held = threading.Event(), threading.Event()
+    questions = str(demo.HERE / "questions.jsonl")
+    with serving(lambda *_: (enough.set(), held.wait(60), "A")[2]) as server:
+        errors, took, status = interrupt(enough, "check", questions, "--reader", f"openai:m,base_url={server.url}")
+        held.set()
+    assert took < AT_ONCE and status == 130 and errors.splitlines()[-1] == "siq: stopped by hand after 0 of 42"
+
+
+def interrupt(enough, *arguments):
+    """What a command says, how long it goes on, and its status, when Ctrl-C comes while its server hangs."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments], stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    try:
+        assert enough.wait(60)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, errors = process.communicate(timeout=20)
+        return errors, time.monotonic() - began, process.returncode
+    finally:
+        process.kill()
+
+
+def test_an_output_that_is_no_file_is_refused_before_anything_is_asked(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe"):
+        arguments = f"write --dataset demo --writer openai:m --checker openai:m --output {place} --dry-run"
+        done = subprocess.run([sys.executable, "-c", COMMAND, *arguments.split()], capture_output=True, text=True)
+        assert done.returncode == 1 and "is a folder, a pipe or a device; name a file" in done.stderr
 
 
 def test_the_command_can_be_listed_without_heavy_imports():

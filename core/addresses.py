@@ -1,0 +1,96 @@
+"""Addresses of servers: http or https, a host, and no secret, since an address is written into results and logs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+
+NEVER_SHOWN = "@?#;%"
+SHOWN = 100
+
+_NAME = re.compile(r"[?&;#/]([^=?&;#/]+)=")
+_SECRET = re.compile(
+    r"(key|token|secret|passw(or)?d|credentials?|signature)$|(^|[-_.])(sig|pass|pwd|auth|authorization|code|jwt)$", re.I
+)
+
+
+def check_address(url: Any, given_by: str, mend: str, example: str, secrets: Sequence[str] = ()) -> str:
+    """Return an address that may be used and written down, without a slash at its end.
+
+    Args:
+        url: what the user gave.
+        given_by: how errors begin: the name of the system and the option or variable that holds the address.
+        mend: where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
+        example: an address as it should be.
+        secrets: texts, such as the key itself, that must not be in the address.
+
+    Raises:
+        SpeechIQError: it is no address, or holds a secret, which the error does not repeat.
+    """
+    url = str(url).strip()
+    if secret := find_secret(url, secrets):
+        raise SpeechIQError(f"{given_by} holds {secret}, which would be written into the results; remove it and {mend}")
+    if not _is_address(url):
+        shown = "it" if set(url) & set(NEVER_SHOWN) else repr(printable(url)[:SHOWN])
+        raise SpeechIQError(f"{given_by}: {shown} is no address; give one like {example}")
+    return url.rstrip("/")
+
+
+def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
+    """Return what kind of secret is in an address, or None.
+
+    >>> find_secret("https://me:1234@host/v1"), find_secret("https://host/v1?api_key=1234")
+    ('a user or password', "a key ('api_key=')")
+    >>> find_secret("https://host/v1?api-version=2024-10-21"), find_secret("https://host/v1")
+    (None, None)
+    """
+    if "@" in re.split(r"[/?#]", url.split("://", 1)[-1], maxsplit=1)[0]:
+        return "a user or password"
+    for name in map(unquote, _NAME.findall(url)):
+        if _SECRET.search(name):
+            return f"a key ({printable(name)[:30] + '='!r})"
+    return "the key itself" if any(secret in url for secret in secrets if secret) else None
+
+
+def refuse_secrets(options: Any, given_by: str, mend: str) -> None:
+    """Refuse options of which one is an address that holds a secret, before they are logged.
+
+    Args:
+        options: a mapping, to any depth, or lm-eval's `name=value,name=value`.
+        given_by, mend: see `check_address`.
+
+    Raises:
+        SpeechIQError: one does.
+    """
+    for name, text in _texts(options):
+        for url in re.findall(r"https?://[^\s,]+", text):
+            if secret := find_secret(url):
+                raise SpeechIQError(
+                    f"{given_by}{name}: the address holds {secret}, which would be written into the results; remove it "
+                    f"and {mend}"
+                )
+
+
+def _texts(options: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Each text among the options, with the name of the option that holds it."""
+    if isinstance(options, Mapping):
+        for key, value in options.items():
+            yield from _texts(value, f" {key}")
+    elif isinstance(options, list | tuple):
+        for value in options:
+            yield from _texts(value, name)
+    elif isinstance(options, str):
+        yield name, options
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,306 @@
+"""Calls to servers that do all that servers should not: each ends in time, in one line, and sends nothing elsewhere."""
+
+import gzip
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from speechiq.core.endpoints import Endpoint, Mends
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.replies import read_choices
+from speechiq.core.transport import LARGEST
+
+KEY = "sk-never-shown-4711"
+MENDS = Mends("--base-url", "a larger timeout", "shorter audio", "speechiq[endpoints]")
+TIMEOUT = 1.0
+SOON = "Retry-After-Ms: 5\r\n"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+class Raw:
+    """A server that writes whatever bytes `script(connection)` sends; what it was sent is in `requests`."""
+
+    def __init__(self, script):
+        self.script, self.requests, self.sent = script, [], 0
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def serve(self):
+        with suppress(OSError):
+            while True:
+                connection, _ = self.socket.accept()
+                threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        with connection, suppress(OSError):
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += connection.recv(65_536)
+            head, _, body = head.partition(b"\r\n\r\n")
+            length = next((int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-l")), 0)
+            while len(body) < length:
+                body += connection.recv(65_536)
+            self.requests.append(head + b"\r\n\r\n" + body)
+            self.script(self, connection)
+
+
+@contextmanager
+def raw(script):
+    server = Raw(script)
+    threading.Thread(target=server.serve, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.socket.close()
+
+
+def reply(body, status="200 OK", headers="", length=None):
+    body = body if isinstance(body, bytes) else body.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nConnection: close\r\n{headers}"
+    return f"{head}Content-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body
+
+
+def sends(data):
+    return lambda _server, connection: connection.sendall(data)
+
+
+def ask(url, retries=0, timeout=TIMEOUT):
+    """The one line, and how long it took."""
+    endpoint = Endpoint("m", url, timeout=timeout, max_retries=retries, mends=MENDS)
+    began = time.monotonic()
+    with pytest.raises(SpeechIQError) as told:
+        endpoint.ask("/chat/completions", "chat completion", lambda got: read_choices(got, "m", "n"), json={"a": "b"})
+    assert KEY not in str(told.value) and "\n" not in str(told.value) and len(str(told.value)) < 400
+    return str(told.value), time.monotonic() - began
+
+
+def test_a_page_is_named_as_one():
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<html>"
+    with raw(sends(page)) as server:
+        assert "sent no chat completion (text/html instead of JSON); check --base-url" in ask(server.url)[0]
+
+
+def drip(data, every=0.05):
+    def script(_server, connection):
+        for byte in data:
+            connection.sendall(bytes([byte]))
+            time.sleep(every)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        lambda _server, _connection: time.sleep(5),
+        sends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"[:-2]),
+        lambda _server, connection: (connection.sendall(reply("", length=100)), time.sleep(5)),
+        drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 200),
+        drip(reply(" " * 200)),
+    ],
+    ids=["never answers", "half a head", "a head alone", "drips its head", "drips its body"],
+)
+def test_a_call_ends_in_time_whatever_the_server_does(script):
+    with raw(script) as server:
+        said, took = ask(server.url)
+    assert took < TIMEOUT + 1
+    assert "no answer in time; try a larger timeout" in said or "broke off its reply" in said
+
+
+def pour(server, connection):
+    """100 MB, as far as anybody reads it."""
+    connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {10**8}\r\n\r\n".encode())
+    for _ in range(100):
+        connection.sendall(b" " * 10**6)
+        server.sent += 10**6
+
+
+def test_a_huge_reply_is_refused_while_it_comes_and_not_tried_again():
+    with raw(pour) as server:
+        said, _ = ask(server.url, retries=3, timeout=20)
+        assert server.sent < 2 * LARGEST and len(server.requests) == 1
+    assert "127.0.0.1: sent a reply of more than 16 MiB; check --base-url" in said
+
+
+def chunked(data):
+    head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head.encode() + data
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (reply(gzip.compress(b" " * 10**8), headers="Content-Encoding: gzip\r\n"), "sent a compressed reply (gzip)"),
+        (reply("{}", "302 Found", "Location: /v1/elsewhere\r\n"), "redirects by a 302, which drops what was sent"),
+        (reply("{}", "307 Temporary Redirect", "Location: /v1/again\r\n"), "redirected 5 times"),
+        (chunked(b'5\r\n{"ch'), "broke off its reply"),
+        (reply(b'{"choices": "\xff\xfe"}'), "sent no chat completion (not UTF-8)"),
+        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deep)"),
+        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deep)"),
+        (reply("9" * 5000), "sent no chat completion (Exceeds the limit"),
+        (reply("NaN"), "sent no chat completion ('float' object"),
+        (reply("<!DOCTYPE html><title>Log in</title>"), "sent no chat completion (Expecting value"),
+        (reply('{"choices": [{"message": {"content": NaN}}]}'), "sent no chat completion (content is a float)"),
+        (reply('{"object": "list"}'), "sent no chat completion (no 'choices'); check --base-url, which often ends in"),
+        (reply(""), "sent no chat completion (Expecting value"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "broke off its reply"),
+        (reply("x", "200 OK", "X: " + "y" * 200_000 + "\r\n"), "broke off its reply"),
+        (
+            reply("\x1b[2J\x07", "400 Bad Request"),
+            "answered 400, \N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}",
+        ),
+        (reply(json.dumps({"error": {"message": "x" * 10**6}}), "400 Bad Request"), "answered 400, " + "x" * 200),
+        (reply(json.dumps({"error": {"message": [1], "code": {}}}), "418 Teapot"), "answered 418, "),
+    ],
+)
+def test_what_is_no_reply_is_one_short_line(data, message):
+    with raw(sends(data)) as server:
+        said, _ = ask(server.url, timeout=10)
+    assert said.startswith(f"openai:m at 127.0.0.1: {message}")
+
+
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
+def test_a_redirect_to_another_server_is_refused_by_name_and_gets_nothing(status):
+    with raw(sends(reply("{}"))) as other:
+        location = f"Location: http://me:secret@127.0.0.1:{other.port}/v1?api_key=1234\r\n"
+        with raw(sends(reply("", status, location))) as server:
+            said, _ = ask(server.url, retries=2)
+            assert len(server.requests) == 1
+        assert not other.requests
+    assert said.endswith(f"redirects to another server, http://127.0.0.1:{other.port}; check --base-url")
+
+
+def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
+    completion = '{"choices": [{"message": {"content": "B"}, "finish_reason": "stop"}]}'
+
+    def script(server, connection):
+        first = len(server.requests) == 1
+        connection.sendall(reply("", "307 Here", "Location: ./new\r\n") if first else reply(completion))
+
+    with raw(script) as server:
+        endpoint = Endpoint("m", server.url, mends=MENDS)
+        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), json={"a": "b"})
+    assert choice.text == "B" and server.requests[1].startswith(b"POST /v1/chat/new")
+    assert all(request.endswith(b'{"a":"b"}') and KEY.encode() in request for request in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("choice", "reason"),
+    [
+        ('{"message": {"content": null}, "finish_reason": "stop"}', "without text (it ended by stop)"),
+        ('{"message": {"content": null, "tool_calls": [{}]}}', "without text (it calls a tool)"),
+        ("", "(no choices)"),
+    ],
+)
+def test_a_reply_without_an_answer_is_a_failed_call_that_is_tried_again(choice, reason):
+    with raw(sends(reply(f'{{"choices": [{choice}]}}', headers=SOON))) as server:
+        said, _ = ask(server.url, retries=2)
+        assert len(server.requests) == 3 and reason in said
+
+
+def test_half_a_surrogate_pair_never_reaches_an_answer():
+    with raw(sends(reply('{"choices": [{"message": {"content": "caf\\ud83d"}}]}'))) as server:
+        endpoint = Endpoint("m", server.url, mends=MENDS)
+        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), json={})
+    assert choice.text == "caf\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize("asked", ["Retry-After: 3\r\n", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", ""])
+def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
+    with raw(sends(reply('{"error": {"message": "slow down"}}', "429 Too Many", asked))) as server:
+        said, took = ask(server.url, retries=1)
+    waits = capsys.readouterr().err.splitlines()
+    assert waits == (
+        ["siq: openai:m at 127.0.0.1: answered 429, slow down; waits 3 s, then try 2 of 2"] * ("3" in asked[:15])
+    )
+    assert took >= (3 if waits else 0.3) and took < 5 and "answered 429, slow down; try a larger timeout" in said
+
+
+@pytest.mark.parametrize(
+    ("url", "secret"),
+    [
+        ("http://me:hunter2@127.0.0.1:9/v1", "a user or password"),
+        ("http://hunter2@127.0.0.1:9/v1", "a user or password"),
+        ("http://me:hunter2@", "a user or password"),
+        ("me:hunter2@127.0.0.1:9/v1", "a user or password"),
+        ("http://127.0.0.1:9/v1?api_key=hunter2", "a key ('api_key=')"),
+        ("http://127.0.0.1:9/v1?v=1&access_token=hunter2", "a key ('access_token=')"),
+        ("http://127.0.0.1:9/v1?X-Amz-Signature=hunter2", "a key ('X-Amz-Signature=')"),
+        ("http://127.0.0.1:9/v1#key=hunter2", "a key ('key=')"),
+        ("http://127.0.0.1:9/v1;sig=hunter2", "a key ('sig=')"),
+        ("http://127.0.0.1:9/v1?api%5Fkey=hunter2", "a key ('api_key=')"),
+        (f"http://127.0.0.1:9/{KEY}/v1", "the key itself"),
+    ],
+)
+@pytest.mark.parametrize("where", ["option", "environment"])
+def test_an_address_with_a_secret_is_refused_and_not_repeated(url, secret, where, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    with pytest.raises(SpeechIQError) as told:
+        Endpoint("m", url if where == "option" else None, mends=MENDS)
+    given_by = "--base-url" if where == "option" else "OPENAI_BASE_URL"
+    assert str(told.value).startswith(f"openai:m: {given_by} holds {secret}, which would be written into the results; ")
+    assert "set the environment variable OPENAI_API_KEY" in str(told.value)
+    assert "hunter2" not in str(told.value) and KEY not in str(told.value)
+
+
+def test_an_address_that_is_none_is_shown_only_if_it_cannot_hold_a_secret():
+    for url, shown in (("localhost:8000", "'localhost:8000'"), ("http://host:pa/ss@x?y", "it")):
+        with pytest.raises(SpeechIQError, match=rf"--base-url: {shown} is no address; give one like http://HOST"):
+            Endpoint("m", url, mends=MENDS)
+
+
+@pytest.mark.parametrize("key", ["sk-hunter2\nmore", "sk-h\u00fcnter2", "sk-hunter2\x1b[2J"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
+        Endpoint("m", "http://127.0.0.1:9/v1", mends=MENDS)
+    assert "nter2" not in str(told.value)
+
+
+def test_a_line_break_after_a_key_does_no_harm(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+    with raw(sends(reply("{}"))) as server:
+        Endpoint("m", server.url, mends=MENDS).check()
+        assert f"Bearer {KEY}\r\n".encode() in server.requests[0]
+
+
+def test_the_parameter_that_is_refused_is_named():
+    error = json.dumps({"error": {"message": "not supported", "param": "temperature"}})
+    with raw(sends(reply(error, "400 Bad Request"))) as server:
+        assert "answered 400, not supported (temperature); correct what it names" in ask(server.url)[0]
+
+
+HANGING = """
+import sys
+from speechiq.core.endpoints import Endpoint, Mends
+Endpoint("m", sys.argv[1], mends=Mends("", "", "", "")).ask("/x", "x", print, json={})
+"""
+
+
+def test_ctrl_c_ends_a_call_that_hangs():
+    asked = threading.Event()
+    with raw(lambda *_: (asked.set(), time.sleep(30))) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-c", HANGING, server.url], stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        assert asked.wait(20)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=3)
+    assert process.returncode != 0 and "was destroyed" not in errors and errors.strip().endswith("waiting for a server")
