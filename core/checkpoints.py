@@ -7,6 +7,7 @@ from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.hub import notice_offline
 
 DEMO = "demo:"
 RECOGNISERS = {
@@ -46,6 +47,7 @@ def resolve(name: str) -> str:
                 f"`save_pretrained` wrote, a hub id, or `demo:NAME`"
             )
         return str(folder)
+    notice_offline()
     return name
 
 
