@@ -14,6 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.rows import Rows, Source, open_rows
 from speechiq.siq_tasks.store import CLIPS, MEND, keep, read_length
@@ -42,6 +43,7 @@ def list_clips(**told: Any) -> list[dict]:
     return prepare(**told).clips
 
 
+@takes(*Source._fields, "subset", "selection", "questions")
 def load(level: str, dataset: str, questions: str | None = None, **told: Any) -> Loaded:
     """`custom_dataset` of every set that is prepared from rows.
 
