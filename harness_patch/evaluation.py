@@ -19,7 +19,12 @@ from speechiq.harness_patch.outputs import check_output_path
 PREFIX = "siq_"
 #: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
 device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
-LEFT_TO_STAGES = "chat template is not applied"
+#: Lines that are wrong or of no use in a speech run, by logger: each stage applies its own model's chat template, and
+#: transformers' own code for Whisper uses what it calls deprecated.
+NOISE = {
+    "lm_eval.evaluator": "chat template is not applied",
+    "transformers.generation.utils": "Passing `generation_config` together with",
+}
 
 
 def guard(evaluator, model_types: Sequence[str]) -> None:
@@ -43,7 +48,8 @@ def _guard_run(simple_evaluate, model_types: Sequence[str]):
                 check_output_path(getattr(told.get("evaluation_tracker"), "output_path", None))
                 if not device_was_asked_for.get():
                     kwargs["device"] = None
-                during.enter_context(_without_advice_on_templates())
+                for name, text in NOISE.items():
+                    during.enter_context(_without(name, text))
             during.enter_context(_given(told))
             return simple_evaluate(*args, **kwargs)
 
@@ -116,12 +122,12 @@ def _given(told: Mapping[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _without_advice_on_templates() -> Iterator[None]:
-    """Hold back lm-eval's advice to apply a chat template: each stage applies its own model's."""
-    logger = logging.getLogger("lm_eval.evaluator")
+def _without(logger_name: str, text: str) -> Iterator[None]:
+    """Hold back the lines of a logger that contain `text`."""
+    logger = logging.getLogger(logger_name)
 
     def is_other(record: logging.LogRecord) -> bool:
-        return LEFT_TO_STAGES not in " ".join(record.getMessage().split())
+        return text not in " ".join(record.getMessage().split())
 
     logger.addFilter(is_other)
     try:

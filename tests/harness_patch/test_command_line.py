@@ -1,6 +1,7 @@
 """`lm_eval run` as typed: what it refuses before it computes, what it says, and that what it saved is whole."""
 
 import json
+import logging
 import resource
 import sys
 
@@ -14,6 +15,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.engines.loading import OPTIONS
+from speechiq.harness_patch.evaluation import NOISE, _without
 from tests.conftest import run
 
 SYSTEM = ("--model", "hf-audio", "--model_args", "pretrained=letter:B")
@@ -102,6 +104,17 @@ def saved(lm_eval, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lm_eval(*QUICK, *SAVED, tmp_path / "runs")
     return tmp_path / "runs", capfd.readouterr().err
+
+
+def test_log_lines_that_do_not_help_are_held_back_during_a_speech_run_alone(caplog):
+    for name, text in NOISE.items():
+        with _without(name, text):
+            logging.getLogger(name).warning("%s applied.", text.replace(" ", "\n  ", 1))
+            logging.getLogger(name).warning("Another line.")
+        logging.getLogger(name).warning(text)
+    assert [record.getMessage() for record in caplog.records] == [
+        line for text in NOISE.values() for line in ("Another line.", text)
+    ]
 
 
 def test_a_run_says_what_it_did_and_what_comes_next(saved):
