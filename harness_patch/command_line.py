@@ -66,10 +66,10 @@ def _execute(execute, model_types: Sequence[str]):
             execute(args)
             _say_next(saved_runs.get())
         except KeyboardInterrupt as stop:
-            if not speech:
+            if not speech or str(stop):
                 raise
             raise KeyboardInterrupt(
-                "interrupted; what was computed is in the response cache, and the same command goes on from there"
+                "stopped by hand; what was computed is in the response cache, and the same command goes on from there"
             ) from stop
         except (ValueError, OSError) as error:
             if not _is_about_options(error):

@@ -179,7 +179,7 @@ class HFAudio(LM):
         done = sum(self._done, Counter()) or passes - self._before
         counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
         with use_store(self._store):
-            idle = "no model had to run" + (", the response cache had all that was asked" if store_folder() else "")
+            idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
         return {"siq": {"pretrained": self.pretrained, "system": self.system.describe(), "passes": dict(done)}}
 
