@@ -1,4 +1,4 @@
-"""Notice in time that there is no way to the model hub."""
+"""Notice early that the model hub cannot be reached."""
 
 from __future__ import annotations
 

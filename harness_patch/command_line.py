@@ -115,7 +115,7 @@ def _refuse_unknown(asked: Mapping[str, Any]) -> None:
 
 
 def _is_about_options(error: Exception) -> bool:
-    """Tell whether lm-eval's reader of options raised it."""
+    """Return whether lm-eval's reader of options raised it."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_globals.get("__name__") == READS_OPTIONS
 

@@ -41,16 +41,16 @@ def guard(evaluator, model_types: Sequence[str]) -> None:
 def _guard_run(simple_evaluate, model_types: Sequence[str]):
     @functools.wraps(simple_evaluate)
     def guarded(*args, **kwargs):
-        told = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
+        options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
         with ExitStack() as during:
-            if told.get("model") in model_types or _is_speech_system(told.get("model")):
-                _refuse_shared_cache(told.get("use_cache"))
-                check_output_path(getattr(told.get("evaluation_tracker"), "output_path", None))
+            if options.get("model") in model_types or _is_speech_system(options.get("model")):
+                _refuse_shared_cache(options.get("use_cache"))
+                check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
                 if not device_was_asked_for.get():
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
-            during.enter_context(_given(told))
+            during.enter_context(_given(options))
             return simple_evaluate(*args, **kwargs)
 
     return guarded
@@ -73,16 +73,16 @@ def _guard_tasks(evaluate):
     return guarded
 
 
-def _check_tasks(ours: Mapping[str, Any], others: bool, lm, told: Mapping[str, Any]) -> None:
+def _check_tasks(ours: Mapping[str, Any], others: bool, lm, options: Mapping[str, Any]) -> None:
     from speechiq.siq_tasks.options import refuse_unread
 
     refuse_unread([task.metadata_keys for task in ours.values()], others)
-    if told.get("cache_requests"):
+    if options.get("cache_requests"):
         raise SpeechIQError(
             f"--cache_requests: {next(iter(ours))} is not kept so, as its key ignores prompts and metadata; leave it "
             f"out, requests are built in seconds"
         )
-    if not told.get("log_samples", True) and lm.rank == 0:
+    if not options.get("log_samples", True) and lm.rank == 0:
         say(
             "without --log_samples no sample rows are saved, and `siq score`, `siq compare` and `siq report` "
             "need them; stop and add --log_samples --output_path FOLDER"
@@ -92,23 +92,23 @@ def _check_tasks(ours: Mapping[str, Any], others: bool, lm, told: Mapping[str, A
 def _refuse_shared_cache(path: str | None) -> None:
     if path is not None:
         raise SpeechIQError(
-            f"--use_cache {path}: lm-eval's cache does not tell systems apart and would give one the transcripts of "
+            f"--use_cache {path}: lm-eval's cache has no key for the system and would give one the transcripts of "
             f"another; leave it out, the response cache (SIQ_STORE, on by default) keeps the answers of each system"
         )
 
 
 @contextmanager
-def _given(told: Mapping[str, Any]) -> Iterator[None]:
-    """Let tasks know which metadata the user gave: what is no model argument, which lm-eval mixes in."""
+def _given(options: Mapping[str, Any]) -> Iterator[None]:
+    """Let tasks know which metadata the user gave, without the model arguments that lm-eval mixes in."""
     from speechiq.siq_tasks.options import Given, given
 
-    arguments = told.get("model_args") or {}
+    arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
         from lm_eval.utils import simple_parse_args_string
 
         arguments = simple_parse_args_string(arguments)
-    metadata = (getattr(told.get("task_manager"), "metadata", None) or {}) | (told.get("metadata") or {})
-    names = told.get("tasks") or []
+    metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
+    names = options.get("tasks") or []
     token = given.set(
         Given(
             {key: value for key, value in metadata.items() if key not in arguments},

@@ -96,7 +96,7 @@ def _check_samples(tracker, task_name: str, samples: list) -> None:
 
 
 def _is_of_speech(results: Mapping[str, Any]) -> bool:
-    """Tell whether a speech system ran, or a task that names its level."""
+    """Return whether a speech system ran, or a task that names its level."""
     tasks = results.get("configs", {}).values()
     return "siq" in results.get("config", {}) or any("level" in (task.get("metadata") or {}) for task in tasks)
 

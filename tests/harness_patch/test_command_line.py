@@ -60,7 +60,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(lm_eval, arguments, message
 
 def test_two_systems_never_share_lm_evals_cache(lm_eval, tmp_path):
     for letter in "AB":
-        with pytest.raises(SpeechIQError, match="does not tell systems apart"):
+        with pytest.raises(SpeechIQError, match="has no key for the system"):
             lm_eval("--model", "hf-audio", "--model_args", f"pretrained=letter:{letter}", "--tasks", "siq_demo_apply",
                     "--use_cache", tmp_path / "shared")  # fmt: skip
     assert list(tmp_path.iterdir()) == []
@@ -187,7 +187,7 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
 
 
 @pytest.mark.parametrize("command", [("lm_eval", "run", "--help"), ("siq", "run", "--help")])
-def test_the_help_tells_of_speech_systems(command):
+def test_the_help_describes_speech_systems(command):
     done = run(*command)
     assert done.returncode == 0 and done.stdout.endswith(speech_help())
     assert all(option in done.stdout for option in ("--model hf-audio", "embedder_dtype", *OPTIONS))

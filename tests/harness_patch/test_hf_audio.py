@@ -1,6 +1,7 @@
 """`hf-audio` as lm-eval calls it, and what it refuses before any model is loaded."""
 
 import json
+import os
 import re
 from collections import Counter
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.shelves import look
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
@@ -199,6 +201,21 @@ def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp
     tracker = EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
     with pytest.raises(SpeechIQError, match=rf"--output_path {tmp_path}/file/runs: cannot be written"):
         evaluate(evaluation_tracker=tracker)
+
+
+def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):
+    with pytest.raises(
+        SpeechIQError, match=r"^--system_instruction 'Be brief\.': llm_answer=likelihood asks in a prompt"
+    ):
+        evaluate(limit=2, system_instruction="Be brief.")
+
+
+def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(demo_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "unused"))
+    options = {"pretrained": GOLD, "llm_answer": "likelihood", "store": str(tmp_path / "mine")}
+    evaluate(limit=1, model_args=options, tasks=["siq_demo_understand", "siq_demo_apply"])
+    assert {stage.stage["stage"] for stage in look(tmp_path / "mine")} == {"text", "embedder"}
+    assert os.environ["SIQ_STORE"] == str(tmp_path / "unused") and not (tmp_path / "unused").exists()
 
 
 def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
