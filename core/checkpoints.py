@@ -8,6 +8,7 @@ from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
 from speechiq.core.opening import first_line as first_line
 
@@ -51,6 +52,7 @@ def resolve(name: str) -> str:
                 f"`save_pretrained` wrote, a hub id, or `demo:NAME`"
             )
         return str(folder)
+    notice_offline()
     return name
 
 

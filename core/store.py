@@ -15,7 +15,8 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from importlib.metadata import version
 from io import BytesIO
 from itertools import chain
@@ -47,9 +48,22 @@ Item = TypeVar("Item")
 log = logging.getLogger(__name__)
 
 
+_chosen: ContextVar[str | None] = ContextVar("store", default=None)
+
+
+@contextmanager
+def use_store(place: str | Path | None) -> Iterator[None]:
+    """Make `place`, a folder or `off`, the store inside the block; None leaves it as it is."""
+    token = _chosen.set(_chosen.get() if place is None else str(place))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
 def store_folder() -> Path | None:
-    """Where the store is: `SIQ_STORE`, or a folder in the cache; `None` where it is `off`."""
-    place = os.environ.get(VARIABLE)
+    """Where the store is: as `use_store` says, `SIQ_STORE`, or a folder in the cache; `None` where it is `off`."""
+    place = _chosen.get() or os.environ.get(VARIABLE)
     return None if place == OFF else Path(place).expanduser() if place else cache_dir("responses")
 
 

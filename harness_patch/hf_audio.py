@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
-import sys
-import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import cycle
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import accelerate.utils
@@ -19,14 +15,16 @@ import torch
 from accelerate import PartialState
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
-from lm_eval.loggers.evaluation_tracker import EvaluationTracker
+from tqdm.contrib.logging import logging_redirect_tqdm
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.response import Response
-from speechiq.core.store import VARIABLE as STORE
+from speechiq.core.store import store_folder, use_store
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalise
+from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.spelling import REFERENCE
 from speechiq.harness_patch.systems.system import Prompt, Question, Scored
@@ -63,14 +61,14 @@ class HFAudio(LM):
 
     Args:
         pretrained: the system's spelling: `ASR+LLM`, or `demo`; without it the paper's reference cascade.
-        device: as lm-eval passes it; a device that this machine lacks means the CPU.
+        device: where models run; by default the accelerator of this machine, or its CPU.
         batch_size: items a batch, or `auto`.
         max_batch_size: not used; lm-eval passes it.
-        store: folder of the response store, or `off`, for this process; by default `SIQ_STORE` or one in the cache.
+        store: folder of the response store, or `off`; by default `SIQ_STORE` or one in the cache.
         **options: stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
 
     Raises:
-        SpeechIQError: the system cannot be built, or the results could not be written.
+        SpeechIQError: the system cannot be built, or this machine lacks the device.
     """
 
     MULTIMODAL = True
@@ -85,27 +83,45 @@ class HFAudio(LM):
         **options: Any,
     ) -> None:
         super().__init__()
-        if store is not None:
-            os.environ[STORE] = str(store)
-        check_output_path(getattr(EvaluationTracker, "last_output_path", None))
         if pretrained is None:
             log.warning("no pretrained=... given: hf-audio runs the paper's reference cascade, %s", REFERENCE)
         self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu", timeout=PATIENCE)
-        atexit.register(self.state.destroy_process_group)
         self._rank, self._world_size = self.state.process_index, self.state.num_processes
-        self.state.device = self._device = _choose_device(device, self.state)
+        self.state.device = self._device = _choose_device(device, self.state, torch.accelerator.device_count())
         warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
+        self._store, self._before = store, Counter(passes)
         self._done: tuple[Counter[str], ...] = ()
-        passes.clear()
-        self.system = build_system(
-            self.pretrained,
-            options,
-            device=self._device,
-            batch_size=_read_batch_size(batch_size),
-            seed=torch.initial_seed(),
-        )
+        with use_store(store):
+            self.system = build_system(
+                self.pretrained,
+                options,
+                device=self._device,
+                batch_size=_read_batch_size(batch_size),
+                seed=torch.initial_seed(),
+            )
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what is done inside, keep it in this model's store, and print log lines above the progress bars."""
+        self._before, self._done = Counter(passes), ()
+        loggers = [logging.getLogger(name) for name in (None, "lm_eval", "transformers")]
+        with use_store(self._store), logging_redirect_tqdm(loggers):
+            yield
+
+    def refuse_instruction(self, instruction: str | None) -> None:
+        """Refuse `--system_instruction` if questions are asked in a prompt that has no place for it.
+
+        Raises:
+            SpeechIQError: answers are chosen by likelihood.
+        """
+        way = getattr(self.system, "answering", None)
+        if instruction and isinstance(way, Likelihood):
+            raise SpeechIQError(
+                f"--system_instruction {instruction[:40]!r}: {way.option}=likelihood asks in a prompt of its own, "
+                f"without it; leave it out, or give {way.option}=generate"
+            )
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """Transcripts and answers, aligned with `requests`; a request that occurs n times gets n answers."""
@@ -160,9 +176,11 @@ class HFAudio(LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """What ran, for the `config` of the results file."""
-        done = sum(self._done, Counter()) or +passes
-        told = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
-        print(f"siq: {told or 'no model ran'}", file=sys.stderr)
+        done = sum(self._done, Counter()) or passes - self._before
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
+        with use_store(self._store):
+            idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
+        say(counts or idle)
         return {"siq": {"pretrained": self.pretrained, "system": self.system.describe(), "passes": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -170,7 +188,7 @@ class HFAudio(LM):
 
     def gather_object(self, obj, dst: int = 0):
         """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
-        gathered, done = zip(*accelerate.utils.gather_object([(obj, Counter(passes))]), strict=True)
+        gathered, done = zip(*accelerate.utils.gather_object([(obj, passes - self._before)]), strict=True)
         self._done = done
         return [in_doc_order(gathered)] if self.rank == dst else None
 
@@ -178,10 +196,30 @@ class HFAudio(LM):
         self.state.wait_for_everyone()
 
 
-def _choose_device(device: str | None, state: PartialState) -> torch.device:
-    """The device asked for, unless this machine lacks it or every process has its own."""
-    asked = torch.device(device or state.device)
-    return asked if state.num_processes == 1 and asked.type == state.device.type else state.device
+def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:
+    """Return the device asked for, or this process's own if none was, or if there are several processes.
+
+    Args:
+        device: as the user named it.
+        state: of this process.
+        count: how many accelerators this machine has.
+
+    Raises:
+        SpeechIQError: this machine has no such device.
+    """
+    here = state.device
+    if device is None:
+        return here
+    try:
+        asked = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise SpeechIQError(f"--device {device}: not a kind of device; give cpu, cuda, cuda:1 or mps") from error
+    if asked.type != here.type or (asked.type != "cpu" and (asked.index or 0) >= count):
+        has = f"{here.type}:0 to {here.type}:{count - 1}" if count > 1 and here.type != "cpu" else here.type
+        raise SpeechIQError(
+            f"--device {device}: this machine has {has} only; give --device {here.type}, or leave it out"
+        )
+    return asked if state.num_processes == 1 else here
 
 
 def _check_spread(options: dict[str, Any], processes: int) -> None:
@@ -226,23 +264,3 @@ def _prompt(request: Instance) -> Prompt:
 def _first_clip(job: Job) -> tuple[str, float]:
     """What a job is about, in words where it has no clip, and for how many seconds."""
     return next(((clip.key, clip["duration"]) for clip in job.prompt.clips), (job.prompt.text, 1.0))
-
-
-def check_output_path(path: str | None) -> None:
-    """Refuse an output path that cannot be written to; lm-eval would only say so after the run.
-
-    Raises:
-        SpeechIQError: naming the folder.
-    """
-    if path is None:
-        return
-    folder = Path(path).parent if Path(path).suffix == ".json" else Path(path)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise SpeechIQError(
-            f"--output_path {path}: cannot be written to ({error.strerror}); choose another "
-            f"folder or mend its permissions"
-        ) from error

@@ -10,7 +10,6 @@ import os
 import sys
 
 SUITE = "speechiq"
-OURS = ("hf-audio", "audio-api")
 
 
 def register_models(models) -> None:
@@ -38,56 +37,58 @@ def add_task_folder(manager) -> None:
         folders = [*_task_folders(), *(path for path in given if path)]
         original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
         self.include_path = include_path
+        manager.TaskManager.latest = self
 
     init.__doc__, init.__wrapped__ = original.__doc__, original
     manager.TaskManager.__init__ = init
 
 
-def note_output_path(tracker) -> None:
-    """Remember where this process will write, so that `hf-audio` can check it before hours of compute."""
-    original = tracker.EvaluationTracker.__init__
+def check_outputs(tracker) -> None:
+    """Read back what lm-eval saved of a speech run, of which it only logs what it could not write."""
+    from speechiq.harness_patch.outputs import check_saved_files
 
-    def init(self, output_path=None, *args, **kwargs):
-        original(self, output_path, *args, **kwargs)
-        tracker.EvaluationTracker.last_output_path = output_path
-
-    init.__doc__, init.__wrapped__ = original.__doc__, original
-    tracker.EvaluationTracker.__init__ = init
+    check_saved_files(tracker.EvaluationTracker)
 
 
-def errors_in_one_line(command_line) -> None:
-    """On lm-eval's command line, an error that the user can mend ends the run with one line."""
-    from speechiq.core.errors import print_in_one_line
+def guard_runs(evaluator) -> None:
+    """Check speech runs before they compute."""
+    from speechiq.harness_patch.evaluation import guard
 
-    print_in_one_line()
+    guard(evaluator, [entry.name for entry in _entry_points("lm_eval.models")])
 
 
-def refuse_secrets_in_addresses(evaluator) -> None:
-    """Refuse an address with a password or key among the options of our models before lm-eval logs and stores them."""
-    from functools import wraps
+def improve_command_line(command_line) -> None:
+    """Give `lm_eval run` errors in one line, help about speech systems, and a last line that says what comes next."""
+    from speechiq.harness_patch.command_line import improve
 
-    original = evaluator.simple_evaluate
+    improve(command_line.Run, [entry.name for entry in _entry_points("lm_eval.models")])
 
-    @wraps(original)
-    def simple_evaluate(model, model_args=None, *args, **kwargs):
-        if model in OURS:
-            from speechiq.core.addresses import refuse_secrets
 
-            given = {"--model_args": model_args, "--metadata": kwargs.get("metadata")}
-            refuse_secrets(
-                given, f"{model}:", "set the environment variable OPENAI_API_KEY, or name one by key_variable"
-            )
-        return original(model, model_args, *args, **kwargs)
+def ask_git_quietly(utils) -> None:
+    """Keep git from printing an error if the working directory is not in a repository."""
+    original = utils.get_git_commit_hash
 
-    evaluator.simple_evaluate = simple_evaluate
+    def get_git_commit_hash():
+        import subprocess
+        from pathlib import Path
+
+        command = ["git", "describe", "--always"]
+        try:
+            fails = subprocess.run(command, capture_output=True).returncode
+        except OSError:
+            fails = True
+        return utils.get_commit_from_path(Path.cwd()) if fails else original()
+
+    utils.get_git_commit_hash = get_git_commit_hash
 
 
 AFTER_IMPORT = {
     "lm_eval.models": register_models,
     "lm_eval.tasks.manager": add_task_folder,
-    "lm_eval.loggers.evaluation_tracker": note_output_path,
-    "lm_eval._cli.run": errors_in_one_line,
-    "lm_eval.evaluator": refuse_secrets_in_addresses,
+    "lm_eval.loggers.evaluation_tracker": check_outputs,
+    "lm_eval.loggers.utils": ask_git_quietly,
+    "lm_eval.evaluator": guard_runs,
+    "lm_eval._cli.run": improve_command_line,
 }
 
 

@@ -19,6 +19,7 @@ from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.docs import Loaded, build_docs, check_level
 from speechiq.siq_tasks.ids import check_plain, complete_ids, shorten
+from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.recordings.inspection import read_length
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
@@ -52,6 +53,7 @@ def list_clips(**told: Any) -> list[dict]:
     return prepare(**told).clips
 
 
+@takes(*Source._fields, "subset", "selection", "questions")
 def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **told: Any) -> Loaded:
     """`custom_dataset` of every set that is prepared from rows.
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.docs import digest_content
+from speechiq.siq_tasks.options import keys_of, refuse_misspelt
 
 
 class SpeechTask(ConfigurableTask):
     """`class` of every level template; `custom_dataset` returns a `Loaded`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        super().__init__(config={key: value for key, value in config.items() if key != "class"})
+        refuse_misspelt(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
+        own = {key: value for key, value in config.items() if key != "class"}
+        super().__init__(config=own | {"metric_list": _named_metrics(own["metric_list"])})
+
+    @property
+    def metadata_keys(self) -> frozenset[str] | None:
+        """See `options.keys_of`."""
+        return keys_of(self.config.custom_dataset, self.config.metadata.get("level"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         if not callable(self.config.custom_dataset):
@@ -49,3 +58,22 @@ class SpeechTask(ConfigurableTask):
                 f"raise --limit or start fewer processes"
             )
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
+
+
+def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the metrics in the form in which lm-eval takes any name; `process_results` gives their values.
+
+    lm-eval 0.4 takes the name as it is. Its successor, which has scorers, looks it up among its own metrics, of which
+    `acc` is one for multiple choice alone, but takes a function of that name.
+    """
+    if find_spec("lm_eval.scorers") is None:
+        return metrics
+    return [metric | {"metric": _placeholder(metric["metric"])} for metric in metrics]
+
+
+def _placeholder(name: str) -> Callable:
+    def metric(*values: Any, **options: Any) -> float:
+        raise NotImplementedError(f"{name} is computed by process_results")
+
+    metric.__name__ = name
+    return metric

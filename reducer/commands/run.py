@@ -6,15 +6,19 @@ import sys
 
 import typer
 
+HELP = ([], ["-h"], ["--help"])
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def run(context: typer.Context) -> None:
-    """Run lm_eval with the suite in place, also where no start-up file runs (`pip install --target`)."""
+    """Run lm_eval with the suite in place, also where no start-up file runs (`pip install --target`).
+
+    Takes what `lm_eval run` takes; `siq run --help` shows its options and those of speech systems.
+    """
     from speechiq.harness_patch import plugins
 
     plugins.install()
     from lm_eval.__main__ import cli_evaluate
 
-    sys.argv = ["lm_eval", *context.args]
+    sys.argv = ["lm_eval", *(context.args if context.args not in HELP else ["run", "--help"])]
     cli_evaluate()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions
 
 HERE = Path(__file__).parent
@@ -18,6 +19,7 @@ def list_clips(**_told_to_others) -> list[dict]:
     return [clip | {"path": f"demo/{clip['file']}"} for clip in clips]
 
 
+@takes()
 def load(level: str, **told: Any) -> Loaded:
     """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
     clips, questions = list_clips(), []

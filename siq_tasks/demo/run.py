@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 LLM = "demo:SmolLM2-135M-Instruct"
 HEARS = ("demo:whisper-base", "demo:whisper-tiny.en", "pocketsphinx:en-us", "gold", "silence")
 SYSTEMS = tuple(f"{asr}+{LLM}" for asr in HEARS)
-QUIET = {"LMEVAL_LOG_LEVEL": "ERROR", "TRANSFORMERS_VERBOSITY": "error"}
+QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
 
 
 def run(output: Path) -> None:

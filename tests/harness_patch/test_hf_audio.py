@@ -1,7 +1,9 @@
 """`hf-audio` as lm-eval calls it, and what it refuses before any model is loaded."""
 
 import json
+import os
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.shelves import look
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
@@ -25,6 +28,13 @@ QUESTION = {"question": "What was cut?", "options": OPTIONS}
 def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="generate_until", **asked):
     arguments = (prompt, settings or {"until": []}, {"audio": [AudioClip(clip, **asked)]})
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
+
+
+def evaluate(**options):
+    """What `simple_evaluate` gives for the demo set and a control."""
+    asked = {"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}, "tasks": ["siq_demo"], **options}
+    manager = TaskManager(include_defaults=False, metadata=asked["model_args"] | options.get("metadata", {}))
+    return simple_evaluate(model="hf-audio", task_manager=manager, device="cpu", bootstrap_iters=0, **asked)
 
 
 @pytest.fixture(scope="module")
@@ -109,18 +119,18 @@ def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
 )
 def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_models, demo_clips, settings, message):
     model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
-    write = request(demo_clips[0], "", purpose="transcribe")
+    write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(passes)
     ask = request(demo_clips[1], "", repeats=5, settings=settings)
     with pytest.raises(SpeechIQError, match=message):
         model.generate_until([write, ask])
-    assert passes["asr_clips"] == 0
+    assert passes == before
 
 
 def test_a_likelihood_without_options_is_refused_before_any_clip_is_heard(demo_models, demo_clips):
-    model = HFAudio(pretrained="demo", device="cpu")
+    model, before = HFAudio(pretrained="demo", device="cpu"), Counter(passes)
     with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*without options"):
         model.generate_until([request(demo_clips[0], "", purpose="transcribe"), request(demo_clips[6], "")])
-    assert passes["asr_clips"] == 0
+    assert passes == before
 
 
 def test_lm_evals_other_names_of_a_setting_mean_the_same(demo_models, demo_clips):
@@ -154,16 +164,31 @@ def test_a_batch_size_that_is_none_is_refused(size):
 @pytest.mark.parametrize(
     ("asked", "here", "processes", "chosen"),
     [
-        ("cuda:0", "mps", 1, "mps"),
         ("cuda:1", "cuda:0", 1, "cuda:1"),
         ("cuda:0", "cuda:3", 8, "cuda:3"),
         (None, "cpu", 1, "cpu"),
-        ("cuda:0", "cpu", 1, "cpu"),
+        (None, "mps", 1, "mps"),
+        ("cpu", "cpu", 1, "cpu"),
     ],
 )
-def test_the_device_is_the_one_asked_for_where_this_machine_has_its_kind(asked, here, processes, chosen):
+def test_the_device_is_the_one_asked_for_or_this_process_has_its_own(asked, here, processes, chosen):
     state = SimpleNamespace(device=torch.device(here), num_processes=processes)
-    assert _choose_device(asked, state) == torch.device(chosen)
+    assert _choose_device(asked, state, count=8) == torch.device(chosen)
+
+
+@pytest.mark.parametrize(
+    ("asked", "here", "message"),
+    [
+        ("cuda", "cpu", "^--device cuda: this machine has cpu only; give --device cpu, or leave it out"),
+        ("cuda:0", "mps", "^--device cuda:0: this machine has mps:0 to mps:7 only; give --device mps"),
+        ("cuda:9", "cuda:0", "^--device cuda:9: this machine has cuda:0 to cuda:7 only"),
+        ("nonsense", "cpu", "^--device nonsense: not a kind of device; give cpu, cuda"),
+    ],
+)
+def test_a_device_that_this_machine_lacks_is_refused(asked, here, message):
+    state = SimpleNamespace(device=torch.device(here), num_processes=1)
+    with pytest.raises(SpeechIQError, match=message):
+        _choose_device(asked, state, count=8)
 
 
 def test_rolling_likelihood_is_refused(model):
@@ -173,24 +198,28 @@ def test_rolling_likelihood_is_refused(model):
 
 def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp_path, demo_models):
     tmp_path.joinpath("file").write_text("in the way")
-    EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
-    try:
-        with pytest.raises(SpeechIQError, match=rf"--output_path {tmp_path}/file/runs: cannot be written"):
-            HFAudio(pretrained=GOLD, device="cpu")
-    finally:
-        EvaluationTracker(output_path=None)
+    tracker = EvaluationTracker(output_path=str(tmp_path / "file" / "runs"))
+    with pytest.raises(SpeechIQError, match=rf"--output_path {tmp_path}/file/runs: cannot be written"):
+        evaluate(evaluation_tracker=tracker)
+
+
+def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):
+    with pytest.raises(
+        SpeechIQError, match=r"^--system_instruction 'Be brief\.': llm_answer=likelihood asks in a prompt"
+    ):
+        evaluate(limit=2, system_instruction="Be brief.")
+
+
+def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(demo_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "unused"))
+    options = {"pretrained": GOLD, "llm_answer": "likelihood", "store": str(tmp_path / "mine")}
+    evaluate(limit=1, model_args=options, tasks=["siq_demo_understand", "siq_demo_apply"])
+    assert {stage.stage["stage"] for stage in look(tmp_path / "mine")} == {"text", "embedder"}
+    assert os.environ["SIQ_STORE"] == str(tmp_path / "unused") and not (tmp_path / "unused").exists()
 
 
 def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
-    results = simple_evaluate(
-        model="hf-audio",
-        model_args={"pretrained": GOLD, "llm_answer": "likelihood"},
-        tasks=["siq_demo"],
-        task_manager=TaskManager(include_defaults=False),
-        device="cpu",
-        limit=2,
-        bootstrap_iters=0,
-    )
+    results = evaluate(limit=2)
     system = results["config"]["siq"]["system"]
     assert system["asr"] == {"control": "gold"} and system["answering"]["way"] == "likelihood"
     for samples in results["samples"].values():

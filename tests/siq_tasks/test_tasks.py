@@ -10,6 +10,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 import speechiq.siq_tasks.audio as audio
 import speechiq.siq_tasks.demo.demo as demo
+import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
@@ -101,3 +102,12 @@ def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_
     told = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
     with pytest.raises(SpeechIQError, match="no language model"):
         told.load("siq_demo_understand")
+
+
+def test_metrics_keep_their_names_where_lm_eval_looks_names_up_among_its_own(monkeypatch):
+    metrics = [{"metric": "acc", "aggregation": "mean"}, {"metric": "unparsed", "aggregation": "mean"}]
+    assert speech_task._named_metrics(metrics) == metrics
+    monkeypatch.setattr(speech_task, "find_spec", lambda name: name == "lm_eval.scorers" or None)
+    named = speech_task._named_metrics(metrics)
+    assert [metric["metric"].__name__ for metric in named] == ["acc", "unparsed"]
+    assert all(metric["aggregation"] == "mean" for metric in named)

@@ -1,0 +1,176 @@
+"""`lm_eval run` for speech: faults in one line, defaults that this machine has, help, and what to do next.
+
+Together with `plugins.py` the only place that names private parts of lm-eval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import textwrap
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.harness_patch.evaluation import device_was_asked_for
+from speechiq.harness_patch.outputs import output_folder, saved_runs
+
+READS_OPTIONS = "lm_eval.config.evaluate_config"
+MISSING_TASKS = "Tasks not found: "
+HELP = """
+speech systems (speechiq):
+  --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
+      SYSTEM is ASR+LLM, ASR+CORRECTOR+LLM, one model that hears and answers, or `demo`.
+      A stage is a hub id, a folder, demo:NAME (see `siq demo fetch`), or ENGINE:MODEL; engines are
+{engines}
+  --model audio-api --model_args model=NAME,base_url=URL,...
+      The same as hf-audio with pretrained=openai:NAME: a model that hears, behind an OpenAI-compatible endpoint.
+  Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; one model alone has no prefix:
+{options}
+      answer: generate or likelihood, how the last stage answers questions.
+  store=FOLDER or store=off: where computed answers are kept (SIQ_STORE, or the cache folder).
+  --metadata KEY=VALUE, read by the tasks:
+      {metadata};
+      of data sets that come as rows also dataset_path, subset, selection, questions and columns.
+  $ lm_eval run --model hf-audio --model_args pretrained=demo --tasks siq_demo --batch_size auto \\
+      --log_samples --output_path runs
+"""
+
+
+def improve(run, model_types: Sequence[str]) -> None:
+    """Wrap the class of `lm_eval run`.
+
+    Args:
+        run: the class, as it is in the module `lm_eval._cli.run`.
+        model_types: names under which speech systems are registered.
+    """
+    print_in_one_line()
+    run._execute = staticmethod(_execute(run._execute, model_types))
+    run.__init__ = _with_help(run.__init__)
+
+
+def _execute(execute, model_types: Sequence[str]):
+    @functools.wraps(execute)
+    def run(args: argparse.Namespace) -> None:
+        asked = _read_options(args)
+        _refuse_unknown(asked)
+        speech = asked.get("model") in model_types
+        device = device_was_asked_for.set(not speech or "device" in asked)
+        saved = saved_runs.set([])
+        try:
+            execute(args)
+            _say_next(saved_runs.get())
+        except KeyboardInterrupt as stop:
+            if not speech or str(stop):
+                raise
+            raise KeyboardInterrupt(
+                "stopped by hand; what was computed is in the response cache, and the same command goes on from there"
+            ) from stop
+        except (ValueError, OSError) as error:
+            if not _is_about_options(error):
+                raise
+            raise SpeechIQError(_explain(str(error))) from error
+        finally:
+            saved_runs.reset(saved)
+            device_was_asked_for.reset(device)
+            _leave_group()
+
+    return run
+
+
+def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
+    """Return what the command line asks for, and below it what its config file does."""
+    asked = {name: value for name, value in vars(args).items() if value or value == 0}
+    if "config" not in asked:
+        return asked
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    try:
+        return EvaluatorConfig.load_yaml_config(asked["config"]) | asked
+    except (OSError, ValueError, TypeError) as error:
+        raise SpeechIQError(f"--config {asked['config']}: {error}; fix the file or its name") from error
+
+
+def _refuse_unknown(asked: Mapping[str, Any]) -> None:
+    """Refuse a run without tasks, a model type that is not registered, and a task folder that does not exist.
+
+    Raises:
+        SpeechIQError: with the nearest known name.
+    """
+    import lm_eval.models  # noqa: F401 (fills the registry)
+    from lm_eval.api.registry import model_registry
+
+    model, folder = asked.get("model"), asked.get("include_path")
+    if not asked.get("tasks"):
+        raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or others that `lm_eval ls tasks` lists")
+    if isinstance(model, str) and model not in model_registry:
+        raise SpeechIQError(f"--model {model}: no such model type; {_suggest(model, list(model_registry))}")
+    if isinstance(folder, str) and not Path(folder).is_dir():
+        raise SpeechIQError(f"--include_path {folder}: no such folder; give one that holds YAML tasks")
+
+
+def _is_about_options(error: Exception) -> bool:
+    """Return whether lm-eval's reader of options raised it."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__") == READS_OPTIONS
+
+
+def _explain(message: str) -> str:
+    if not message.startswith(MISSING_TASKS):
+        return f"lm_eval run: {message}"
+    from lm_eval.tasks import TaskManager
+
+    missing = message.removeprefix(MISSING_TASKS).split(", ")[0]
+    known = getattr(TaskManager, "latest", None)
+    return f"--tasks {missing}: no such task; {_suggest(missing, known.all_tasks if known else [])}"
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, known, 1)
+    return f"did you mean {near[0]}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list what there is"
+
+
+def _say_next(saved: Sequence[str]) -> None:
+    if saved:
+        folder = output_folder(saved[-1])
+        say(f"the run is in {folder}; once all systems are there: siq score {folder}")
+
+
+def _leave_group() -> None:
+    """Leave the group of processes, if there is one, so that none of them ends with a warning."""
+    if "torch" in sys.modules:
+        from torch import distributed
+
+        if distributed.is_available() and distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
+def _with_help(init):
+    @functools.wraps(init)
+    def init_with_help(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        shown = self._parser.format_help
+        self._parser.format_help = lambda: shown() + speech_help()
+
+    return init_with_help
+
+
+def speech_help() -> str:
+    """Return what `lm_eval run --help` says about speech systems, from the engines and options that there are."""
+    from speechiq.harness_patch.engines.loading import OPTIONS as LOADING
+    from speechiq.harness_patch.engines.remote import OPTIONS as CALLING
+    from speechiq.harness_patch.systems.spelling import ENGINES
+    from speechiq.siq_tasks.options import LEVELS
+
+    engines = [f"{role}: {', '.join(sorted(kinds))}" for role, kinds in ENGINES.items() if role != "ger"]
+    options = [f"hf: {', '.join(sorted(LOADING))}", f"openai: {', '.join(sorted(CALLING))}"]
+    return HELP.format(
+        engines=textwrap.indent("\n".join(engines), " " * 8),
+        options=textwrap.indent("\n".join(options), " " * 6),
+        metadata=", ".join(sorted(frozenset().union(*LEVELS.values()))),
+    )

@@ -1,0 +1,157 @@
+"""What is checked around lm-eval's `simple_evaluate` and `evaluate` when speech is evaluated.
+
+Whatever starts a run, lm-eval's command line, a config file or a program, these two functions are called.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from speechiq.core.addresses import refuse_secrets
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.outputs import check_output_path
+
+PREFIX = "siq_"
+#: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
+device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
+#: Lines that are wrong or of no use in a speech run, by logger: each stage applies its own model's chat template, and
+#: transformers' own code for Whisper uses what it calls deprecated.
+NOISE = {
+    "lm_eval.evaluator": "chat template is not applied",
+    "transformers.generation.utils": "Passing `generation_config` together with",
+}
+
+
+def guard(evaluator, model_types: Sequence[str]) -> None:
+    """Wrap both functions of the module `lm_eval.evaluator`.
+
+    Args:
+        evaluator: the module.
+        model_types: names under which speech systems are registered.
+    """
+    evaluator.simple_evaluate = _guard_run(evaluator.simple_evaluate, model_types)
+    evaluator.evaluate = _guard_tasks(evaluator.evaluate)
+
+
+def _guard_run(simple_evaluate, model_types: Sequence[str]):
+    @functools.wraps(simple_evaluate)
+    def guarded(*args, **kwargs):
+        options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
+        with ExitStack() as during:
+            if options.get("model") in model_types or _is_speech_system(options.get("model")):
+                _refuse_secrets(options)
+                _refuse_shared_cache(options.get("use_cache"))
+                check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
+                if not device_was_asked_for.get():
+                    kwargs["device"] = None
+                for name, text in NOISE.items():
+                    during.enter_context(_without(name, text))
+            during.enter_context(_given(options))
+            return simple_evaluate(*args, **kwargs)
+
+    return guarded
+
+
+def _refuse_secrets(options: Mapping[str, Any]) -> None:
+    """Refuse addresses with a password or key before lm-eval logs and stores them."""
+    given = {"--model_args": options.get("model_args"), "--metadata": options.get("metadata")}
+    advice = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
+    refuse_secrets(given, f"{options['model']}:", advice)
+
+
+def _guard_tasks(evaluate):
+    @functools.wraps(evaluate)
+    def guarded(lm, task_dict, *args, **kwargs):
+        tasks = task_dict.get("tasks", task_dict)
+        ours = {name: task for name, task in tasks.items() if _is_ours(task)}
+        if ours:
+            _check_tasks(ours, len(ours) < len(tasks), lm, kwargs)
+        if not _is_speech_system(lm):
+            return evaluate(lm, task_dict, *args, **kwargs)
+        if ours:
+            lm.refuse_instruction(kwargs.get("system_instruction"))
+        with lm.running():
+            return evaluate(lm, task_dict, *args, **kwargs)
+
+    return guarded
+
+
+def _check_tasks(ours: Mapping[str, Any], others: bool, lm, options: Mapping[str, Any]) -> None:
+    from speechiq.siq_tasks.options import refuse_unread
+
+    refuse_unread([task.metadata_keys for task in ours.values()], others)
+    if options.get("cache_requests"):
+        raise SpeechIQError(
+            f"--cache_requests: {next(iter(ours))} is not kept so, as its key ignores prompts and metadata; leave it "
+            f"out, requests are built in seconds"
+        )
+    if not options.get("log_samples", True) and lm.rank == 0:
+        say(
+            "without --log_samples no sample rows are saved, and `siq score`, `siq compare` and `siq report` "
+            "need them; stop and add --log_samples --output_path FOLDER"
+        )
+
+
+def _refuse_shared_cache(path: str | None) -> None:
+    if path is not None:
+        raise SpeechIQError(
+            f"--use_cache {path}: lm-eval's cache has no key for the system and would give one the transcripts of "
+            f"another; leave it out, the response cache (SIQ_STORE, on by default) keeps the answers of each system"
+        )
+
+
+@contextmanager
+def _given(options: Mapping[str, Any]) -> Iterator[None]:
+    """Let tasks know which metadata the user gave, without the model arguments that lm-eval mixes in."""
+    from speechiq.siq_tasks.options import Given, given
+
+    arguments = options.get("model_args") or {}
+    if isinstance(arguments, str):
+        from lm_eval.utils import simple_parse_args_string
+
+        arguments = simple_parse_args_string(arguments)
+    metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
+    names = options.get("tasks") or []
+    token = given.set(
+        Given(
+            {key: value for key, value in metadata.items() if key not in arguments},
+            suite_alone=all(isinstance(name, str) and name.startswith(PREFIX) for name in names),
+        )
+    )
+    try:
+        yield
+    finally:
+        given.reset(token)
+
+
+@contextmanager
+def _without(logger_name: str, text: str) -> Iterator[None]:
+    """Hold back the lines of a logger that contain `text`."""
+    logger = logging.getLogger(logger_name)
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return text not in " ".join(record.getMessage().split())
+
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
+
+
+def _is_ours(task) -> bool:
+    from speechiq.siq_tasks.task import SpeechTask
+
+    return isinstance(task, SpeechTask)
+
+
+def _is_speech_system(model) -> bool:
+    from lm_eval.api.model import LM
+
+    return isinstance(model, LM) and hasattr(model, "running")

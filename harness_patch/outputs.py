@@ -1,0 +1,129 @@
+"""What lm-eval writes: its place is checked before a run, its files after it.
+
+lm-eval itself only logs a file that it could not write, prints its table and exits with 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.store import VARIABLE, store_folder
+
+#: Where the command that runs now saved speech runs, if it asks for it.
+saved_runs: ContextVar[list[str] | None] = ContextVar("saved_runs", default=None)
+
+
+def check_output_path(path: str | None) -> None:
+    """Refuse an output path that cannot be written to; lm-eval would only say so after the run.
+
+    Raises:
+        SpeechIQError: naming the folder.
+    """
+    if path is None:
+        return
+    folder = output_folder(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise SpeechIQError(
+            f"--output_path {path}: cannot be written to ({error.strerror}); choose another "
+            f"folder or fix its permissions"
+        ) from error
+
+
+def output_folder(path: str) -> Path:
+    """Return the folder that lm-eval writes below: `--output_path`, or its parent if it names a JSON file."""
+    return Path(path).parent if Path(path).suffix == ".json" else Path(path)
+
+
+def check_saved_files(kind: type) -> None:
+    """Make lm-eval's `EvaluationTracker`, given as `kind`, read back what it saved of a speech run."""
+    kind.save_results_aggregated = _then(kind.save_results_aggregated, _check_results)
+    kind.save_results_samples = _then(kind.save_results_samples, _check_samples)
+
+
+def _then(save, check):
+    @functools.wraps(save)
+    def save_and_check(self, *args, **kwargs):
+        saved = save(self, *args, **kwargs)
+        if self.output_path:
+            check(self, *args, **kwargs)
+        return saved
+
+    return save_and_check
+
+
+def _check_results(tracker, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
+    tracker.is_of_speech = _is_of_speech(results)
+    if not tracker.is_of_speech:
+        return
+    file = _find(tracker, ".json")
+    try:
+        whole = set(json.loads(_read(file))["results"]) == set(results["results"])
+    except (OSError, ValueError, KeyError) as error:
+        raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
+    if not whole:
+        raise _incomplete(tracker, file, "lacks results")
+    for task, rows in (samples or {}).items():
+        asked = results.get("n-samples", {}).get(task, {}).get("effective", len(rows))
+        if len(rows) < asked:
+            raise SpeechIQError(f"{task}: {len(rows)} rows for {asked} docs were scored; run it again")
+
+
+def _check_samples(tracker, task_name: str, samples: list) -> None:
+    if not tracker.is_of_speech:
+        return
+    file = _find(tracker, ".jsonl", f"samples_{task_name}_")
+    try:
+        lines = _read(file).splitlines(keepends=True)
+    except OSError as error:
+        raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
+    whole = sum(line.endswith(b"\n") for line in lines)
+    if whole != len(samples) or whole != len(lines):
+        raise _incomplete(tracker, file, f"has {whole} of {len(samples)} rows")
+    if (saved := saved_runs.get()) is not None:
+        saved.append(tracker.output_path)
+
+
+def _is_of_speech(results: Mapping[str, Any]) -> bool:
+    """Return whether a speech system ran, or a task that names its level."""
+    tasks = results.get("configs", {}).values()
+    return "siq" in results.get("config", {}) or any("level" in (task.get("metadata") or {}) for task in tasks)
+
+
+def _find(tracker, ending: str, beginning: str = "") -> Path:
+    """Return the file that was written last under the tracker's date, there or not."""
+    place = Path(tracker.output_path)
+    if place.suffix == ".json":
+        return place.with_name(f"{beginning or f'{place.stem}_'}{tracker.date_id}{ending}")
+    folder = place / str(tracker.general_config_tracker.model_name_sanitized)
+    return folder / f"{beginning or 'results_'}{tracker.date_id}{ending}"
+
+
+def _read(file: Path) -> bytes:
+    """Return the bytes that are on the disk, once the system has written what it still holds."""
+    with file.open("rb+") as content:
+        os.fsync(content.fileno())
+        return content.read()
+
+
+def _incomplete(tracker, file: Path, fault: str) -> SpeechIQError:
+    cost = (
+        "the same command again computes nothing anew, its answers are in the response cache"
+        if store_folder()
+        else f"the response cache is off ({VARIABLE}=off), so run the same command again"
+    )
+    return SpeechIQError(
+        f"{file}: {fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
+        f"this run (*{tracker.date_id}*), then {cost}"
+    )

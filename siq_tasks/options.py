@@ -1,0 +1,116 @@
+"""Keys of `--metadata` that the suite's tasks read, declared per level and per loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.embedder import OPTIONS
+
+Loader = TypeVar("Loader", bound=Callable)
+#: Keys that each level reads, whatever loader brings its docs.
+LEVELS: dict[str, frozenset[str]] = {
+    "remember": frozenset({"normaliser"}),
+    "understand": frozenset({"embedder", *OPTIONS}),
+    "apply": frozenset(),
+}
+#: How similar a key must be to a known one to count as a misspelling of it (`difflib` ratio).
+SIMILAR = 0.8
+
+
+class Given(NamedTuple):
+    """What the user gave as metadata of a run.
+
+    Attributes:
+        metadata: without what lm-eval adds to it, which are the model arguments and the YAML's own keys.
+        suite_alone: whether all tasks of the run are named like the suite's own.
+    """
+
+    metadata: Mapping[str, Any]
+    suite_alone: bool
+
+
+NOTHING = Given(MappingProxyType({}), suite_alone=False)
+#: Set for the time of a run, so that a task can check it before it loads its data.
+given: ContextVar[Given] = ContextVar("given", default=NOTHING)
+
+
+def takes(*keys: str) -> Callable[[Loader], Loader]:
+    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, beside those of its task's level.
+
+    >>> @takes("snr")
+    ... def load(level, snr, **others): ...
+    >>> load.takes
+    frozenset({'snr'})
+    """
+
+    def declare(loader: Loader) -> Loader:
+        loader.takes = frozenset(keys)
+        return loader
+
+    return declare
+
+
+def keys_of(loader: Callable | None, level: str | None) -> frozenset[str] | None:
+    """Return the keys that a task reads, or None if its loader does not declare any.
+
+    Args:
+        loader: `custom_dataset` of the task.
+        level: from its metadata.
+    """
+    declared = getattr(loader, "takes", None)
+    return None if declared is None else declared | LEVELS.get(level, frozenset())
+
+
+def refuse_misspelt(known: frozenset[str] | None) -> None:
+    """Refuse a given key that is similar to one of this task's, before the task loads its data.
+
+    Args:
+        known: as `keys_of` returns them.
+
+    Raises:
+        SpeechIQError: with the key that was probably meant.
+    """
+    run = given.get()
+    if run.suite_alone and known is not None:
+        known = known.union(*LEVELS.values())
+        refuse({key: value for key, value in run.metadata.items() if _nearest(key, known)}, known)
+
+
+def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
+    """Refuse given keys that no task of the run reads.
+
+    Args:
+        known: as `keys_of` returns them, for each of the suite's tasks in this run.
+        others: whether the run has tasks of other suites too, which may read keys of their own.
+
+    Raises:
+        SpeechIQError: with the nearest known key.
+    """
+    if known and not others and None not in known:
+        refuse(given.get().metadata, frozenset().union(*known))
+
+
+def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse the first key of `metadata` that is not among the known ones.
+
+    Raises:
+        SpeechIQError: with the nearest known key, or all of them.
+
+    >>> refuse({"embeder": "demo:x"}, ["embedder", "subset"])
+    Traceback (most recent call last):
+    ...
+    speechiq.core.errors.SpeechIQError: --metadata embeder=demo:x: no task of this run reads it; did you mean embedder?
+    """
+    for key in sorted(metadata.keys() - set(known)):
+        near = _nearest(key, known)
+        fix = f"did you mean {near[0]}?" if near else f"leave it out (known: {', '.join(sorted(known)) or 'none'})"
+        raise SpeechIQError(f"--metadata {key}={metadata[key]}: no task of this run reads it; {fix}")
+
+
+def _nearest(key: str, known: Collection[str]) -> list[str]:
+    return get_close_matches(key, known, 1, SIMILAR)
