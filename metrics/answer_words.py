@@ -17,7 +17,7 @@ def _words(listed: str) -> frozenset[str]:
 #: Name what is chosen, or choosing: a letter after one of these is claimed.
 CUES = _words(
     """
-    answer answers answered ans option options choice choices letter letters choose chose chosen pick picked select
+    answer answers answered ans option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
     dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
@@ -31,10 +31,14 @@ CUES = _words(
     """
 )
 
+#: Alone before a letter, these name an option without choosing it.
+NAMES = _words("option choice letter opción option letra lettre optie opcja вариант")
+
 #: May stand between a cue and its letter, or before a letter that is said alone.
 LINKS = _words(
     """
-    is are was be been to would should must may might could can will has have it it's its that that's this the these
+    bold is are was be been to
+    would should must may might could can will has have it it's its that that's this the these
     those of all a an i i'd i'll i'm am we you my your our me let let's with for as by and then thus so therefore
     hence think believe feel find reckon sure certain confident fairly quite pretty very most likely probably
     definitely surely certainly clearly obviously simply just only also here there's okay ok yes well indeed perhaps
@@ -92,7 +96,7 @@ STEMS = tuple(
 #: Leave open what is said of an option.
 OPEN = _words(
     """
-    initial tempting plausible possible although though while initially if whether unless suppose supposing
+    initial other others tempting plausible possible although though while initially if whether unless suppose supposing
     considered considering thought earlier hope compare comparing versus vs distractor helps previously obwohl
     aunque quoique embora sebbene hoewel хотя
     """

@@ -33,7 +33,7 @@ _AFTER_A_LETTER = (
     r"isn't|wasn't|are|as|because|since|"
     r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
     r"can't|cannot|can't|which|rather|instead|"
-    r"matches|corresponds|best|so|if|then|wrong|correct|incorrect|right|false|true|yes|ist|est|es|és|é|è|nicht|oder|"
+    r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
     r"adalah|đúng|olduğu|doğru)(?!\w)))"
 )
@@ -42,6 +42,7 @@ _ENCLOSED = re.compile(
     r"_{1,2}){1,4}(?!\w)"
 )
 _MARKS = re.compile(r"\*{1,3}|_{2,}|`+|[\"“”«»「」『』【】]|(?<!\w)'|'(?!\w)")
+_COLON = re.compile(r":[ \t]*\n+")
 _SPACE = re.compile(r"[^\S\n]+")
 _SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[.!?])(?=[\ue000-\ue1ff])|(?<=[。！？])(?![。！？])|(?<=\.\.)\s*(?=\w)")
 _AND = "and|or|nor|&|und|oder|noch|y|o|ni|et|ou|e|of|en|и|или"
@@ -97,6 +98,8 @@ _PLAIN_WORDS = frozenset(
 )
 _SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
 _MAX_GAP = 7
+#: Words up to which an answer that only names an option's text is taken to answer; longer ones may repeat the speech.
+_SHORT = 50
 
 
 @dataclass
@@ -106,10 +109,11 @@ class _Reading:
     claims: dict[str, int] = field(default_factory=dict)
     topic: set[str] = field(default_factory=set)
     turned: bool = False
+    is_short: bool = True
 
     def claim(self, letters: set[str], strength: int, concludes: bool) -> None:
         if len(letters) > 1:
-            strength = SPOKEN
+            strength = min(strength, BARE)
         elif concludes or self.turned:
             self.claims, self.turned = {}, False
         for letter in letters:
@@ -119,6 +123,11 @@ class _Reading:
     def exclude(self, letters: set[str]) -> None:
         for letter in letters:
             self.claims.pop(letter, None)
+
+    def exclude_vague(self) -> None:
+        """Take back what was only named before a clause that leaves it open."""
+        if max(self.claims.values(), default=0) <= BARE:
+            self.exclude(self.topic)
 
     def answer(self) -> str:
         best = max(self.claims.values(), default=0)
@@ -150,7 +159,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
         letter, word = pair[1] or pair[4], pair[2] or pair[3]
         if word.casefold() in plain:
             return letter if plain[word.casefold()] == letter else UNPARSED
-    reading = _Reading()
+    reading = _Reading(is_short=text.count(" ") < _SHORT)
     for sentence in _SENTENCE.split(_mark(text, pattern, len(options))):
         _read_sentence(sentence, reading)
     if not reading.topic and (said := _HEAD.match(text)):
@@ -185,7 +194,7 @@ def _mark(text: str, pattern: re.Pattern | None, n: int) -> str:
     text = _ENCLOSED.sub(lambda found: f" {_letter(_ENCLOSED_LETTER, found[1])} ", text)
     text = _LOWER.sub(lambda found: found[1] + _letter(_BARE_LETTER, found[2]), _MARKS.sub("", text))
     text = _BARE[n > 8].sub(lambda found: _letter(_ENCLOSED_LETTER if found[2] else _BARE_LETTER, found[1]), text)
-    return _PAIR.sub(_join, _SPACE.sub(" ", text))
+    return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
 
 
 def _letter(start: int, letter: str) -> str:
@@ -197,7 +206,8 @@ def _join(pair: re.Match) -> str:
     first, between, second = filter(None.__ne__, pair.groups())
     if _named(first) == _named(second):
         return chr(_ENCLOSED_LETTER + ALPHABET.index(_named(first)))
-    return pair[0] if set(between) & set(".\n") else f"{first} {second}"
+    ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")
+    return f"{first} {second}" if "\n" not in between and (ends or "." not in between) else pair[0]
 
 
 def _named(mention: str) -> str:
@@ -222,6 +232,8 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
         if not at:
             _read_remark(said, denied, named, reading)
             continue
+        if named and said[0] == "while":
+            reading.exclude_vague()
         letters, named = {_named(said[i]) for i in at}, True
         reading.topic = letters
         would_be = supposed and "would" in said[at[-1] :]
@@ -229,7 +241,7 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
             continue
         if denied:
             reading.exclude(letters)
-        elif strength := _strength(clause, said, at):
+        elif (strength := _strength(clause, said, at)) > (0 if reading.is_short else SPOKEN):
             hedged = not words.HEDGES.isdisjoint(said) and reading.claims.keys() - letters
             reading.claim(letters, max(strength, *reading.claims.values()) if hedged else strength, concludes)
 
@@ -250,6 +262,8 @@ def _read_remark(said: Sequence[str], denied: bool, same_sentence: bool, reading
     """Read a clause that names no option: it may judge what was named before it."""
     if said and said[0] in ("but", "and"):
         said = said[1:]
+    if same_sentence and said and said[0] in words.OPEN:
+        reading.exclude_vague()
     opens = same_sentence and said and said[0] in words.LINKS | words.DENIALS
     if denied and (words.VERDICTS.issuperset(said) or (opens and _denies_all(said))):
         reading.exclude(reading.topic)
@@ -268,6 +282,8 @@ def _strength(clause: str, said: Sequence[str], at: Sequence[int]) -> int:
     kind = ord(said[at[0]])
     stated = BARE if not words.MODALS.isdisjoint(said) else STATED
     for i in range(len(before) - 1, -1, -1):
+        if before[i] in words.NAMES and i == 0:
+            return min(BARE, stated)
         if before[i] in words.CUES or before[i] in words.PRAISE:
             return stated
         if before[i] not in words.LINKS and before[i] not in words.CONCLUDES:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters import UNPARSED, parse_letter
+from speechiq.siq_tasks.demo.demo import HERE as DEMO
+from speechiq.siq_tasks.questions.file import read_questions
 from tests.metrics.phrasings import BLOCKS, write_answers
 
 OPTIONS = ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike", NONE_OF_THE_ABOVE]
@@ -64,3 +66,15 @@ def test_the_cost_grows_with_the_length_of_the_answer_and_not_with_its_square(un
 
     short, long = (min(seconds(length) for _ in range(2)) for length in (2_000, 32_000))
     assert long < 16 * 6 * max(short, 0.001)
+
+
+def test_answers_of_real_models_are_read_as_a_person_read_them():
+    """Answers of SmolLM2-135M-Instruct and gemma-3-270m to the demo's questions, judged by hand."""
+    options = {
+        row["question_id"]: [*row["options"], NONE_OF_THE_ABOVE] for row in read_questions(DEMO / "questions.jsonl")
+    }
+    rows = [json.loads(line) for line in (HERE / "model_answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    read = [(row["answer"], row["letter"], parse_letter(row["answer"], options[row["question"]])) for row in rows]
+    assert [(answer, letter, found) for answer, letter, found in read if found not in (letter, UNPARSED)] == []
+    judged = [letter == found for _, letter, found in read if letter != UNPARSED]
+    assert judged.count(False) < 0.05 * len(judged)
