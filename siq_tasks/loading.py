@@ -13,7 +13,7 @@ from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
-from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.docs import Loaded, build_docs, read_settings
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.rows import Rows, Source, open_rows
 from speechiq.siq_tasks.store import CLIPS, MEND, keep, read_length
@@ -48,13 +48,14 @@ def load(level: str, dataset: str, questions: str | None = None, **told: Any) ->
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
-        **told: see `prepare`, and `metrics.embedder.read_embedding`.
+        **told: see `prepare`, and `docs.read_settings`.
     """
+    settings = read_settings(level, told)
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()
     if level == "apply":
         asked = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record)
+    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record | settings)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:
