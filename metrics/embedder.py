@@ -24,6 +24,7 @@ from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.store import Shelf, store_folder, through
+from speechiq.metrics.normaliser import RULES
 
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 INSTEAD = (
@@ -35,7 +36,7 @@ NOBODY: Mapping[str, str] = {}
 CPU_BATCH, ACCELERATOR_BATCH = 1, 32
 OPTIONS = {
     "embedder_template": ("plain", "chat"),
-    "embedder_text": ("raw", "english", "basic"),
+    "embedder_text": ("raw", *RULES),
     "embedder_dtype": ("float32", "bfloat16", "float16"),
 }
 
@@ -45,7 +46,7 @@ def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
 
     Returns:
         `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
-        template), `embedder_text` (`raw`, or the name of Whisper's normaliser that both texts go through) and
+        template), `embedder_text` (`raw`, or a normaliser that both texts go through) and
         `embedder_dtype`, in which the embedder computes.
 
     Raises:

@@ -1,28 +1,76 @@
-"""Whisper's text normalisers, which make two spellings of the same words equal."""
+"""Normalise texts, so that two spellings of the same words are equal.
+
+`english` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
+and American words (`whisper_spelling.json`; its MIT licence is in the same folder). Both are for English only: they
+delete combining marks, such as the vowel signs of Hindi, so words that differ in these alone are equal. `multilingual`
+keeps the marks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+
+#: Name of each normaliser -> its rules; scores of different rules do not compare.
+RULES = {
+    "english": "openai-whisper 20250625",
+    "basic": "openai-whisper 20250625",
+    "multilingual": "speechiq 1",
+}
+DEFAULT = "english"
+# Whisper's rules fail on numbers that Python does not convert.
+_LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
+_SPELLING = Path(__file__).with_name("whisper_spelling.json")
+
+
+def read_normaliser(told: Mapping[str, Any]) -> dict[str, str]:
+    """Return `normaliser` and `normaliser_version` of a task, whose metadata may name the first.
+
+    Raises:
+        SpeechIQError: An unknown normaliser.
+
+    >>> read_normaliser({})
+    {'normaliser': 'english', 'normaliser_version': 'openai-whisper 20250625'}
+    """
+    kind = told.get("normaliser", DEFAULT)
+    if not isinstance(kind, str) or kind not in RULES:
+        raise SpeechIQError(f"normaliser={kind}: unknown; known are {', '.join(RULES)}")
+    return {"normaliser": kind, "normaliser_version": RULES[kind]}
 
 
 @cache
 def _normaliser(kind: str) -> Callable[[str], str]:
+    if kind == "multilingual":
+        return _keep_words
+    from transformers.models.whisper.english_normalizer import BasicTextNormalizer, EnglishTextNormalizer
+
     if kind == "basic":
-        from whisper_normalizer.basic import BasicTextNormalizer
-
         return BasicTextNormalizer()
-    from whisper_normalizer.english import EnglishTextNormalizer
+    rules = EnglishTextNormalizer(json.loads(_SPELLING.read_bytes()))
+    return lambda text: rules(_LONG_NUMBER.sub(r"\g<0> ", text))
 
-    return EnglishTextNormalizer()
+
+def _keep_words(text: str) -> str:
+    """Return `text` in compatibility form (NFKC) and one case, with a space for each punctuation mark and symbol."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(" " if unicodedata.category(sign)[0] in "PS" else sign for sign in folded)
 
 
-def normalise(text: str, kind: str = "english") -> str:
-    """`text` as Whisper's `english` or `basic` normaliser writes it, with single spaces.
+def normalise(text: str, kind: str = DEFAULT) -> str:
+    """Return `text` as the normaliser `kind` (a key of `RULES`) writes it, with single spaces.
 
     >>> normalise("Mr. Lee paid two thousand, uh, dollars.")
     'mister lee paid $2000'
     >>> normalise("Mr. Lee paid two thousand, uh, dollars.", "basic")
     'mr lee paid two thousand uh dollars'
+    >>> normalise("कि, की!"), normalise("कि, की!", "multilingual")
+    ('क क', 'कि की')
     """
     return " ".join(_normaliser(kind)(text).split())

@@ -1,8 +1,8 @@
 """Remember: how many words of the reference come back (paper, section 3.1).
 
-Every clip is scored on its own, with Whisper's English normaliser (`wer`) and with its basic one
-(`wer_basic`, where "2,000" and "two thousand" differ). `wer_corpus` pools the counts of all clips.
-A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
+Every clip is scored on its own, with the normaliser that the task names (`wer`; by default Whisper's English one)
+and with Whisper's basic one (`wer_basic`, where "2,000" and "two thousand" differ). `wer_corpus` pools the counts
+of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
 
 Where a corrector rewrote what a recogniser heard, `wer_first` is the rate of the recogniser's first text and
 `wer_oracle` that of the best text it held possible, so that a row shows what the correction brought and what
@@ -19,7 +19,7 @@ import jiwer
 
 from speechiq.core.response import Response
 from speechiq.metrics.loop import loop
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normaliser import DEFAULT, normalise
 
 
 @dataclass(frozen=True)
@@ -80,26 +80,50 @@ def count_errors(reference: str, hypothesis: str, align: Callable = jiwer.proces
     return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
 
 
+def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normaliser: str = DEFAULT) -> float:
+    """Return the word error rate of one text, or of several together (all errors over all reference words).
+
+    Args:
+        reference: What was said.
+        hypothesis: What was written down; as many texts as `reference` has.
+        normaliser: A key of `metrics.normaliser.RULES`.
+
+    Returns:
+        Errors per reference word; NaN if the references have no words.
+
+    >>> wer("It cost $2,000.", "it cost two thousand dollars")
+    0.0
+    >>> wer(["so it goes on", "yes"], ["so it goes", "no"])
+    0.4
+    """
+    texts = ([side] if isinstance(side, str) else side for side in (reference, hypothesis))
+    return pool(
+        ErrorRate(count_errors(*(normalise(text, normaliser) for text in pair))) for pair in zip(*texts, strict=True)
+    )
+
+
 def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
     """`process_results` of the level Remember: all rates of one clip.
 
     Args:
-        doc: `text` is the reference.
+        doc: `text` is the reference, `normaliser` names the rules for all rates but `wer_basic` (a key of
+            `metrics.normaliser.RULES`; by default `english`).
         results: one hypothesis.
 
     Returns:
         `heard` (share of the clip's seconds that the system was fed; NaN where it did not say), `loop` (see
         `metrics/loop.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
-        reference word (english normaliser); `wer_first` and `wer_oracle`, both `wer` for a system without an
+        reference word; `wer_first` and `wer_oracle`, both `wer` for a system without an
         n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 where the corrector's
         answer was that, see `CORRECTIONS`).
     """
     hypothesis, reference = Response.of(results[0]), doc["text"]
-    english = normalise(reference), normalise(hypothesis)
-    words = count_errors(*english)
-    possible = [count_errors(english[0], normalise(text)) for text in hypothesis.hypotheses or [hypothesis]]
+    kind = doc.get("normaliser", DEFAULT)
+    texts = normalise(reference, kind), normalise(hypothesis, kind)
+    words = count_errors(*texts)
+    possible = [count_errors(texts[0], normalise(text, kind)) for text in hypothesis.hypotheses or [hypothesis]]
     basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
-    characters = count_errors(*english, align=jiwer.process_characters)
+    characters = count_errors(*texts, align=jiwer.process_characters)
     return {
         "heard": hypothesis.heard,
         "loop": loop(hypothesis, reference),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.reducer.frozen import shorten
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.levels import FIRST_RULES, LEVELS
 from speechiq.reducer.runs import System, TaskRun
 from speechiq.reducer.samples import show_item
 
@@ -27,6 +27,7 @@ FIELDS = {
     "prompt_version": TASKS,
     "subset_sha256": TASKS,
     "normaliser": NORMALISER,
+    "normaliser_version": NORMALISER,
     "embedder": EMBEDDER,
     "embedder_template": EMBEDDER,
     "embedder_text": EMBEDDER,
@@ -160,6 +161,8 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     """data set -> field -> values, of all its tasks together."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
+        if "normaliser" in task:
+            task = {"normaliser_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})
         for field in FIELDS.keys() & task.keys():
             fields.setdefault(field, set()).add(task[field])

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 
+#: Rules of runs that do not record theirs: those of the package whisper-normalizer, which speechiq used first.
+FIRST_RULES = "whisper-normalizer"
+
 
 class Measure(NamedTuple):
     """Another column of a sample row that a level can be scored by; it has the level's sign and its range.
@@ -85,7 +88,7 @@ LEVELS: dict[str, Level] = {
         item=("id",),
         unit="WER %",
         flags=("heard", "loop"),
-        settings=MappingProxyType({"normaliser": "english"}),
+        settings=MappingProxyType({"normaliser": "english", "normaliser_version": FIRST_RULES}),
         others=MappingProxyType(
             {
                 "wer_basic": Measure("basic WER %"),

@@ -11,6 +11,7 @@ from datasets import Dataset
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
+from speechiq.metrics.normaliser import read_normaliser
 from speechiq.siq_tasks.audio import AudioClip
 
 LEVELS = ("remember", "understand", "apply")
@@ -41,11 +42,13 @@ def build_docs(
         dataset: name of the set.
         clips: `id`, `text` (reference) and the items of an `AudioClip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
-        told: the task's metadata; the level Understand reads from it how texts are embedded.
+        told: the task's metadata; the level Understand reads from it how texts are embedded, the level
+            Remember how they are normalised.
 
     Raises:
-        SpeechIQError: a clip that cannot be heard, or no language model to embed.
+        SpeechIQError: a clip that cannot be heard, no language model to embed, or an unknown normaliser.
     """
+    settings = read_settings(level, told)
     docs = {
         clip["id"]: {
             "id": clip["id"],
@@ -57,12 +60,20 @@ def build_docs(
     }
     for doc in docs.values():
         AudioClip(doc["audio"]).check()
-    if level == "understand":
-        embedding = read_embedding(told)
-        return Dataset.from_list([doc | embedding for doc in docs.values()])
     if level == "apply":
         return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in ASKED} for row in questions])
-    return Dataset.from_list(list(docs.values()))
+    return Dataset.from_list([doc | settings for doc in docs.values()])
+
+
+def read_settings(level: str, told: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the docs of a level hold of its task's metadata: how texts are normalised or embedded.
+
+    Raises:
+        SpeechIQError: An unknown value, or an embedder that does not fit.
+    """
+    if level == "remember":
+        return read_normaliser(told)
+    return read_embedding(told) if level == "understand" else {}
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

@@ -17,7 +17,7 @@ from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.siq_tasks.audio import AudioClip
-from speechiq.siq_tasks.docs import Loaded, build_docs, check_level
+from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
 from speechiq.siq_tasks.ids import check_plain, complete_ids, shorten
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
@@ -60,7 +60,7 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
-        **told: see `prepare`, and `metrics.embedder.read_embedding`.
+        **told: see `prepare`, and `docs.read_settings`.
 
     Raises:
         SpeechIQError: as for `prepare` and `build_docs`, or the metadata lack a key that is needed.
@@ -68,11 +68,12 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     check_level(level)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
+    settings = read_settings(level, told)
     test = prepare(dataset=dataset, **told)
     asked: Sequence[Mapping] = ()
     if level == "apply":
         asked = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record)
+    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record | settings)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.docs import Loaded, build_docs, read_settings
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions
 
@@ -25,4 +25,4 @@ def load(level: str, **told: Any) -> Loaded:
     clips, questions = list_clips(), []
     if level == "apply":
         questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
-    return Loaded(build_docs(level, "demo", clips, questions, told), {})
+    return Loaded(build_docs(level, "demo", clips, questions, told), read_settings(level, told))

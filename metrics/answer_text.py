@@ -1,0 +1,116 @@
+"""Strip a model's answer of reasoning, JSON, markup, boxes and unusual characters."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from speechiq.core.response import drop_reasoning
+
+#: Names under which a JSON answer holds what it chose, best first.
+FIELDS = [
+    *("final_answer", "finalanswer", "answer", "correct_answer", "correctanswer", "choice", "selected", "letter"),
+    *("option", "selection", "response", "correct", "result", "prediction", "label", "output"),
+    *("antwort", "respuesta", "réponse", "reponse", "resposta", "risposta", "antwoord", "ответ", "答案", "答え"),
+]
+_SQUARED = {0x1F130 + i: chr(65 + i) for i in range(26)} | {
+    start + i: chr(65 + i) for start in (0x1F150, 0x1F170) for i in range(26)
+}
+_PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
+_TICKS = dict.fromkeys(map(ord, "✅✔☑"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎"), " no ")
+_CHARACTERS = _PRIVATE | _SQUARED | _TICKS
+_CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
+_REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
+_OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
+_PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
+_FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
+_TAG = re.compile(r"<(answer|final|final_answer|choice|result)>([^<]*(?:<(?!/?\1>)[^<]*)*)</\1>", re.IGNORECASE)
+_TAG = re.compile(r"<(/?)([A-Za-z]\w{0,15})(?:\s[^<>]{0,80})?/?>")
+_CLOSING = re.compile(r"</([A-Za-z]\w{0,15})>")
+_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
+_TEX = re.compile(r"\\(?:text|textbf|math[a-z]{2}|bf|rm|left|right)(?![A-Za-z])|\\[\[\]()]|\$(?!\d)")
+_BULLET = re.compile(r"^[ \t]*(?:(?:[-*+•>]|#{1,6}|\d{1,2}[.)])[ \t]+)+", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*(?:```+\w*|[-=*_]{3,})[ \t]*$", re.MULTILINE)
+
+
+def strip_answer(answer: str) -> str:
+    r"""Return the plain text of an answer; if it sets its choice apart (a JSON field, a tag, a box), that alone.
+
+    >>> strip_answer('Here it is: {"why": "not (A)", "answer": "B"}'), strip_answer("So $\\boxed{\\text{B}}$.")
+    ('B', '(B)')
+    >>> strip_answer("### Answer: <b>Ⓑ</b>")
+    'Answer: B'
+    """
+    text = drop_reasoning(answer).translate(_CHARACTERS)
+    text = _CONTROL.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'"))
+    text = _squeeze(text)
+    if (held := _read_json(text)) is not None:
+        return _untag(held)
+    if (held := _read_tag(text)) is not None:
+        return _untag(held)
+    if boxes := _BOXED.findall(text):
+        return _untag(boxes[-1])
+    return _untag(text)
+
+
+def _untag(text: str) -> str:
+    closed = {name.lower() for name in _CLOSING.findall(text)}
+    text = _TAG.sub(lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text)
+    text = _TEX.sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
+    text = _BULLET.sub("", _RULE.sub("", _squeeze(text))).replace("\\", " ")
+    return _REPLY.sub("Answer: ", text.strip())
+
+
+def _squeeze(text: str) -> str:
+    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+
+def _read_tag(text: str) -> str | None:
+    """Return what the last `<answer>` of the text holds; None if there is none."""
+    lowered = text.lower()
+    for name in _FINAL_TAGS:
+        start, end = lowered.rfind(f"<{name}>"), lowered.rfind(f"</{name}>")
+        if 0 <= start < end:
+            return text[start + len(name) + 2 : end]
+    return None
+
+
+def _read_json(text: str) -> str | None:
+    """Return what the last JSON object of the text gives as its answer; None if there is no object."""
+    if not _OBJECT.search(text):
+        return None
+    found, at, decoder = None, 0, json.JSONDecoder()
+    for _ in range(16):
+        start = _OBJECT.search(text, at)
+        if start is None:
+            break
+        try:
+            value, at = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            at = start.start() + 1
+        else:
+            found = _choose(value) if _choose(value) is not None else found
+    if found is not None:
+        return found
+    pairs = [(name, "".join(values)) for name, *values in _PAIR.findall(text)]
+    return _choose(dict(pairs)) if pairs else None
+
+
+def _choose(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if all(isinstance(one, str) for one in value):
+            return " or ".join(value)
+        return _choose(value[0]) if len(value) == 1 else None
+    if isinstance(value, Mapping):
+        plain = {str(name).casefold().replace(" ", "_"): held for name, held in value.items()}
+        for field in FIELDS:
+            for name, held in plain.items():
+                if name == field or (len(field) > 5 and field in name):
+                    chosen = _choose(held)
+                    return "" if chosen is None else chosen
+    return None

@@ -1,0 +1,182 @@
+"""Words by which an answer to a multiple-choice question claims an option, excludes it, or turns to another.
+
+Each set holds words of about twenty languages in lower case, compared by equality; a stem (`STEMS`) is compared with
+the beginning of a word. Chinese and Japanese are written without spaces, so their words are searched in a clause.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(unicodedata.normalize("NFKC", listed).split())
+
+
+#: Name what is chosen, or choosing: a letter after one of these is claimed.
+CUES = _words(
+    """
+    answer answers answered ans option choice letter letters choose chose chosen pick picked select
+    selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
+    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
+    correct right best result matches match corresponds correspond fits fit supports support suggests indicates
+    final opt respuesta opción respuestas elijo elegir escojo letra creo correcta correcto solución inciso antwort
+    lösung wahl wähle nehme würde richtig richtige auswahl buchstabe glaube tippe réponse choisis choix lettre bonne
+    resposta alternativa opção escolho correta certa acho risposta scelgo opzione lettera corretta giusta credo
+    soluzione antwoord kies optie keuze juiste ответ выбираю вариант буква верно правильно відповідь варіант
+    odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek yanıt svar svaret alternativ vælger väljer
+    الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban jawabannya pilihan odpověď volba možnost
+    απάντηση vastaus válasz răspuns răspunsul תשובה התשובה คำตอบ คำตอบคือ ข้อ 정답은 정답 답은 답 선택지
+    """
+)
+
+#: Alone before a letter, these name an option without choosing it.
+NAMES = _words("option choice letter opción option letra lettre optie opcja вариант")
+
+#: May stand between a cue and its letter, or before a letter that is said alone.
+LINKS = _words(
+    """
+    bold is are was be been to
+    would should must may might could can will has have it it's its that that's this the these
+    those of all a an i i'd i'll i'm am we you my your our me let let's with for as by and then thus so therefore
+    hence think believe feel find reckon sure certain confident fairly quite pretty very most likely probably
+    definitely surely certainly clearly obviously simply just only also here there's okay ok yes well indeed perhaps
+    maybe actually finally ultimately appropriate accurate plausible one option choice letter answer statement claim
+    in speech speaker according based from on first second no yeah course high confidence given above none but
+    rather instead left leaves remaining remains leaving what which who which's means true seems appears look looks
+    like mentioned overall between either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh
+    more final too or towards us get got make makes making take takes settle settled come comes arrive myself
+    personally toward es la el lo los las una un de que que's será sería son por tanto entonces así pues creo pienso
+    sino correcta correcto opción ist die der das den lautet wäre ich denke glaube dass daher somit folglich deshalb
+    sondern richtige richtig meine antwort ma mon mein mi mia minha mijn mitt mój moja est c'est le l l' les je
+    pense crois réponse bonne correcte donc ainsi alors mais plutôt l'option d' ce serait é o os seria portanto logo
+    então acho letra alternativa correta è il gli che quindi dunque perciò penso credo sarebbe risposta corretta
+    giusta het dat ik denk dus daarom maar juiste antwoord правильный верный это поэтому значит думаю что а
+    правильна то правильное мой prawidłowa poprawna więc zatem jest doğru är det rätta rätt riktig rigtige riktige
+    altså alltså الصحيحة هي هو الصحيح सही है đúng là yang benar adalah správná tedy σωστή είναι η oikea helyes az
+    corect este és הנכונה היא הוא คือ
+    """
+)
+
+#: Said of an option, these claim it.
+PRAISE = _words(
+    """
+    correct right true best answer fits fit matches match likely better appropriate accurate supported yes choice
+    option must should only confirmed valid suitable vote pick remains remain wins stands wählen nehmen kiezen sagen
+    korrekte exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt
+    correcte vrai vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно
+    правильный верный правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně
+    správná σωστή oikein helyes corect
+    """
+)
+
+#: Turn a claim into an exclusion.
+DENIALS = _words(
+    """
+    not no nor neither never none nothing cannot cant wrong incorrect false untrue unlikely unsupported irrelevant
+    implausible inaccurate impossible invalid mistaken contradicts contradicted eliminate eliminated eliminating
+    exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without doubt
+    unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco nunca
+    incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner
+    keinesfalls weder falsch ausgeschlossen ausschließen unwahr nein ne n pas faux fausse incorrecte jamais élimine
+    exclut exclu exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata
+    errato scarto escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно
+    неправильный исключаем исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır
+    inte ej icke fel ikke feil forkert nej nei ليس ليست لا خطأ خاطئة नहीं गलत न không sai bukan tidak salah není
+    špatně nesprávná όχι δεν λάθος ei väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด
+    아닙니다 아니다 아니라 아니고 틀렸습니다
+    아니에요 아닌
+    """
+)
+STEMS = tuple(
+    _words("isn't wasn't aren't doesn't don't didn't can't couldn't won't wouldn't shouldn't neither n'est n' eliminat")
+) + tuple(_words("nesprávn неправильн неверн falsch onjuist nieprawid descart exclu incorrect errón"))
+
+#: Leave open what is said of an option.
+OPEN = _words(
+    """
+    initial other others tempting plausible possible although though while initially if whether unless suppose supposing
+    considered considering thought earlier hope compare comparing versus vs distractor helps previously obwohl
+    aunque quoique embora sebbene hoewel хотя
+    """
+)
+#: Said of an option, these make the claim less clear.
+MODALS = _words("might may could maybe perhaps possibly")
+#: The last words of a remark about all that an option says.
+ALL_OF_IT = _words(
+    """
+    this it that so mentioned said stated true correct right one here all supported anywhere speech speaker
+    """
+)
+OPENING = re.compile(
+    r"\bat first\b|\b(?:might|may|could) (?:think|seem|argue|say|expect|look|appear|guess|sound|be tempt)|"
+    r"\btempt(?:ed|ing)\b|"
+    r"\bsounds? (?:good|plausible)|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
+    re.IGNORECASE,
+)
+#: Said of one option beside another, these leave open which of them is meant.
+HEDGES = _words(
+    """
+    maybe perhaps possibly might could or vielleicht quizá quizás tal peut-être talvez forse misschien или может
+    """
+)
+#: At the head of a clause, these make it a condition.
+CONDITIONS = _words("if whether suppose supposing unless were si se wenn falls ob если als")
+
+#: After one of these the next claim replaces those before; `RETRACTED` also takes back what was claimed.
+CONCLUDES = _words(
+    """
+    so therefore thus hence consequently finally final ultimately overall conclusion conclude actually accordingly
+    instead reflection left leaves remains remaining leaving entonces así pues finalmente conclusión daher somit
+    folglich deshalb schließlich donc ainsi alors finalement portanto logo então quindi dunque perciò infine dus
+    daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
+    """
+)
+#: Two words or more that deny as one of `DENIALS` does.
+DENYING = re.compile(
+    r"\b(?:is|are|was) out\b(?! of)|\b(?:hard|difficult) to believe\b|\brul(?:e|es|ed|"
+    r"ing)\b(?: \S{1,20}){0,2} out\b|\brul(?:e|es|ed|ing) out\b|\brather than\b|\binstead of\b|\bother than\b|"
+    r"\bfar from\b|"
+    r"\b(?:anything|anyone|everything|all) but\b|\bau lieu d|\ben lugar de\b|\bstatt\b|\bplutôt que\b|"
+    r"\bscheidet\b|\bin plaats van\b",
+    re.IGNORECASE,
+)
+#: A sentence of these words alone speaks of the option named before it.
+VERDICTS = _words(
+    """
+    no not nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either
+    also can't cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer
+    falsch nicht richtig nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет
+    неверно
+    """
+)
+RETRACTED = re.compile(
+    r"(?:^|\b)(?:no wait|or rather|wait|scratch that|correction|sorry|on (?:second|further) thought|"
+    r"let me (?:re\w+|check again|correct)|"
+    r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|"
+    r"espera|perdón|corrección|moment|halt|warte|korrektur|attends|attendez|pardon|espere|desculpe|aspetta|scusa|wacht|"
+    r"подожди|нет,|等等|不对|待って|いや)\b",
+    re.IGNORECASE,
+)
+#: Ways of saying that hold a denial and deny nothing.
+HARMLESS = re.compile(
+    r"\b(?:without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
+    r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
+    r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
+    r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"
+    r"(?:can't|cannot|can not|couldn't|could not) be (?:anything|any) (?:but|other than)|none other than|"
+    r"other than that|sin duda|ohne zweifel|sans (?:aucun )?doute|sem dúvida|"
+    r"senza dubbio)\b",
+    re.IGNORECASE,
+)
+AFFIRMS = _words("yes yeah yep correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
+
+#: Chinese and Japanese.
+CUE_AT_END = re.compile(
+    r"(?:答案|正确|正確|正解|答え|回答|选项|選項|選択肢|选择|選擇|应选|选|選|故选|应为|應為|正しいのは|结论|結論|是|為|为)"
+    r"(?:应该|應該|应|應|选项|選項|选择|選|选|是|为|為|は|が|項|项|了|的|:|\s|[A-Z]?\b)*$"
+)
+DENIES_WITHIN = re.compile(r"不|没|沒|非|错|錯|误|誤|排除|ない|ません|なく|違|间违|ではなく|아니|않|틀")
+CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|したがって|従って|つまり|따라서|그러므로")
+PRAISES_WITHIN = re.compile(r"正确|正確|正しい|对的|最合适|맞|정답")
