@@ -7,8 +7,6 @@ into the same folder. A task takes part when the metadata it recorded in the res
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -23,10 +21,9 @@ from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.options import changes
+from speechiq.reducer.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.samples import Item, may_hold_scores, read_samples, show_item
 
-RESULTS_NAME = re.compile(r".+_\d{4}-\d\d-\d\d[T\d.-]*\.json")
-SAMPLES_NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
 YEAR_10000 = 253_402_300_800
 
 
@@ -90,7 +87,7 @@ class TaskRun(NamedTuple):
     @property
     def samples(self) -> Path:
         """The task's sample file."""
-        return _samples_of(Path(self.results), self.task)
+        return samples_of(Path(self.results), self.task)
 
 
 class System(NamedTuple):
@@ -176,9 +173,9 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
         SpeechIQError: A path does not exist, holds no run, or a results file is missing or cannot be used.
     """
     runs = list(runs)
-    files = list(_list_files(runs))
-    results = {path: _read_results(path) for path in _once(path for path in files if not _is_samples(path))}
-    missing = list(_undescribed(results, _once(filter(_is_samples, files))))
+    files = list(list_files(runs))
+    results = {path: _read_results(path) for path in once(path for path in files if not is_samples(path))}
+    missing = list(_undescribed(results, once(filter(is_samples, files))))
     if missing and not allow_missing:
         raise SpeechIQError(
             f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
@@ -206,7 +203,7 @@ def find_results(runs: Iterable[Path]) -> list[Path]:
     Raises:
         SpeechIQError: A path does not exist or a folder cannot be read.
     """
-    return _once(path for path in _list_files(runs) if not _is_samples(path))
+    return once(path for path in list_files(runs) if not is_samples(path))
 
 
 def read_tasks(path: Path) -> list[TaskRun]:
@@ -274,12 +271,12 @@ def _names(results: _Results) -> tuple[Any, ...]:
 def _undescribed(results: Mapping[Path, _Results], samples: Iterable[Path]) -> Iterator[str]:
     """A line for every results file without tasks, and for every sample file of a level whose task is in none."""
     tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
-    known = {(_place(path.parent), _samples_of(path, task).name) for path, task in tasks}
+    known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
     for path, of in results.items():
         if not of.configs:
             yield f"{str(path)!r} names no task"
     for path in samples:
-        if (_place(path.parent), path.name) not in known and may_hold_scores(path):
+        if (place(path.parent), path.name) not in known and may_hold_scores(path):
             yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
 
 
@@ -314,58 +311,6 @@ def _docs(counts: Any) -> tuple[int, int] | None:
         case {"effective": int(asked), "original": int(whole)}:
             return asked, whole
     return None
-
-
-def _samples_of(results: Path, task: str) -> Path:
-    """The sample file of a task; `.name` keeps a task's name from leading out of the folder."""
-    return results.parent / Path(f"samples_{task}_{_stamp(results)}.jsonl").name
-
-
-def _is_samples(path: Path) -> bool:
-    return path.suffix == ".jsonl"
-
-
-def _stamp(path: Path) -> str:
-    return path.stem.rpartition("_")[2]
-
-
-def _list_files(runs: Iterable[Path]) -> Iterator[Path]:
-    """The results and sample files of some folders; of a results file itself and the samples of its date."""
-    for run in runs:
-        if os.path.isfile(run):  # noqa: PTH113 (`is_file` raises on long names)
-            beside = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
-            yield from (run, *(path for path in beside if _stamp(path) == _stamp(run)))
-        else:
-            yield from _list_below(run)
-
-
-def _list_below(root: Path) -> Iterator[Path]:
-    folders, entered = [str(root)], set()
-    while folders:
-        folder = folders.pop()
-        try:
-            about = os.stat(folder)  # noqa: PTH116
-            names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
-            raise SpeechIQError(f"{folder!r} cannot be read ({reason}); give a folder that lm_eval wrote to") from error
-        entered.add((about.st_dev, about.st_ino))
-        paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
-        inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
-        folders += reversed(inside)
-        for name, path in zip(names, paths, strict=True):
-            if (RESULTS_NAME.fullmatch(name) or SAMPLES_NAME.fullmatch(name)) and path not in inside:
-                yield Path(path)
-
-
-def _once(paths: Iterable[Path]) -> list[Path]:
-    """Each file once, however often links lead to it."""
-    return list({_place(path): path for path in reversed([*paths])}.values())[::-1]
-
-
-def _place(path: Path) -> str:
-    """Where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
-    return os.path.realpath(path)
 
 
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
