@@ -127,6 +127,9 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
 
 
 def test_intervals_can_be_skipped_and_seeded(two_runs):
+    write_run(two_runs / "good", levels(0.9, clips=20), system="good", date=2.0)
+    write_run(two_runs / "bad", levels(0.1, clips=20), system="bad", date=2.0)
+
     def interval(*options):
         assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
         return json.loads((two_runs / "siq.json").read_text())["systems"][0]["levels"]["remember"]["raw_interval"]
