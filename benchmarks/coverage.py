@@ -20,6 +20,7 @@ import numpy as np
 from measure import write
 from tqdm import tqdm
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
 from speechiq.reducer.bootstrap import draw
 from speechiq.reducer.compare import draw_gap, flat
@@ -113,6 +114,8 @@ def truth(population: Population) -> Scores:
 def measure(population: Population, known: Scores, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
     """Return what was measured -> share of intervals that hold the truth, its standard error, worst system, mean width.
 
+    Sets that cannot be scored, since the systems tie on some level, are left out.
+
     Args:
         population: The source of the clips.
         known: What `truth` gives for it.
@@ -132,7 +135,10 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
 
     for trial in range(sets):
         pool = as_pool(population.sample(clips, np.random.default_rng([2, clips, trial])))
-        drawn = draw(pool, draws=draws, seed=trial)
+        try:
+            drawn = draw(pool, draws=draws, seed=trial)
+        except SpeechIQError:
+            continue
         note("siq old", *np.percentile(drawn.siq, TAILS, axis=0), true_siq)
         note("siq", *drawn.siq_cloud.interval, true_siq)
         for level, of in known.levels.items():

@@ -26,7 +26,6 @@ from speechiq.reducer.interval import Cloud, Interval, attenuation
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.siq import (
     DEFAULT_RULE,
-    ROUNDING,
     LevelScale,
     Scale,
     calibrate,
@@ -36,10 +35,10 @@ from speechiq.reducer.siq import (
     share_out,
     weighted_score,
 )
+from speechiq.reducer.sums import Sums, noise, read, rows
 
 DRAWS = 1000
 FEWEST_DRAWS = 40
-LARGEST_STRETCH = 4.0
 UNSEEN = 3.0
 CHUNK_CELLS = 2**22
 MEAN, POINTS = 100, 15
@@ -187,33 +186,33 @@ def draw(
     if len(clips.names) < 2:
         raise SpeechIQError("a single clip has no error bar: run more clips, or go without (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
-    rows = {level: clips.spread(level, _rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
+    parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = _counts(len(clips.names), draws, seed)
-    chunks = [{level: chunk @ of.T for level, of in rows.items()} for chunk in counts]
-    whole = {level: of.sum(axis=1) for level, of in rows.items()}
-    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in rows}
+    chunks = [{level: chunk @ of.T for level, of in parts.items()} for chunk in counts]
+    whole = {level: of.sum(axis=1) for level, of in parts.items()}
+    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in parts}
     with np.errstate(divide="ignore", invalid="ignore"):
-        read = {level: _read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
-    kept = np.logical_and.reduce([of.scored for of in read.values()])
+        found = {level: read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
+    kept = np.logical_and.reduce([of.scored for of in found.values()])
     if kept[1:].mean() < 0.5:
-        level = min(read, key=lambda level: read[level].scored.sum())
+        level = min(found, key=lambda level: found[level].scored.sum())
         raise SpeechIQError(
             f"{(~kept).sum()} of {draws} draws hold no clip that tells the systems apart, most often at level {level}: "
             "too few such clips for error bars; run more clips, or go without (--bootstrap 0)"
         )
-    read = {level: Sums(*(values[kept] for values in of)) for level, of in read.items()}
+    found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
     shares = (
-        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in read.items()}
+        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
         if scale
-        else share_out({level: of.spread for level, of in read.items()}, rule)
+        else share_out({level: of.spread for level, of in found.items()}, rule)
     )
-    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in read.items()}
+    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in found.items()}
     siq = combine(z, shares)
     z_clouds = {
         level: _frozen_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
         if scale
         else _own_cloud(of)
-        for level, of in read.items()
+        for level, of in found.items()
     }
     centre = combine(
         {level: of.centre for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
@@ -222,11 +221,11 @@ def draw(
     both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
     span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
     return Draws(
-        {level: of.raw[1:] for level, of in read.items()},
+        {level: of.raw[1:] for level, of in found.items()},
         {level: of[1:] for level, of in z.items()},
         siq[1:],
         int((~kept).sum()),
-        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + _noise(of.raw, of.raw_error)) for level, of in read.items()},
+        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + noise(of.raw, of.raw_error)) for level, of in found.items()},
         z_clouds,
         Cloud(
             siq[0],
@@ -271,81 +270,6 @@ def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
         yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
 
 
-class Sums(NamedTuple):
-    """One level of the pool (row 0) and of all draws.
-
-    Attributes:
-        raw: Mean raw scores, shape (1 + draws, systems).
-        raw_error: Their standard errors.
-        ability: X_j of eq. 4 minus the mean that eq. 5 subtracts.
-        error: Its standard error; one for all systems if the pool sets the scale, so that differences keep their sense.
-        spread: Standard deviation of all raw scores, which eq. 6 divides by, shape (1 + draws, 1).
-        scored: Whether eq. 5 can be computed, shape (1 + draws,).
-    """
-
-    raw: np.ndarray
-    raw_error: np.ndarray
-    ability: np.ndarray
-    error: np.ndarray
-    spread: np.ndarray
-    scored: np.ndarray
-
-
-def _rows(raw: np.ndarray, of: LevelScale, scale: Scale | None) -> np.ndarray:
-    """Return what a draw sums over clips, shape (6 systems + 6, clips).
-
-    The raw scores about each system's mean, the same weighted by V (about the mean that eq. 5 subtracts), and first and
-    second moment of the clip's cells about the level's mean.
-    """
-    cells = raw - raw.mean()
-    ability = raw - (of.mean if scale else raw.mean(axis=0))
-    return np.vstack(
-        [
-            _ratio_rows(raw - raw.mean(axis=1, keepdims=True), np.ones(raw.shape[1])),
-            _ratio_rows(ability, of.discrimination),
-            cells.mean(axis=0),
-            (cells**2).mean(axis=0),
-        ]
-    )
-
-
-def _ratio_rows(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return what the weighted mean of values and its standard error are made of, shape (3 systems + 2, clips)."""
-    weighted = values * weights
-    return np.vstack([weighted, weighted**2, weighted * weights, weights, weights**2])
-
-
-def _ratio(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weighted means and their standard errors by the delta method, from sums of `_ratio_rows`."""
-    systems = (sums.shape[1] - 2) // 3
-    over, squares, cross, weights, weights2 = np.split(sums, np.cumsum([systems, systems, systems, 1]), axis=1)
-    means = over / weights
-    return means, np.sqrt(np.maximum(squares - 2 * means * cross + means**2 * weights2, 0)) / weights
-
-
-def _read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
-    """Return one level of all draws, of which those that cannot be scored are not finite."""
-    of_raw, of_ability, first, second = np.split(
-        sums, [3 * len(pool) + 2, 6 * len(pool) + 4, 6 * len(pool) + 5], axis=1
-    )
-    raw, raw_error = _ratio(of_raw)
-    ability, error = _ratio(of_ability)
-    clips = of_raw[:, -1:]
-    spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
-    if of is None:
-        error = np.sqrt((error**2).mean(axis=1, keepdims=True))
-        scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
-    else:
-        scored = np.isfinite(ability).all(axis=1)
-    return Sums(raw + pool.mean(axis=1), raw_error, ability, error, spread, scored)
-
-
-def _noise(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Return how far each draw is from the pool, in its own standard errors times those of the pool."""
-    stretch = np.divide(errors[0], errors[1:], out=np.full_like(errors[1:], LARGEST_STRETCH), where=errors[1:] > 0)
-    return (values[1:] - values[0]) * np.minimum(stretch, LARGEST_STRETCH)
-
-
 def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
     """Return what eq. 5 divides by."""
     return of.std if of else ability.std(axis=-1, keepdims=True)
@@ -354,7 +278,7 @@ def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float
 def _frozen_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
     """Return the draws of Z_j on a frozen scale."""
     score = sums.ability[0] / of.std
-    return Cloud(score, score, score + widen * _noise(sums.ability, sums.error) / of.std)
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / of.std)
 
 
 def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
@@ -367,9 +291,9 @@ def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
 
 def _own_cloud(sums: Sums) -> Cloud:
     """Return the draws of Z_j, on both sides of the pool's, where each draw sets its own scale."""
-    noise = _noise(sums.ability, sums.error)
+    far = noise(sums.ability, sums.error)
     score = sums.ability[0] / sums.ability[0].std()
-    ability = np.concatenate([sums.ability[0] + noise, sums.ability[0] - noise])
+    ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
     deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
     draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
     of_pool, of_draws = attenuation(score, draws)

@@ -25,7 +25,8 @@ from speechiq.reducer.remarks import explain_lacking
 from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 
 SIQ = "siq"
-FLIPS = 2**14
+EXACT = 14
+FLIPS = 9999
 CHUNK_CELLS = 2**20
 DECIMALS = 9
 NO_SCALE = (
@@ -102,6 +103,11 @@ class Comparison(NamedTuple):
     asked: tuple[str, ...]
     clips: list[Share]
     no_siq: str | None = None
+
+    @property
+    def caution(self) -> str | None:
+        """What to say about intervals from so few clips (`coverage.caution`)."""
+        return caution(len(self.clips))
 
     @property
     def caution(self) -> str | None:
@@ -190,7 +196,7 @@ def compare(
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
     """Paired permutation test of sums over clips; a clip's parts change their sign together.
 
-    All sign patterns are tried if there are no more than `FLIPS` (14 clips), else as many at random. Sums that differ
+    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
     by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
 
     Args:
@@ -205,15 +211,15 @@ def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
     """
     from scipy.stats import permutation_test
 
-    size = np.abs(parts).sum(axis=1)
+    clips, size = parts.shape[1], np.abs(parts).sum(axis=1)
     parts = parts / np.where(size > 0, size, 1)[:, None]
     return permutation_test(
-        (np.ones(parts.shape[1]),),
+        (np.ones(clips),),
         lambda signs, axis: np.round(signs @ parts.T, DECIMALS) + 0.0,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=FLIPS,
-        batch=max(1, CHUNK_CELLS // parts.shape[1]),
+        n_resamples=2**clips if clips <= EXACT else FLIPS,
+        batch=max(1, CHUNK_CELLS // clips),
         rng=seed,
     ).pvalue
 
@@ -264,6 +270,13 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
     siq = drawn.siq_cloud.interval
     z = [cloud.interval for cloud in drawn.z_clouds.values()]
     return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
+
+
+def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
+    """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
+    gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
+    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
 def _per_z(of: LevelScale) -> np.ndarray:

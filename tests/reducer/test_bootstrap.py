@@ -218,8 +218,8 @@ def test_on_a_frozen_scale_nobody_else_counts():
 def test_small_sets_are_marked():
     assert resample(make_pool(clips=60), draws=40).caution == caution(30)
     assert resample(make_pool(clips=120), draws=40).caution is None
-    assert caution(14).startswith("14 clips: ") and "in simulation" in caution(14)
-    assert "with 5 clips" in caution(2) and caution(49) and caution(50) is None
+    assert caution(14).startswith("14 clips: 95 % intervals") and "in simulation" in caution(14)
+    assert "2 clips: with 5, " in caution(2) and caution(49) and caution(50) is None
 
 
 def test_the_seed_alone_decides(monkeypatch):
