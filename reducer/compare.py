@@ -272,13 +272,6 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
     return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
 
 
-def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
-    """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
-    gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
-    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
-    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
-
-
 def _per_z(of: LevelScale) -> np.ndarray:
     """By how much a clip's raw score moves Z (eqs. 4 and 5), shape (clips,)."""
     return of.discrimination / (of.discrimination.sum() * of.std)

@@ -123,7 +123,7 @@ def test_what_matches_is_said_on_every_output(tmp_path, built):
     assert data["norms"]["name"] == "pool" and data["norms"]["sha256"] == built.sha256 and data["mismatches"] == []
     assert set(data["norms"]["match"].values()) == {True}
     assert data["systems"][0]["siq_interval"][0] < data["systems"][0]["siq"] < data["systems"][0]["siq_interval"][1]
-    assert f",,pool ({built.sha256[:12]}),4 clips: " in as_csv(ranking.scores, ranking.context)
+    assert f',,pool ({built.sha256[:12]}),"4 clips: with 5, ' in as_csv(ranking.scores, ranking.context)
 
 
 def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
