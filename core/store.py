@@ -37,7 +37,7 @@ OFF = "off"
 STAGE, LOCK, ROWS, SET_ASIDE = "stage.json", ".lock", ".jsonl", ".set-aside"
 MEND = "free or choose another place (store=FOLDER), or run without the store (store=off)"
 #: Raised when rows that were kept before would be wrong: they look or are made otherwise. Old ones are not read then.
-FORMAT = 1
+FORMAT = 2
 #: So many files become one where each is smaller than so many bytes.
 MANY, SMALL = 256, 2**20
 LISTINGS = 3

@@ -110,11 +110,6 @@ class Comparison(NamedTuple):
         return caution(len(self.clips))
 
     @property
-    def caution(self) -> str | None:
-        """What to say about intervals from so few clips (`coverage.caution`)."""
-        return caution(len(self.clips))
-
-    @property
     def sides(self) -> dict[str, int]:
         """Of what was asked: which side its interval speaks for (`Difference.side`)."""
         return {name: (self.siq if name == SIQ else self.raw[name]).side for name in self.asked}
