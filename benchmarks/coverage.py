@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="a folder of runs, such as those of `make demo`")
     parser.add_argument("--populations", nargs="+", help="only these")
     parser.add_argument("--name", default="coverage", help="of the JSON file")
-    told = parser.parse_args()
+    given = parser.parse_args()
     every = list(range(len(SYSTEMS)))
     populations = {
         "unlike": published(every, 0.5),
@@ -187,23 +187,23 @@ def main() -> None:
         "like": published(LIKE, 0.35),
         "like, longer tail": published(LIKE, 0.5),
     }
-    if told.runs:
-        systems = read_systems([told.runs]).systems
+    if given.runs:
+        systems = read_systems([given.runs]).systems
         populations |= {
             "recorded": recorded(systems),
             "recorded, no controls": recorded([of for of in systems if not of.control]),
         }
     measured: dict[str, dict[int, dict[str, list[float]]]] = {}
-    for name in told.populations or populations:
+    for name in given.populations or populations:
         known = truth(populations[name])
         measured[name] = {
-            clips: measure(populations[name], known, clips, told.sets, told.draws)
-            for clips in tqdm(told.clips, desc=name)
+            clips: measure(populations[name], known, clips, given.sets, given.draws)
+            for clips in tqdm(given.clips, desc=name)
         }
         print(f"\n{name}: per cent of intervals that hold the truth +- standard error, (worst system), mean width")
-        print(f"{'':24}" + "".join(f"{f'{clips} clips':>28}" for clips in told.clips))
-        for what in measured[name][told.clips[0]]:
-            cells = (measured[name][clips][what] for clips in told.clips)
+        print(f"{'':24}" + "".join(f"{f'{clips} clips':>28}" for clips in given.clips))
+        for what in measured[name][given.clips[0]]:
+            cells = (measured[name][clips][what] for clips in given.clips)
             shown = (f"{100 * a:.1f} +- {100 * b:.1f} ({100 * c:.0f}) {width:.3g}" for a, b, c, width in cells)
             print(f"{what:24}" + "".join(f"{cell:>28}" for cell in shown), flush=True)
     parts = ("covered", "standard_error", "worst_system", "mean_width")
@@ -213,7 +213,7 @@ def main() -> None:
         }
         for name, rows in measured.items()
     }
-    write(told.name, {"sets": told.sets, "draws": told.draws, "populations": plain})
+    write(given.name, {"sets": given.sets, "draws": given.draws, "populations": plain})
 
 
 if __name__ == "__main__":

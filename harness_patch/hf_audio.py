@@ -25,7 +25,7 @@ from speechiq.core.store import store_folder, use_store
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalise
 from speechiq.harness_patch.systems.answering import Likelihood
-from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.build import build_system, spell_out
 from speechiq.harness_patch.systems.spelling import REFERENCE
 from speechiq.harness_patch.systems.system import Prompt, Question, Scored
 from speechiq.siq_tasks.audio import AudioClip, as_clip
@@ -181,7 +181,8 @@ class HFAudio(LM):
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
-        return {"siq": {"pretrained": self.pretrained, "system": self.system.describe(), "passes": dict(done)}}
+        name, system = spell_out(self.pretrained), self.system.describe()
+        return {"siq": {"pretrained": name, "system": system, "passes": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         return accelerate.utils.gather(tensor)

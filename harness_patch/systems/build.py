@@ -19,6 +19,15 @@ from speechiq.harness_patch.systems.system import SpeechSystem
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
+def spell_out(spelling: str) -> str:
+    """Return the stages that an alias stands for, so that a system has one name; any other spelling as it is.
+
+    >>> spell_out("demo"), spell_out("gold+org/model")
+    ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model')
+    """
+    return ALIASES.get(spelling, (spelling,))[0]
+
+
 def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_size, seed: int) -> SpeechSystem:
     """The system spelled so, no model loaded yet.
 

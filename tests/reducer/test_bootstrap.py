@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate, score
 from speechiq.reducer import bootstrap as module
 from speechiq.reducer.bootstrap import draw, leave_one_out, resample
-from speechiq.reducer.coverage import caution
+from speechiq.reducer.coverage import MEASURED, caution
 
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
 
@@ -268,6 +269,12 @@ def test_refusals():
         resample(make_pool(), rule="magic")
     with pytest.raises(SpeechIQError, match="needs at least two, got 1"):
         resample(make_pool(systems=1))
+
+
+def test_the_docs_show_the_coverage_that_outputs_state():
+    docs = Path(__file__).parents[2].joinpath("docs", "error_bars.md").read_text(encoding="utf-8")
+    for clips, (own, norms) in MEASURED.items():
+        assert f"| {clips} | {own[0]} to {own[1]} % | {norms[0]} to {norms[1]} % |" in docs
 
 
 def test_intervals_cover_the_truth():
