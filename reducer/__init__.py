@@ -1,8 +1,9 @@
 """How runs become an IQ: lm-eval's output files in, a ranking of speech systems out."""
 
-from speechiq.reducer.bootstrap import Bootstrap, Interval, leave_one_out, resample
+from speechiq.reducer.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.flags import Flags
+from speechiq.reducer.interval import Interval
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.pool import Pool, align

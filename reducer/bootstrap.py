@@ -1,8 +1,12 @@
-"""Error bars: how far scores move when other clips from the same source are asked.
+"""Error bars: how far scores move if other clips from the same source are asked.
 
 A draw takes as many clips as there are, with replacement; a clip's questions and levels come along together. Every
-score of a draw is a ratio of sums over clips, so that all draws are one matrix product a level. Without a frozen
-scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, does not hang on the clips drawn.
+score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a frozen
+scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends on clip i alone.
+
+The draws as they are give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
+are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentised
+bootstrap), taken in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
 
 A draw that cannot be scored, because none of its clips tells the systems apart on some level (eq. 5 divides 0 by 0),
 is left out of every number and counted.
@@ -17,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.coverage import caution
+from speechiq.reducer.interval import Cloud, Interval, attenuation
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.siq import (
     DEFAULT_RULE,
-    ROUNDING,
     LevelScale,
     Scale,
     calibrate,
@@ -28,21 +33,17 @@ from speechiq.reducer.siq import (
     competition_ranks,
     score,
     share_out,
+    weighted_score,
 )
+from speechiq.reducer.sums import Sums, noise, read, rows
 
 DRAWS = 1000
 FEWEST_DRAWS = 40
-TAILS = (2.5, 97.5)
+UNSEEN = 3.0
 CHUNK_CELLS = 2**22
+MEAN, POINTS = 100, 15
 
 PerLevel = dict[str, np.ndarray]
-
-
-class Interval(NamedTuple):
-    """A 95 % interval: the percentiles 2.5 and 97.5 of the draws, each of shape (systems,)."""
-
-    low: np.ndarray
-    high: np.ndarray
 
 
 class Clips(NamedTuple):
@@ -76,12 +77,18 @@ class Draws(NamedTuple):
         z: level -> Z_j, shape (draws, systems).
         siq: Shape (draws, systems).
         left_out: How many draws could not be scored.
+        raw_clouds: level -> what the interval of the mean raw score is made of.
+        z_clouds: level -> the same of Z_j.
+        siq_cloud: The same of the SIQ.
     """
 
     raw: PerLevel
     z: PerLevel
     siq: np.ndarray
     left_out: int
+    raw_clouds: dict[str, Cloud]
+    z_clouds: dict[str, Cloud]
+    siq_cloud: Cloud
 
 
 class Bootstrap(NamedTuple):
@@ -98,6 +105,7 @@ class Bootstrap(NamedTuple):
         siq_std: Its standard error, shape (systems,).
         ranks: Probability of each rank, shape (systems, systems): a row a system, columns ranks from 1. Equal systems
             share the best rank of their group, so that rows sum to 1 and columns need not.
+        clips: How many the smallest level has.
     """
 
     draws: int
@@ -109,6 +117,12 @@ class Bootstrap(NamedTuple):
     siq: Interval
     siq_std: np.ndarray
     ranks: np.ndarray
+    clips: int
+
+    @property
+    def caution(self) -> str | None:
+        """What to say about intervals from so few clips; None from 50 clips on (`coverage.caution`)."""
+        return caution(self.clips)
 
 
 def resample(
@@ -132,26 +146,24 @@ def resample(
         draws=draws,
         left_out=drawn.left_out,
         seed=seed,
-        raw={level: interval(values) for level, values in drawn.raw.items()},
+        raw={level: cloud.interval for level, cloud in drawn.raw_clouds.items()},
         raw_std={level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()},
-        z={level: interval(values) for level, values in drawn.z.items()},
-        siq=interval(drawn.siq),
+        z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
+        siq=drawn.siq_cloud.interval,
         siq_std=drawn.siq.std(axis=0, ddof=1),
         ranks=(ranks[..., None] == np.arange(1, len(pool.systems) + 1)).mean(axis=0),
+        clips=min(map(len, pool.clips.values())),
     )
 
 
-def interval(values: np.ndarray) -> Interval:
-    """The 95 % interval over the first axis.
-
-    >>> interval(np.arange(101.0))
-    Interval(low=np.float64(2.5), high=np.float64(97.5))
-    """
-    return Interval(*np.percentile(values, TAILS, axis=0))
-
-
 def draw(
-    pool: Pool, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
+    pool: Pool,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    draws: int = DRAWS,
+    seed: int = 0,
+    unseen: float = UNSEEN,
 ) -> Draws:
     """Scores a pool on draws of its clips; differences between systems are coupled, since a draw serves all.
 
@@ -161,6 +173,8 @@ def draw(
         rule: As for `resample`.
         draws: How many, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
+        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip so many times more, for
+            clips as heavy that the set lacks; differences between two systems do without.
 
     Raises:
         SpeechIQError: Too few draws, a single clip, a pool that cannot be scored, or one that cannot be scored on more
@@ -172,20 +186,55 @@ def draw(
     if len(clips.names) < 2:
         raise SpeechIQError("a single clip has no error bar: run more clips, or go without (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
-    rows = {level: clips.spread(level, _rows(raw, base.levels[level])) for level, raw in pool.raw.items()}
+    parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = _counts(len(clips.names), draws, seed)
-    chunks = [{level: chunk @ of.T for level, of in rows.items()} for chunk in counts]
-    sums = {level: np.concatenate([of[level] for of in chunks]) for level in rows}
-    raw, z, siq, scored = _score(sums, pool, scale, rule)
-    kept = np.logical_and.reduce([*scored.values()])
-    if kept.mean() < 0.5:
-        level = min(scored, key=lambda level: scored[level].sum())
+    chunks = [{level: chunk @ of.T for level, of in parts.items()} for chunk in counts]
+    whole = {level: of.sum(axis=1) for level, of in parts.items()}
+    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in parts}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {level: read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
+    kept = np.logical_and.reduce([of.scored for of in found.values()])
+    if kept[1:].mean() < 0.5:
+        level = min(found, key=lambda level: found[level].scored.sum())
         raise SpeechIQError(
             f"{(~kept).sum()} of {draws} draws hold no clip that tells the systems apart, most often at level {level}: "
             "too few such clips for error bars; run more clips, or go without (--bootstrap 0)"
         )
-    raw, z = ({level: values[kept] for level, values in of.items()} for of in (raw, z))
-    return Draws(raw, z, siq[kept], int((~kept).sum()))
+    found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
+    shares = (
+        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
+        if scale
+        else share_out({level: of.spread for level, of in found.items()}, rule)
+    )
+    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in found.items()}
+    siq = combine(z, shares)
+    z_clouds = {
+        level: _frozen_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        if scale
+        else _own_cloud(of)
+        for level, of in found.items()
+    }
+    centre = combine(
+        {level: of.centre for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
+    )
+    sides = 1 if scale else 2
+    both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
+    span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
+    return Draws(
+        {level: of.raw[1:] for level, of in found.items()},
+        {level: of[1:] for level, of in z.items()},
+        siq[1:],
+        int((~kept).sum()),
+        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + noise(of.raw, of.raw_error)) for level, of in found.items()},
+        z_clouds,
+        Cloud(
+            siq[0],
+            centre,
+            combine({level: of.draws for level, of in z_clouds.items()}, both),
+            MEAN - span,
+            MEAN + span,
+        ),
+    )
 
 
 def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
@@ -221,35 +270,32 @@ def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
         yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
 
 
-def _rows(raw: np.ndarray, of: LevelScale) -> np.ndarray:
-    """What a draw sums over clips, shape (2 systems + 4, clips).
-
-    Each system's raw score, the same times V, then 1, V, and first and second moment of the clip's cells about the
-    level's mean.
-    """
-    cells = raw - raw.mean()
-    weights = of.discrimination
-    return np.vstack([raw, raw * weights, np.ones_like(weights), weights, cells.mean(axis=0), (cells**2).mean(axis=0)])
+def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
+    """Return what eq. 5 divides by."""
+    return of.std if of else ability.std(axis=-1, keepdims=True)
 
 
-def _score(
-    sums: PerLevel, pool: Pool, scale: Scale | None, rule: str
-) -> tuple[PerLevel, PerLevel, np.ndarray, PerLevel]:
-    """Eqs. 4 to 8 of all draws: raw, Z, SIQ, and whether a level can be scored; what cannot be is not finite."""
-    count = len(pool.systems)
-    parts = np.cumsum([count, count, 1, 1, 1])
-    raw, z, spread, scored = {}, {}, {}, {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for level, of in sums.items():
-            of_raw, of_weighted, clips, weights, first, second = np.split(of, parts, axis=1)
-            raw[level], weighted = of_raw / clips, of_weighted / weights
-            spread[level] = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
-            if scale is None:
-                mean, std = weighted.mean(axis=1, keepdims=True), weighted.std(axis=1, keepdims=True)
-                scored[level] = np.ptp(weighted, axis=1) > ROUNDING * np.abs(pool.raw[level]).max()
-            else:
-                mean, std = scale.levels[level].mean, scale.levels[level].std
-                scored[level] = weights[:, 0] > 0
-            z[level] = (weighted - mean) / std
-        shares = share_out(spread, rule) if scale is None else {level: scale.levels[level].weight for level in z}
-    return raw, z, combine(z, shares), scored
+def _frozen_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
+    """Return the draws of Z_j on a frozen scale."""
+    score = sums.ability[0] / of.std
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / of.std)
+
+
+def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
+    """Return by how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
+    weighted = weighted_score(raw, of.discrimination)
+    parts = (of.discrimination * (raw - weighted[:, None])) ** 2
+    total = parts.sum(axis=1)
+    return np.sqrt(1 + unseen * np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0))
+
+
+def _own_cloud(sums: Sums) -> Cloud:
+    """Return the draws of Z_j, on both sides of the pool's, where each draw sets its own scale."""
+    far = noise(sums.ability, sums.error)
+    score = sums.ability[0] / sums.ability[0].std()
+    ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
+    deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
+    draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
+    of_pool, of_draws = attenuation(score, draws)
+    span = np.sqrt(len(score) - 1)
+    return Cloud(score, score / of_pool, draws / of_draws, -span, span)

@@ -1,8 +1,8 @@
 """Two systems side by side: by how much they differ, whether that is chance, and which clips it hangs on.
 
-All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2), and a system is
-better only if every interval that was asked for lies on its side of 0. A permutation test stands beside each: how often
-a difference as large comes about where a coin decides, clip by clip, whose answers are whose.
+All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2, studentised as in
+`bootstrap`), and a system is better only if every interval that was asked for lies on its side of 0. Each has a
+permutation test: how often a difference as large comes about if a coin decides, clip by clip, whose answers are whose.
 
 The scale is a frozen one, or that of a pool of three or more. Two systems alone stand at Z = +1 and -1 whatever they
 did, so that they are compared by their raw scores only.
@@ -16,15 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.bootstrap import DRAWS, Clips, draw, interval
+from speechiq.reducer.bootstrap import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.coverage import caution
+from speechiq.reducer.interval import Interval
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.siq import DEFAULT_RULE, LevelScale, Scale, calibrate, score
 
 SIQ = "siq"
+EXACT = 14
 FLIPS = 9999
 CHUNK_CELLS = 2**20
 DECIMALS = 9
-POINTS = 15
 NO_SCALE = (
     "two systems alone stand at Z +1 and -1 whatever they did, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -99,6 +101,11 @@ class Comparison(NamedTuple):
     clips: list[Share]
 
     @property
+    def caution(self) -> str | None:
+        """What to say about intervals from so few clips (`coverage.caution`)."""
+        return caution(len(self.clips))
+
+    @property
     def sides(self) -> dict[str, int]:
         """Of what was asked: which side its interval speaks for (`Difference.side`)."""
         return {name: (self.siq if name == SIQ else self.raw[name]).side for name in self.asked}
@@ -138,12 +145,13 @@ def compare(
     own = scale is None and len(pool.systems) > 2
     scaled = own or scale is not None
     asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled))
-    fixed = scale if scaled else _flat(pool)
-    drawn = draw(pool, scale=fixed, rule=rule, draws=draws, seed=seed)
+    fixed = scale if scaled else flat(pool)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
     one, other = pool.systems.index(a), pool.systems.index(b)
 
+    drawn = draw_gap(pool, one, other, fixed or flat(pool), draws, seed)
+    own_draws = None if fixed else draw(pool, rule=rule, draws=draws, seed=seed)
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
@@ -153,16 +161,22 @@ def compare(
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
-    all_draws = [*drawn.raw.values(), *drawn.z.values(), drawn.siq]
+    intervals = [cloud.interval for cloud in drawn.raw_clouds.values()]
+    if own_draws:
+        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
+        intervals += [cloud.difference(one, other).interval for cloud in clouds]
+    else:
+        siq = drawn.siq_cloud.interval
+        intervals += [*(cloud.interval for cloud in drawn.z_clouds.values()), Interval(siq.low - MEAN, siq.high - MEAN)]
     found = [
-        Difference(float(of[one]), float(of[other]), *_ends(of_draws[:, one] - of_draws[:, other]), chance)
-        for of, of_draws, chance in zip(values, all_draws, p.tolist(), strict=True)
+        Difference(float(of[one]), float(of[other]), *_ends(interval), chance)
+        for of, interval, chance in zip(values, intervals, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
         b=b,
         draws=draws,
-        left_out=drawn.left_out,
+        left_out=(own_draws or drawn).left_out,
         seed=seed,
         raw=dict(zip(gaps, found, strict=False)),
         z=dict(zip(gaps, found[len(gaps) :], strict=False)) if scaled else {},
@@ -175,7 +189,8 @@ def compare(
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
     """Paired permutation test of sums over clips; a clip's parts change their sign together.
 
-    All sign patterns are tried where there are no more than `FLIPS`, else as many at random.
+    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
+    by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
 
     Args:
         parts: Differences between two systems, shape (sums, clips).
@@ -189,13 +204,15 @@ def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
     """
     from scipy.stats import permutation_test
 
+    clips, size = parts.shape[1], np.abs(parts).sum(axis=1)
+    parts = parts / np.where(size > 0, size, 1)[:, None]
     return permutation_test(
-        (np.ones(parts.shape[1]),),
-        lambda signs, axis: signs @ parts.T,
+        (np.ones(clips),),
+        lambda signs, axis: np.round(signs @ parts.T, DECIMALS) + 0.0,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=FLIPS,
-        batch=max(1, CHUNK_CELLS // parts.shape[1]),
+        n_resamples=2**clips if clips <= EXACT else FLIPS,
+        batch=max(1, CHUNK_CELLS // clips),
         rng=seed,
     ).pvalue
 
@@ -206,6 +223,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     for part in ("raw", "z"):
         plain[part] = {level: _plain(of) for level, of in plain[part].items()}
     return plain | {
+        "caution": comparison.caution,
         "siq": comparison.siq and _plain(comparison.siq),
         "better": comparison.better,
         "clips": [share._asdict() for share in comparison.clips],
@@ -225,11 +243,18 @@ def _check_asked(asked: Collection[str] | None, there: tuple[str, ...]) -> tuple
     return asked
 
 
-def _flat(pool: Pool) -> Scale:
+def flat(pool: Pool) -> Scale:
     """A scale that leaves raw scores as they are: all clips and levels count alike."""
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
     return Scale("flat", levels)
+
+
+def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
+    """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
+    gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
+    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
 def _per_z(of: LevelScale) -> np.ndarray:
@@ -237,8 +262,8 @@ def _per_z(of: LevelScale) -> np.ndarray:
     return of.discrimination / (of.discrimination.sum() * of.std)
 
 
-def _ends(differences: np.ndarray) -> list[float]:
-    return [float(end) for end in interval(np.round(differences, DECIMALS) + 0.0)]
+def _ends(interval: Interval) -> list[float]:
+    return [float(np.round(end, DECIMALS)[0] + 0.0) for end in interval]
 
 
 def _in_order(names: tuple[str, ...], shares: np.ndarray, levels: list[str]) -> list[Share]:

@@ -192,6 +192,7 @@ def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
             "mismatches": [of.text for of in context.mismatches if of.system == system],
             "excluded": context.excluded,
             "excluded_set": context.excluded_set,
+            "interval_caution": context.bootstrap and context.bootstrap.caution,
         },
     }
 

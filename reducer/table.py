@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.files import write_whole
-from speechiq.reducer.bootstrap import Interval
 from speechiq.reducer.conditions import ASPECTS, summarise
 from speechiq.reducer.flags import Flags
 from speechiq.reducer.frozen import shorten
+from speechiq.reducer.interval import CONFIDENCE, Interval
 from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq import Scores
@@ -30,7 +30,6 @@ FLAGS = {
     "not_heard_in_full": ("Cut", "clips not heard in full"),
     "loops": ("Loops", "transcripts that go in circles"),
 }
-CONFIDENCE = 0.95
 UNKNOWN = "\N{EM DASH}"
 MISMATCH = "\N{NOT EQUAL TO}"
 
@@ -86,10 +85,10 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         `weights` (level -> w), `rule`, `clips` (level -> how many), `chance` (level -> raw score of guessing), `norms`
         (`name`, `sha256`, `systems`, `match`: aspect -> whether all systems match), `mismatches`, `excluded` (how many
         questions were left out of Apply), `excluded_set` (sha256 of their set), `bootstrap` (`draws`, `left_out`,
-        `seed`, `confidence`), `leave_one_out` (who leaves -> system -> shift of its SIQ), and `systems`,
-        each with `system`, `siq`, `siq_interval`, `siq_std`, `rank`, `rank_probabilities`, `control`, `flags`,
-        `mismatches` and `levels` (level -> `raw`, `weighted`, `z`, `raw_interval`, `z_interval`). `raw` grows with
-        ability: Remember's is -WER.
+        `seed`, `confidence`, `caution`: what marks few clips), `leave_one_out` (who leaves -> system -> shift of its
+        SIQ), and `systems`, each with `system`, `siq`, `siq_interval`, `siq_std`, `rank`, `rank_probabilities`,
+        `control`, `flags`, `mismatches` and `levels` (level -> `raw`, `weighted`, `z`, `raw_interval`, `z_interval`).
+        `raw` grows with ability: Remember's is -WER.
     """
     norms, bootstrap, shifts = context.norms, context.bootstrap, context.shifts
     mismatched = {of.aspect for of in context.mismatches}
@@ -114,6 +113,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
             "left_out": bootstrap.left_out,
             "seed": bootstrap.seed,
             "confidence": CONFIDENCE,
+            "caution": bootstrap.caution,
         },
         "leave_one_out": None if shifts is None else _name_shifts(scores.systems, shifts),
         "systems": _rows(scores, context),
@@ -127,6 +127,7 @@ def as_csv(scores: Scores, context: Context = NO_CONTEXT) -> str:
     """
     rows = [_flatten(row) for row in _rows(scores, context)]
     common = {
+        "interval_caution": (context.bootstrap and context.bootstrap.caution) or "",
         "excluded_set": shorten(context.excluded_set or ""),
         "norms": context.norms.title if context.norms else "",
     }
@@ -228,6 +229,7 @@ def _caption(
         yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
     if context.bootstrap:
         yield f"intervals from {context.bootstrap.draws} draws of clips, seed {context.bootstrap.seed}"
+        yield from filter(None, [context.bootstrap.caution])
     for level, of in LEVELS.items():
         if of.chance is not None:
             yield f"{level.title()} by chance: {per_cent(level, of.chance):.0f} %"

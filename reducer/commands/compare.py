@@ -119,6 +119,7 @@ def _notes(
 ) -> Iterator[str]:
     yield f"SIQ on the scale of {scale_name}" if scale_name else f"no SIQ: {comparing.NO_SCALE}"
     yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+    yield from filter(None, [found.caution])
     if found.left_out:
         yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
     if excluded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate, score
 from speechiq.reducer import bootstrap as module
 from speechiq.reducer.bootstrap import draw, leave_one_out, resample
+from speechiq.reducer.coverage import MEASURED, caution
 
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
 
@@ -92,26 +94,133 @@ def test_equals_scoring_each_draw_on_a_frozen_scale():
     assert_same_draws(alone, scale=scale)
 
 
-def test_intervals_and_rank_probabilities_are_those_of_the_draws():
+def oracle_stretch(values: np.ndarray, weights: np.ndarray, often: np.ndarray) -> list[float]:
+    """Standard errors of each system's weighted mean where a clip counts `often` times, one number at a time."""
+    errors = []
+    for row in values.tolist():
+        cells = list(zip(row, weights.tolist(), often.tolist(), strict=True))
+        total = sum(v * n for _, v, n in cells)
+        mean = sum(x * v * n for x, v, n in cells) / total
+        errors.append(math.sqrt(sum(n * (v * (x - mean) / total) ** 2 for x, v, n in cells)))
+    return errors
+
+
+def oracle_z_draws(raw: np.ndarray, counts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Z of the pool, centre and draws of its interval on the pool's own scale, draw by draw."""
+    weights = raw.var(axis=0)
+    about = raw - raw.mean(axis=0)
+    pool = (about * weights).sum(axis=1) / weights.sum()
+    size = math.sqrt(np.square(oracle_stretch(about, weights, np.ones(raw.shape[1]))).mean())
+    sides: list[list[np.ndarray]] = [[], []]
+    for often in counts:
+        drawn = (about * weights * often).sum(axis=1) / (weights * often).sum()
+        own = math.sqrt(np.square(oracle_stretch(about, weights, often)).mean())
+        noise = (drawn - pool) * min(size / own, 4)
+        for side, sign in zip(sides, (1, -1), strict=True):
+            side.append((pool + sign * noise) / (pool + sign * noise).std())
+    z, draws = pool / pool.std(), np.array(sides[0] + sides[1])
+    kept = np.mean([(row * z).mean() for row in draws])
+    of_pool = math.sqrt(max(2 - 1 / kept**2, 0.2))
+    return z, z / of_pool, draws / (of_pool * kept)
+
+
+def oracle_ends(score: np.ndarray, centre: np.ndarray, draws: np.ndarray, limit: float) -> np.ndarray:
+    half = np.percentile(np.abs(draws - centre), 95, axis=0)
+    return np.array(
+        [np.minimum(np.maximum(centre - half, -limit), score), np.maximum(np.minimum(centre + half, limit), score)]
+    )
+
+
+def test_intervals_equal_a_slow_reading_of_their_definition():
+    pool = make_pool(systems=5, clips=16, seed=2)
+    pool = Pool(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool))
+    generator = np.random.default_rng(5)
+    counts = [generator.multinomial(16, [1 / 16] * 16) for _ in range(120)]
+    bars = resample(pool, rule="1,2,5", draws=120, seed=5)
+    weights = dict(zip(LEVELS, (1 / 8, 2 / 8, 5 / 8), strict=True))
+    parts = {level: oracle_z_draws(raw, counts) for level, raw in pool.raw.items()}
+    for level, raw in pool.raw.items():
+        assert np.array(bars.z[level]) == pytest.approx(oracle_ends(*parts[level], 2.0), abs=1e-7)
+        mean, error = raw.mean(axis=1), np.array(oracle_stretch(raw, np.ones(16), np.ones(16)))
+        far = [
+            ((raw * often).mean(axis=1) - mean) * error / np.maximum(oracle_stretch(raw, np.ones(16), often), error / 4)
+            for often in counts
+        ]
+        half = np.percentile(np.abs(far), 95, axis=0)
+        assert np.array(bars.raw[level]) == pytest.approx(np.array([mean - half, mean + half]), abs=1e-8)
+    siq = [sum(15 * weights[level] * part[i] for level, part in parts.items()) for i in range(3)]
+    assert np.array(bars.siq) - 100 == pytest.approx(oracle_ends(*siq, 30.0), abs=1e-6)
+
+
+def full(pool: Pool) -> dict[str, np.ndarray]:
+    """The raw scores of a pool whose levels all have the clips of Remember."""
+    generator = np.random.default_rng(9)
+    shape = pool.raw["remember"].shape
+    skill = np.linspace(0.3, 0.9, shape[0])[:, None]
+    return {
+        "remember": pool.raw["remember"],
+        "understand": 1 - generator.random(shape) * (1.2 - skill) / 2,
+        "apply": (generator.random((3, *shape)) < skill).mean(axis=0),
+    }
+
+
+def test_standard_errors_and_rank_probabilities_are_those_of_the_draws():
     pool = make_pool(twins=True)
     bars = resample(pool, draws=200, seed=5)
     scores, left_out = naive_draws(pool, draws=200, seed=5)
-    assert (bars.draws, bars.seed, bars.left_out) == (200, 5, left_out)
+    assert (bars.draws, bars.seed, bars.left_out, bars.clips) == (200, 5, left_out, 6)
     siq = np.array([of.siq for of in scores])
-    assert bars.siq.low == pytest.approx(np.percentile(siq, 2.5, axis=0), abs=1e-8)
-    assert bars.siq.high == pytest.approx(np.percentile(siq, 97.5, axis=0), abs=1e-8)
     assert bars.siq_std == pytest.approx(siq.std(axis=0, ddof=1), abs=1e-8)
     for level in LEVELS:
         raw = np.array([of.levels[level].raw for of in scores])
-        assert bars.raw[level].high == pytest.approx(np.percentile(raw, 97.5, axis=0), abs=1e-10)
         assert bars.raw_std[level] == pytest.approx(raw.std(axis=0, ddof=1), abs=1e-10)
-        assert (bars.z[level].low <= bars.z[level].high).all()
     ranks = np.array([of.ranks for of in scores])
     for j in range(len(pool.systems)):
         for rank in range(1, len(pool.systems) + 1):
             assert bars.ranks[j, rank - 1] == pytest.approx((ranks[:, j] == rank).mean())
     assert bars.ranks.sum(axis=1) == pytest.approx(1)
     assert np.array_equal(bars.ranks[-1], bars.ranks[-2]), "twins share every rank"
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_an_interval_holds_its_score_and_what_a_score_can_be(frozen):
+    pool = make_pool(clips=8, seed=3)
+    scale = calibrate(pool)
+    bars = resample(pool, scale=scale if frozen else None, draws=100)
+    scores = score(pool, scale)
+    pairs = [(bars.siq, scores.siq)]
+    pairs += [(bars.z[level], of.z) for level, of in scores.levels.items()]
+    pairs += [(bars.raw[level], of.raw) for level, of in scores.levels.items()]
+    for (low, high), value in pairs:
+        assert (low <= value + 1e-9).all() and (high >= value - 1e-9).all() and (low < high).all()
+    if not frozen:
+        assert np.abs(np.array(bars.siq) - 100).max() <= 15 * math.sqrt(4) + 1e-9
+        assert all(np.abs(np.array(ends)).max() <= 2 + 1e-9 for ends in bars.z.values())
+
+
+def test_other_units_of_a_level_leave_its_z_alone():
+    pool = make_pool()
+    moved = pool._replace(raw=pool.raw | {"remember": 7 * pool.raw["remember"] + 3})
+    bars, other = resample(pool, draws=100), resample(moved, draws=100)
+    assert np.array(other.z["remember"]) == pytest.approx(np.array(bars.z["remember"]), abs=1e-7)
+    assert np.array(other.raw["remember"]) == pytest.approx(7 * np.array(bars.raw["remember"]) + 3, abs=1e-7)
+    equal, other = resample(pool, rule="equal", draws=100), resample(moved, rule="equal", draws=100)
+    assert np.array(other.siq) == pytest.approx(np.array(equal.siq), abs=1e-6)
+
+
+def test_on_a_frozen_scale_nobody_else_counts():
+    pool = make_pool()
+    scale = calibrate(pool)
+    alone = Pool(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
+    bars, other = resample(pool, scale=scale, draws=100), resample(alone, scale=scale, draws=100)
+    assert np.array(other.siq)[:, 0] == pytest.approx(np.array(bars.siq)[:, 1], abs=1e-8)
+
+
+def test_small_sets_are_marked():
+    assert resample(make_pool(clips=60), draws=40).caution == caution(30)
+    assert resample(make_pool(clips=120), draws=40).caution is None
+    assert caution(14).startswith("14 clips: 95 % intervals") and "in simulation" in caution(14)
+    assert "2 clips: with 5, " in caution(2) and caution(49) and caution(50) is None
 
 
 def test_the_seed_alone_decides(monkeypatch):
@@ -162,16 +271,42 @@ def test_refusals():
         resample(make_pool(systems=1))
 
 
+def test_the_docs_show_the_coverage_that_outputs_state():
+    docs = Path(__file__).parents[2].joinpath("docs", "error_bars.md").read_text(encoding="utf-8")
+    for clips, (own, norms) in MEASURED.items():
+        assert f"| {clips} | {own[0]} to {own[1]} % | {norms[0]} to {norms[1]} % |" in docs
+
+
 def test_intervals_cover_the_truth():
-    """Scores drawn from one known source: the 95 % interval of the mean holds its true mean about 95 times in 100."""
-    generator = np.random.default_rng(0)
-    held = []
-    for trial in range(200):
-        raw = {level: generator.random((3, 60)) * [[0.8], [0.9], [1.0]] for level in LEVELS}
-        pool = Pool(("a", "b", "c"), {level: tuple(f"{i:02}" for i in range(60)) for level in LEVELS}, raw)
-        bars = resample(pool, draws=200, seed=trial).raw["apply"]
-        held.append((bars.low < [0.4, 0.45, 0.5]) & (bars.high > [0.4, 0.45, 0.5]))
-    assert 0.90 < np.mean(held) < 0.98
+    """Heavy-tailed scores of one known source: the intervals of SIQ hold its true value about 95 times in 100."""
+
+    def sample(clips: int, generator: np.random.Generator) -> Pool:
+        hard = generator.normal(size=clips)
+        own = generator.normal(size=(5, clips))
+        wer = np.exp(0.6 * hard + 0.5 * own + np.log([[0.1], [0.1], [0.13], [0.16], [0.2]]))
+        lost = np.exp(
+            0.5 * hard + 0.5 * generator.normal(size=(5, clips)) - np.array([[2.7], [2.8], [2.5], [2.4], [2.2]])
+        )
+        right = (generator.random((3, 5, clips)) < np.array([[0.9], [0.9], [0.85], [0.8], [0.75]])).mean(axis=0)
+        names = tuple(f"{i:06}" for i in range(clips))
+        raw = {"remember": -wer, "understand": 1 - lost, "apply": right}
+        return Pool(tuple("abcde"), dict.fromkeys(LEVELS, names), raw)
+
+    whole = sample(200_000, np.random.default_rng(1))
+    known = score(whole, calibrate(whole))
+    held, old, raw = [], [], []
+    for trial in range(150):
+        pool = sample(50, np.random.default_rng([2, trial]))
+        drawn = draw(pool, draws=200, seed=trial)
+        low, high = drawn.siq_cloud.interval
+        held.append((low <= known.siq) & (known.siq <= high))
+        low, high = np.percentile(drawn.siq, (2.5, 97.5), axis=0)
+        old.append((low <= known.siq) & (known.siq <= high))
+        low, high = drawn.raw_clouds["remember"].interval
+        raw.append((low <= known.levels["remember"].raw) & (known.levels["remember"].raw <= high))
+    assert 0.92 < np.mean(held) < 0.985
+    assert 0.88 < np.mean(raw) < 0.985
+    assert np.mean(old) < np.mean(held) - 0.03, "plain percentiles are too narrow here"
 
 
 def test_leaving_a_system_out():

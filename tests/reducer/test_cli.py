@@ -127,6 +127,9 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
 
 
 def test_intervals_can_be_skipped_and_seeded(two_runs):
+    write_run(two_runs / "good", levels(0.9, clips=20), system="good", date=2.0)
+    write_run(two_runs / "bad", levels(0.1, clips=20), system="bad", date=2.0)
+
     def interval(*options):
         assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
         return json.loads((two_runs / "siq.json").read_text())["systems"][0]["levels"]["remember"]["raw_interval"]
@@ -229,3 +232,26 @@ def test_needs_neither_torch_nor_lm_eval():
     heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
     done = python("-c", f"import sys, speechiq.reducer.cli; print({heavy} & set(sys.modules))")
     assert done.stdout == "set()\n", done.stderr
+
+
+def test_small_sets_are_marked_in_every_output(two_runs):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
+    out = two_runs / "out"
+    out.mkdir()
+    files = {option: out / f"siq.{option}" for option in ("json", "csv", "markdown", "latex")}
+    options = [part for option, path in files.items() for part in (f"--{option}", path)]
+    runs = [two_runs / name for name in ("good", "middle", "bad")]
+    done = siq(*runs, *options, "--harness-json", out / "harness")
+    marked = "95 % intervals of SIQ covered"
+    assert done.exit_code == 0 and marked in done.stdout
+    assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
+    assert marked in files["csv"].read_text().splitlines()[1]
+    assert marked in files["markdown"].read_text()
+    assert marked.replace("%", r"\%") in files["latex"].read_text()
+    (results,) = (out / "harness" / "good").glob("results_*.json")
+    assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
+    assert marked not in siq(*runs, "--bootstrap", "0").stdout
+    many = [
+        write_run(two_runs / f"many-{skill}", levels(skill, clips=50), system=f"{skill}") for skill in (0.2, 0.5, 0.9)
+    ]
+    assert marked not in siq(*many).stdout

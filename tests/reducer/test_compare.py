@@ -13,9 +13,9 @@ from scipy.stats import permutation_test
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate
 from speechiq.reducer import compare as module
-from speechiq.reducer.bootstrap import draw, interval
-from speechiq.reducer.compare import as_json, compare, permute
-from tests.reducer.test_bootstrap import make_pool, naive_draws
+from speechiq.reducer.bootstrap import draw
+from speechiq.reducer.compare import as_json, compare, draw_gap, flat, permute
+from tests.reducer.test_bootstrap import make_pool
 from tests.reducer.test_siq import oracle, variance
 
 
@@ -39,20 +39,41 @@ def oracle_shares(pool: Pool, one: int, other: int, rule: str) -> dict[str, dict
 
 
 @pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance"])
-def test_differences_and_intervals_are_those_of_scoring_each_draw(rule):
+def test_differences_are_the_systems_and_intervals_those_of_the_clouds(rule):
     pool = make_pool()
     found = compare(pool, "s1", "s3", rule=rule, draws=80, seed=2)
     siq, z, _ = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
-    scores, left_out = naive_draws(pool, rule=rule, draws=80, seed=2)
-    assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, left_out)
+    drawn = draw(pool, rule=rule, draws=80, seed=2)
+    assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
     assert found.siq.value == pytest.approx(siq[1] - siq[3], abs=1e-8)
-    ends = np.percentile([of.siq[1] - of.siq[3] for of in scores], (2.5, 97.5))
+    cloud = drawn.siq_cloud
+    centre = cloud.centre[1] - cloud.centre[3]
+    half = np.percentile(np.abs(cloud.draws[:, 1] - cloud.draws[:, 3] - centre), 95)
+    ends = np.clip([centre - half, centre + half], -60, 60)
     assert (found.siq.low, found.siq.high) == pytest.approx(tuple(ends), abs=1e-7)
     for level, raw in pool.raw.items():
         assert found.raw[level].value == pytest.approx(raw[1].mean() - raw[3].mean(), abs=1e-8)
         assert found.z[level].value == pytest.approx(z[level][1] - z[level][3], abs=1e-8)
-        ends = np.percentile([of.levels[level].raw[1] - of.levels[level].raw[3] for of in scores], (2.5, 97.5))
-        assert (found.raw[level].low, found.raw[level].high) == pytest.approx(tuple(ends), abs=1e-8)
+        assert found.raw[level].low <= found.raw[level].value <= found.raw[level].high
+
+
+def test_raw_intervals_are_those_of_the_gaps():
+    """Each draw's mean gap, divided by its own standard error: a slow reading for clips that all levels have."""
+    generator = np.random.default_rng(3)
+    raw = {level: generator.gamma(1, 0.2, (3, 20)) for level in LEVELS}
+    pool = Pool(("a", "b", "c"), {level: tuple(map(str, range(10, 30))) for level in LEVELS}, raw)
+    found = compare(pool, "a", "b", draws=100, seed=4)
+    draws = np.random.default_rng(4).multinomial(20, [1 / 20] * 20, size=100)
+    for level in LEVELS:
+        gap = raw[level][0] - raw[level][1]
+        far = []
+        for often in draws:
+            drawn = np.repeat(gap, often)
+            far.append((drawn.mean() - gap.mean()) * min(gap.std() / drawn.std(), 4))
+        half = np.percentile(np.abs(far), 95)
+        assert (found.raw[level].low, found.raw[level].high) == pytest.approx(
+            (gap.mean() - half, gap.mean() + half), abs=1e-8
+        )
 
 
 def test_the_clips_parts_make_up_the_difference():
@@ -74,16 +95,32 @@ def test_permutation_by_hand():
     assert permute(parts).tolist() == [2 / 8, 6 / 8, 1.0]
 
 
-def test_permutation_tries_every_pattern_where_it_can():
-    parts = np.random.default_rng(0).normal(size=(3, 11)) + 0.3
-    sums = np.array(list(product([1, -1], repeat=11))) @ parts.T
-    assert permute(parts) == pytest.approx((np.abs(sums) >= np.abs(parts.sum(axis=1)) - 1e-9).mean(axis=0), abs=1e-12)
+@pytest.mark.parametrize("clips", [3, 11, 14])
+def test_permutation_tries_every_pattern_where_it_can(clips):
+    parts = np.random.default_rng(0).normal(size=(3, clips)) + 0.3
+    sums = np.array(list(product([1, -1], repeat=clips))) @ parts.T
+    expected = (np.abs(sums) >= np.abs(parts.sum(axis=1)) - 1e-9).mean(axis=0)
+    assert permute(parts) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=15, deadline=None)
+@given(cells=st.lists(st.integers(-3, 3), min_size=2, max_size=14), unit=st.sampled_from([1 / 3, 0.1, 1e-7, 1e6 / 7]))
+def test_sums_that_tie_but_for_rounding_tie(cells, unit):
+    parts = np.array([cells]) * unit
+    sums = np.array(list(product([1, -1], repeat=len(cells)))) @ np.array(cells)
+    assert permute(parts)[0] == pytest.approx((np.abs(sums) >= abs(sum(cells))).mean(), abs=1e-12)
+
+
+def test_p_is_1_if_two_systems_tie_in_total():
+    assert permute(np.array([[0.1, 0.2, -0.3], [1 / 3, -1 / 3, 0.0]])).tolist() == [1.0, 1.0]
+    many = np.tile([[0.1, 0.2, -0.3]], 20)
+    assert permute(many).tolist() == [1.0]
 
 
 def test_permutation_is_scipys_where_it_cannot(monkeypatch):
     parts = np.random.default_rng(1).normal(size=(2, 40)) + 0.2
     options = {"permutation_type": "samples", "n_resamples": module.FLIPS, "vectorized": True, "axis": -1, "rng": 4}
-    expected = [permutation_test((row,), np.sum, **options).pvalue for row in parts]
+    expected = [permutation_test((row,), lambda of, axis: of.sum(axis=axis), **options).pvalue for row in parts]
     assert permute(parts, 4) == pytest.approx(expected, abs=1e-12)
     monkeypatch.setattr(module, "CHUNK_CELLS", 400)
     assert permute(parts, 4) == pytest.approx(expected, abs=0.03), "memory is bounded, draws are as good"
@@ -101,7 +138,7 @@ def test_a_system_differs_from_itself_by_nothing():
 
 
 def test_the_other_way_round_changes_the_sign_alone():
-    pool = make_pool()
+    pool = make_pool(clips=60)
     there, back = compare(pool, "s0", "s4", draws=100), compare(pool, "s4", "s0", draws=100)
     assert (there.better, back.better) == ("s4", "s4")
     for one, other in ((there.siq, back.siq), *zip(there.raw.values(), back.raw.values(), strict=True)):
@@ -156,9 +193,10 @@ def test_a_frozen_scale_is_read_off():
     scale = calibrate(whole)
     found = compare(part(whole, ("s1", "s3")), "s1", "s3", scale=scale, draws=60)
     assert found.siq.value == compare(whole, "s1", "s3", draws=60).siq.value
-    scores, _ = naive_draws(whole, scale=scale, draws=60)
-    ends = np.percentile([of.siq[1] - of.siq[3] for of in scores], (2.5, 97.5))
-    assert (found.siq.low, found.siq.high) == pytest.approx(tuple(ends), abs=1e-7)
+    alone = compare(part(whole, ("s1", "s3", "s4")), "s1", "s3", scale=scale, draws=60)
+    assert alone.siq == pytest.approx(found.siq, abs=1e-8), "nobody else counts"
+    gap = draw_gap(whole, 1, 3, scale, 60, 0).siq_cloud.interval
+    assert (found.siq.low, found.siq.high) == pytest.approx((gap.low[0] - 100, gap.high[0] - 100), abs=1e-8)
 
 
 @pytest.mark.parametrize("asked", [[], ["wer"], ["remember", ""]])
@@ -175,18 +213,20 @@ def test_equal_systems_are_rarely_told_apart():
         hard = generator.random(50)
         raw = {level: np.clip(hard + generator.normal(size=(3, 50)) / 5, 0, 1) for level in LEVELS}
         pool = Pool(("a", "b", "c"), {level: tuple(map(str, range(10, 60))) for level in LEVELS}, raw)
-        drawn = draw(pool, draws=200, seed=trial)
-        ends = [interval(of[:, 0] - of[:, 1]) for of in (drawn.raw["remember"], drawn.siq)]
-        held.append([low < 0 < high for low, high in ends])
+        clouds = draw_gap(pool, 0, 1, flat(pool), 200, trial).raw_clouds
+        pair = draw(pool, draws=200, seed=trial).siq_cloud.difference(0, 1)
+        held.append([low < 0 < high for low, high in (clouds["remember"].interval, pair.interval)])
     share = np.mean(held, axis=0)
     assert (share > 0.90).all() and (share < 0.985).all()
     assert np.mean(~np.array(held).any(axis=1)) < 0.05
 
 
 def test_json_is_plain():
-    pool = make_pool()
+    pool = make_pool(clips=60)
     data = as_json(compare(pool, "s0", "s4", draws=60))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     assert list(data["raw"]["remember"]) == ["difference", "a", "b", "low", "high", "p"]
     assert data["clips"][0].keys() == {"clip", "total", "levels"}
+    assert data["caution"] is None and data["draws"] == 60
     assert as_json(compare(part(pool, ("s0", "s4")), "s0", "s4", draws=60))["siq"] is None
+    assert as_json(compare(make_pool(), "s0", "s4", draws=60))["caution"].startswith("12 clips: ")

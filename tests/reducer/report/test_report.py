@@ -36,6 +36,7 @@ def test_the_command_writes_a_page_once(study, tmp_path):
     assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
     assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
     assert "50 draws" in file.read_text(encoding="utf-8")
+    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ covered") == 2, "beside the table and below"
 
 
 def test_a_rule_is_checked_before_any_run_is_read(tmp_path):

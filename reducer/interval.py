@@ -1,0 +1,72 @@
+"""The 95 % interval of a score: its width comes from draws about a centre, and it always holds the score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    """The ends of a 95 % interval, each of shape (systems,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+class Cloud(NamedTuple):
+    """Draws about a centre.
+
+    Attributes:
+        score: What is reported, shape (systems,).
+        centre: Where the interval has its middle, shape (systems,); the score with the loss of `attenuation` undone.
+        draws: Shape (draws, systems).
+        lowest: No score can be below.
+        highest: No score can be above.
+    """
+
+    score: np.ndarray
+    centre: np.ndarray
+    draws: np.ndarray
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+    @property
+    def interval(self) -> Interval:
+        """The interval that holds 95 % of the draws at equal distance from the centre, widened to hold the score.
+
+        >>> Cloud(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
+        Interval(low=array([-0.95]), high=array([0.95]))
+        """
+        half = np.percentile(np.abs(self.draws - self.centre), 100 * CONFIDENCE, axis=0)
+        low, high = (np.clip(end, self.lowest, self.highest) for end in (self.centre - half, self.centre + half))
+        return Interval(np.minimum(low, self.score), np.maximum(high, self.score))
+
+    def difference(self, one: int, other: int) -> Cloud:
+        """Return the cloud of one system's score minus another's, as of a single system."""
+        score, centre, draws = (of[..., [one]] - of[..., [other]] for of in (self.score, self.centre, self.draws))
+        return Cloud(score, centre, draws, self.lowest - self.highest, self.highest - self.lowest)
+
+
+def attenuation(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
+    """Return how much chance pulls Z towards 0: in the pool, and in draws from the pool.
+
+    The standard deviation that eq. 5 divides by holds the noise of the clips as well, so that Z of few clips is nearer
+    to 0 than Z of many. Draws show by how much: with r the mean product of a draw's Z and the pool's, noise is
+    1 / r^2 - 1 of the pool's variance between systems, and the pool itself keeps the root of 1 minus that.
+
+    Args:
+        score: Z of the pool, shape (systems,).
+        draws: Z of each draw, shape (draws, systems).
+
+    Returns:
+        (the factor of the pool, the factor of the draws), above 0 and at most 1.
+
+    >>> attenuation(np.array([-1.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
+    (1.0, 1.0)
+    """
+    kept = max(float((draws @ score).mean()) / len(score), 0.1)
+    pool = float(np.sqrt(max(2 - 1 / kept**2, 0.2)))
+    return min(pool, 1.0), min(pool * kept, 1.0)
