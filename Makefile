@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/installed
 WORKERS ?= 2
 BENCHMARKS := prepare_subset score_scale startup suite_vs_limit suite_vs_request_at_a_time growth stage_memory resume
 
-.PHONY: demo test lint format bench bench-kills bench-peer build clean
+.PHONY: demo test lint format bench bench-coverage bench-kills bench-peer build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
@@ -42,6 +42,9 @@ bench-peer: $(INSTALLED)  ## another harness, in an environment of its own
 
 bench-kills: $(INSTALLED)  ## twenty runs killed at random moments
 	$(BIN)/python benchmarks/resume.py --kills 20
+
+bench-coverage: $(INSTALLED)  ## how often intervals hold the true score; after `make demo`
+	$(BIN)/python benchmarks/coverage.py --clips 5 10 14 20 30 50 100 200 800 --runs runs/demo
 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
