@@ -12,7 +12,7 @@ from speechiq.reducer.frozen import digest
 from speechiq.reducer.levels import others_than_usual
 from speechiq.reducer.records import MEND
 from speechiq.reducer.remarks import MEANINGS
-from speechiq.reducer.report import data, doubts, items, page, provenance
+from speechiq.reducer.report import data, doubts, items, page, provenance, sets
 from speechiq.reducer.report.study import Study, gather, weights_by_rule
 from speechiq.reducer.table import FLAGS, TITLE, TITLE_WITHOUT
 
@@ -86,6 +86,8 @@ def content(study: Study) -> dict[str, Any]:
         "charts": charts,
         "weights": weights_by_rule(study.ranking),
         "firm": data.firmness(study, rows),
+        "set_tables": sets.tables(study),
+        "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
         "parting": items.parting(pool, study.listening),
         "disagreements": doubts.disagreements(study.clips, encoders),

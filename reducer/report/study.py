@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
+from speechiq.reducer.by_dataset import rank_by_dataset, split
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.ranking import Ranking, rank
@@ -108,14 +109,15 @@ def gather(
         draws=bootstrap,
     )
     answers = _read_answers(runs, allow_missing) if "apply" in ranking.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if norms else _rank_sets(ranking, rule=rule, draws=bootstrap)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
-        warnings=warnings + [line for line in answers.warnings if line not in warnings],
+        warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),
         clips=read_clips(find_tasks(runs, allow_missing)[0]),
         answers=answers,
-        sets={},
+        sets=sets,
     )
 
 
@@ -125,6 +127,17 @@ def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
         return read_answers(runs, allow_missing)
     except SpeechIQError as error:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:
+    """Return the ranking on each data set if there are several; none, and why, if one of them cannot be scored."""
+    systems = ranking.context.systems
+    if len(split(systems)) < 2:
+        return {}, []
+    try:
+        return rank_by_dataset(systems, allow_mismatch=bool(ranking.context.mismatches), **options), []
+    except SpeechIQError as error:
+        return {}, [f"no scores per data set are shown: {error}"]
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
