@@ -50,6 +50,8 @@ class _Results(msgspec.Struct):
     configs: dict[str, _Task]
     config: _Config = msgspec.field(default_factory=_Config)
     model_name: Any = None
+    lm_eval_version: Any = None
+    transformers_version: Any = None
     n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
 
 
@@ -68,6 +70,7 @@ class TaskRun(NamedTuple):
         metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
         described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
         docs: How many docs were asked, and how many the task has; None if the results file does not say.
+        versions: Package -> its version in the run, for those that the results file names.
     """
 
     date: float
@@ -78,6 +81,7 @@ class TaskRun(NamedTuple):
     metadata: dict[str, Any]
     described: dict[str, Any]
     docs: tuple[int, int] | None = None
+    versions: Mapping[str, str] = MappingProxyType({})
 
     @property
     def dataset(self) -> str:
@@ -246,9 +250,19 @@ def _read_results(path: Path) -> _Results:
 def _tasks_of(path: Path, results: _Results) -> list[TaskRun]:
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
     counts = results.n_samples or {}
+    named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
+    versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
     return [
         TaskRun(
-            results.date, str(path), name, task, level, of.metadata, results.config.siq.system, _docs(counts.get(task))
+            results.date,
+            str(path),
+            name,
+            task,
+            level,
+            of.metadata,
+            results.config.siq.system,
+            _docs(counts.get(task)),
+            versions,
         )
         for task, of in results.configs.items()
         if (level := _level_of(of))

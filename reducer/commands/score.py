@@ -63,6 +63,12 @@ Exclude = Annotated[
     Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
 ]
 Draws = Annotated[int, typer.Option(min=0, max=MOST_DRAWS, help="Draws for the intervals; 0 leaves them out.")]
+Only = Annotated[
+    str | None,
+    typer.Option(
+        "--levels", help=f"Score only some levels, of {','.join(LEVELS)}; without one of them there is no SIQ."
+    ),
+]
 Measures = Annotated[
     list[str] | None,
     typer.Option(
@@ -83,10 +89,7 @@ def score(
     allow_missing: AllowMissing = False,
     exclude: Exclude = None,
     measure: Measures = None,
-    levels: Annotated[
-        str | None,
-        typer.Option(help=f"Score only some levels, of {','.join(LEVELS)}; without one of them there is no SIQ."),
-    ] = None,
+    levels: Only = None,
     by_dataset: Annotated[
         bool, typer.Option("--by-dataset", help="Add a table for each data set, and the mean over data sets.")
     ] = False,

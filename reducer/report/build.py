@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,25 @@ from speechiq.reducer import unanswerable
 from speechiq.reducer.frozen import digest
 from speechiq.reducer.levels import others_than_usual
 from speechiq.reducer.records import MEND
-from speechiq.reducer.report import data, doubts, items, page, provenance
+from speechiq.reducer.remarks import MEANINGS
+from speechiq.reducer.report import data, doubts, items, page, provenance, sets
 from speechiq.reducer.report.study import Study, gather, weights_by_rule
-from speechiq.reducer.table import FLAGS
+from speechiq.reducer.table import FLAGS, TITLE, TITLE_WITHOUT
+
+#: Sections of the page in their order: id, which names the template too -> heading.
+SECTIONS = {
+    "leaderboard": "Leaderboard",
+    "datasets": "Data sets",
+    "curve": "Scale",
+    "levels": "Level profiles",
+    "understanding": "Errors and understanding",
+    "firmness": "Stability",
+    "deciding": "Deciding clips",
+    "doubts": "Suspect items",
+    "review": "Review",
+    "clips": "Clips",
+    "about": "About",
+}
 
 
 def build(runs: Iterable[Path], **options: Any) -> str:
@@ -48,20 +64,31 @@ def content(study: Study) -> dict[str, Any]:
         for name, identity in zip(study.names, study.identities, strict=True)
         if not identity.control
     }
+    charts = data.charts(study, rows)
+    sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
     return {
+        "title": TITLE if study.has_siq else TITLE_WITHOUT,
+        "systems_counted": f"{len(rows)} {'system' if len(rows) == 1 else 'systems'}",
+        "questions_asked": [MEANINGS[level] for level in study.levels],
+        "level_names": [level.title() for level in study.levels],
+        "no_siq": study.ranking.context.remarks.no_siq,
+        "sections": sections,
+        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
         "rows": rows,
         "context": study.ranking.context,
         "measures": others_than_usual(study.ranking.context.levels),
         "scale": study.ranking.scores.scale,
         "warnings": study.warnings,
-        "flags": FLAGS,
+        "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
         "reach": data.reach(rows),
-        "chance": data.chance(),
+        "chance": data.chance(study.ranking.context.levels),
         "labels": dict(zip(study.names, study.labels, strict=True)),
-        "charts": data.charts(study, rows),
+        "charts": charts,
         "weights": weights_by_rule(study.ranking),
         "firm": data.firmness(study, rows),
-        "deciding": items.deciding(pool, study.ranking.scores.scale, study.listening),
+        "set_tables": sets.tables(study),
+        "set_cautions": sets.cautions(study),
+        "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
         "parting": items.parting(pool, study.listening),
         "disagreements": doubts.disagreements(study.clips, encoders),
         "failed": doubts.failed_with_reference(study.answers, listening),
@@ -69,12 +96,26 @@ def content(study: Study) -> dict[str, Any]:
         "has_questions": bool(study.answers.questions),
         "review": unanswerable.find(study.answers) if study.answers.questions and encoders else [],
         "clip_count": len(study.clips),
+        "clip_columns": data.clip_columns(study),
         "clips": data.browser_data(study, rows),
         "sounds": data.sounds(study),
         "asked": provenance.tasks(study.ranking.context.systems),
         "described": provenance.descriptions(study.ranking.context.systems),
         "key": digest([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
     }
+
+
+def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
+    """Return whether a section has something to show."""
+    return {
+        "datasets": bool(study.sets),
+        "curve": "bell" in charts,
+        "levels": "profiles" in charts,
+        "understanding": "clips-wer" in charts,
+        "firmness": study.has_siq,
+        "doubts": not {"remember", "apply"}.isdisjoint(study.levels),
+        "review": "apply" in study.levels,
+    }.get(section, True)
 
 
 def write(text: str, path: Path, *, force: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The clips and what every system wrote of them, from the sample files of the level Remember."""
+"""The clips and what every system wrote of them, from the sample files of lm-eval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from speechiq.core.progress import progress_bar
-from speechiq.metrics.wer import normalise
+from speechiq.metrics.normaliser import DEFAULT, RULES, normalise
+from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.report.diff import Ops, compare
 from speechiq.reducer.runs import TaskRun
 from speechiq.reducer.samples import read_rows
@@ -38,7 +39,7 @@ class Clip(NamedTuple):
         audio: The reference to its sound, as a doc has it.
         text: The reference.
         words: The reference normalised, which `Heard.ops` count in.
-        heard: system -> what it wrote.
+        heard: system -> what it wrote; empty if no run has the level Remember.
     """
 
     id: str
@@ -54,28 +55,32 @@ class Clip(NamedTuple):
 
 
 def read_clips(tasks: Iterable[TaskRun]) -> list[Clip]:
-    """Every clip that was to be written down, sorted by id; a foreign row lends what it has.
+    """Return every clip, sorted by id; a row of another template gives what it has.
+
+    The rows of Remember hold the texts. Without them the clips come from the next level that there is.
 
     Args:
-        tasks: The newest run of each task (`runs.find_tasks`); levels other than Remember are passed over.
+        tasks: The newest run of each task (`runs.find_tasks`).
 
     Raises:
         SpeechIQError: A sample file cannot be read.
     """
     docs: dict[str, Mapping[str, Any]] = {}
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    tasks = sorted(tasks, key=lambda task: [*LEVELS].index(task.level))
     for task in tasks:
-        if task.level == "remember":
+        if task.level == tasks[0].level:
             for _, row in read_rows(task.samples):
                 clip = str(row["doc"]["id"])
                 docs.setdefault(clip, row["doc"])
-                rows.setdefault(clip, {})[task.system] = {
-                    "text": _text_of(row),
-                    "share": number(row.get("heard")),
-                    "loop": number(row.get("loop")),
-                }
+                if task.level == "remember":
+                    rows.setdefault(clip, {})[task.system] = {
+                        "text": _text_of(row),
+                        "share": number(row.get("heard")),
+                        "loop": number(row.get("loop")),
+                    }
     names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
-    return [_clip(name, docs[name], rows[name]) for name in names]
+    return [_clip(name, docs[name], rows.get(name, {})) for name in names]
 
 
 def number(value: Any) -> float:
@@ -89,9 +94,10 @@ def number(value: Any) -> float:
 
 def _clip(name: str, doc: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Clip:
     text = str(doc.get("text", ""))
-    words = normalise(text)
+    rules = next((kind for kind in RULES if kind == doc.get("normaliser")), DEFAULT)
+    words = normalise(text, rules)
     distinct = list({row["text"]: None for row in rows.values()})
-    steps = dict(zip(distinct, compare(words, [normalise(written) for written in distinct]), strict=True))
+    steps = dict(zip(distinct, compare(words, [normalise(written, rules) for written in distinct]), strict=True))
     audio = doc.get("audio")
     return Clip(
         id=name,

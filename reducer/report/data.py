@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.levels import LEVELS, per_cent
+from speechiq.reducer.bootstrap import Bootstrap
+from speechiq.reducer.levels import LEVELS, Level, per_cent
 from speechiq.reducer.report import figures
 from speechiq.reducer.report.audio import find_source
 from speechiq.reducer.report.identity import Identity
@@ -20,9 +21,10 @@ MEAN = 100.0
 
 
 class Cell(NamedTuple):
-    """One level of one system: per cent as people read it, and Z."""
+    """One level of one system: per cent as people read it, its 95 % interval if there are error bars, and Z."""
 
     shown: float
+    interval: tuple[float, float] | None
     z: float
 
 
@@ -73,7 +75,11 @@ def standings(study: Study) -> list[Standing]:
             siq=float(scores.siq[row]),
             interval=(float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row])) if bootstrap else None,
             levels={
-                level: Cell(per_cent(level, float(of.raw[row])), float(of.z[row]))
+                level: Cell(
+                    per_cent(level, float(of.raw[row])),
+                    _interval(level, context.bootstrap, row) if context.bootstrap else None,
+                    float(of.z[row]),
+                )
                 for level, of in scores.levels.items()
             },
             flags=context.systems[row].flags._asdict(),
@@ -113,51 +119,62 @@ def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
     return found
 
 
-def chance() -> float:
-    """Accuracy of guessing, per cent."""
-    return per_cent("apply", LEVELS["apply"].chance)
+def chance(levels: Mapping[str, Level]) -> dict[str, float]:
+    """Return level -> score of guessing, per cent, for the levels at which guessing helps."""
+    return {level: per_cent(level, of.chance) for level, of in levels.items() if of.chance is not None}
+
+
+#: Level -> what its score is called in charts and for a clip.
+SCORES = {"remember": "WER", "understand": "similarity", "apply": "accuracy"}
 
 
 def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
-    """The plotly figures by the id of their place in the page."""
-    labels = [row.label for row in rows]
-    controls = [bool(row.identity.control) for row in rows]
-    shown = {level: np.array([row.levels[level].shown for row in rows]) for level in LEVELS}
-    z = {level: np.array([row.levels[level].z for row in rows]) for level in LEVELS}
-    points = np.array([row.siq for row in rows])
-    hover = [f"{row.name}\nSpeech IQ {row.siq:.1f}" for row in rows]
-    placed, profiled = ([row for row in range(len(rows)) if not math.isnan(of[row])] for of in (points, z["remember"]))
-    both = [
-        f"{row.name}\nWER {row.levels['remember'].shown:.1f} %\nsimilarity {row.levels['understand'].shown:.1f} %\n"
-        f"accuracy {row.levels['apply'].shown:.1f} %"
-        for row in rows
-    ]
-    by_level = {
-        level: [
-            f"{row.label}: {level.title()} {row.levels[level].z:+.2f} ({LEVELS[level].unit.rstrip(' %')} "
-            f"{row.levels[level].shown:.1f} %)"
+    """Return the plotly figures by the id of their place in the page: those that the scored levels allow."""
+    drawn = {}
+    if placed := [row for row in rows if not math.isnan(row.siq)]:
+        drawn["bell"] = figures.bell_curve(
+            [row.label for row in placed],
+            np.array([row.siq for row in placed]),
+            [bool(row.identity.control) for row in placed],
+            [f"{row.name}\nSpeech IQ {row.siq:.1f}" for row in placed],
+        )
+    if profiled := [row for row in rows if not any(math.isnan(cell.z) for cell in row.levels.values())]:
+        drawn["profiles"] = figures.profiles(
+            [row.label for row in profiled],
+            {level: np.array([row.levels[level].z for row in profiled]) for level in study.levels},
+            {
+                level: [
+                    f"{row.label}: {level.title()} {row.levels[level].z:+.2f} ({LEVELS[level].unit.rstrip(' %')} "
+                    f"{row.levels[level].shown:.1f} %)"
+                    for row in profiled
+                ]
+                for level in study.levels
+            },
+        )
+    if against := against_wer(study):
+        shown = {level: np.array([row.levels[level].shown for row in rows]) for level in study.levels}
+        all_levels = [
+            "\n".join([row.name, *(f"{SCORES[level]} {cell.shown:.1f} %" for level, cell in row.levels.items())])
             for row in rows
         ]
-        for level in LEVELS
-    }
-    wer = shown["remember"]
-    drawn = {
-        "bell": figures.bell_curve(
-            [labels[row] for row in placed],
-            points[placed],
-            [controls[row] for row in placed],
-            [hover[row] for row in placed],
-        ),
-        "profiles": figures.profiles(
-            [labels[row] for row in profiled],
-            {level: of[profiled] for level, of in z.items()},
-            {level: [of[row] for row in profiled] for level, of in by_level.items()},
-        ),
-        "similarity": figures.against_wer(wer, shown["understand"], "Similarity, %", labels, controls, both),
-        "accuracy": figures.against_wer(wer, shown["apply"], "Accuracy, %", labels, controls, both, chance()),
-        "clips-wer": figures.clips_against_wer(),
-    }
+        guessed = chance(study.ranking.context.levels)
+        for level in against:
+            drawn[SCORES[level]] = figures.against_wer(
+                shown["remember"],
+                shown[level],
+                f"{SCORES[level].capitalize()}, %",
+                [row.label for row in rows],
+                [bool(row.identity.control) for row in rows],
+                all_levels,
+                guessed.get(level),
+            )
+        drawn["clips-wer"] = figures.clips_against_wer()
     return {name: figures.as_json(figure) for name, figure in drawn.items()}
+
+
+def against_wer(study: Study) -> list[str]:
+    """Return the levels that charts show against the word error rate; none without it."""
+    return [level for level in study.levels if level != "remember"] if "remember" in study.levels else []
 
 
 def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
@@ -166,14 +183,14 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     Returns:
         `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `text`,
         `words`, `heard` (a text a system, null where it has none), `ops`, `share`, `loop`, `wer`, `sim`, `acc` (per
-        cent), `weight` (share of the SIQ, per cent) and `questions` (`id`, `text`, `options`, `answer`, and `votes`:
-        the vote and then the letters).
+        cent; null if the level is not scored), `weight` (share of the SIQ, per cent) and `questions` (`id`, `text`,
+        `options`, `answer`, and `votes`: the vote and then the letters).
     """
     names = [row.name for row in rows]
     order = [study.names.index(name) for name in names]
     measured = {
         level: dict(zip(study.ranking.pool.clips[level], _columns(study, level, order), strict=True))
-        for level in LEVELS
+        for level in study.levels
     }
     questions: dict[str, list[dict[str, Any]]] = {}
     for item, question in study.answers.questions.items():
@@ -186,7 +203,7 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
                 "votes": ["".join(study.answers.votes[name][item]) for name in names],
             }
         )
-    weight = _weights(study)
+    weight = _weights(study) if study.has_siq else {}
     clips = []
     for clip in study.clips:
         heard = [clip.heard.get(name) for name in names]
@@ -201,15 +218,21 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
                 "ops": [one.ops if one else None for one in heard],
                 "share": [known(one.share, 3) if one else None for one in heard],
                 "loop": [known(one.loop, 3) if one else None for one in heard],
-                "wer": measured["remember"].get(clip.id),
-                "sim": measured["understand"].get(clip.id),
-                "acc": measured["apply"].get(clip.id),
+                "wer": measured.get("remember", {}).get(clip.id),
+                "sim": measured.get("understand", {}).get(clip.id),
+                "acc": measured.get("apply", {}).get(clip.id),
                 "weight": known(weight.get(clip.id, math.nan), 3),
                 "questions": questions.get(clip.id, []),
             }
         )
     systems = [{"name": row.name, "label": row.label, "control": row.identity.control} for row in rows]
     return {"systems": systems, "clips": clips}
+
+
+def clip_columns(study: Study) -> list[str]:
+    """Return the columns of the table of clips, as `browser_data` names them."""
+    scores = {"remember": "wer", "understand": "sim", "apply": "acc"}
+    return ["id", "seconds", *(scores[level] for level in study.levels), *["weight"] * study.has_siq]
 
 
 def sounds(study: Study) -> dict[str, str]:
@@ -225,6 +248,13 @@ def known(value: float | None, digits: int = 6) -> float | None:
     (None, 0.25)
     """
     return None if value is None or not math.isfinite(value) else round(value, digits)
+
+
+def _interval(level: str, bootstrap: Bootstrap, row: int) -> tuple[float, float]:
+    """Return the interval of a level's raw mean, per cent, low end first."""
+    raw = bootstrap.raw[level]
+    low, high = sorted(per_cent(level, float(end[row])) for end in (raw.low, raw.high))
+    return low, high
 
 
 def _likely(probabilities: np.ndarray) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Word by word: what a system wrote against the reference, as the word error rate counts it.
 
-Both texts go through Whisper's English normaliser before they are aligned, so that what is marked is exactly what
+Both texts are normalised as the task normalises them before they are aligned, so that what is marked is exactly what
 `wer` counts: no mark for "2,000" against "two thousand", one for each word that costs.
 """
 
@@ -38,6 +38,8 @@ def compare(reference: str, texts: Sequence[str]) -> list[Ops]:
     >>> compare("a quick brown fox", ["a quick red fox jumps", "fox", ""])
     [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
     """
+    if not texts:
+        return []
     aligned = jiwer.process_words([reference] * len(texts), list(texts))
     return [
         [

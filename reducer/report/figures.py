@@ -75,7 +75,7 @@ def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool],
 
 
 def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, Sequence[str]]) -> go.Figure:
-    """One row a system: its Z at each level, joined by a line from the lowest to the highest."""
+    """One row a system: its Z at each level of `z`, joined by a line from the lowest to the highest."""
     marks = {"apply": ("square", INK, 9), "understand": ("circle", ACCENT, 10), "remember": ("line-ns", MUTED, 11)}
     rows = [escape(label) for label in labels]
     values = np.array(list(z.values()))
@@ -99,6 +99,7 @@ def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, S
             hoverinfo="text",
         )
         for level, (symbol, colour, size) in marks.items()
+        if level in z
     ]
     figure = go.Figure([spans, *levels])
     figure.update_layout(

@@ -54,17 +54,17 @@ class Parted(NamedTuple):
     similarity_rank: float
 
 
-def deciding(pool: Pool, scale: Scale, listening: Sequence[int]) -> list[LevelItems]:
+def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
     """Each level's hardest and heaviest clips.
 
     Args:
         pool: The systems.
-        scale: Whose V_i belong to the pool's clips.
+        scale: Whose V_i belong to the pool's clips; None if there is no scale, and no clip is heaviest then.
         listening: Rows of the systems that listen.
     """
     found = []
     for level, raw in pool.raw.items():
-        names, share = pool.clips[level], shares(scale, level)
+        names, share = pool.clips[level], shares(scale, level) if scale else np.empty(0)
         mean = raw[listening].mean(axis=0)
         top = max(1, round(TOP * len(names)))
         found.append(
@@ -92,8 +92,11 @@ def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Pa
     All texts of the systems that listen are ranked by word error rate and by similarity, 0 the worst, 100 the best.
 
     Returns:
-        (similarity ranks higher, word errors rank higher); a text whose ranks agree is in neither.
+        (similarity ranks higher, word errors rank higher); a text whose ranks agree is in neither. Without one of the
+        two levels there is none.
     """
+    if not {"remember", "understand"} <= pool.raw.keys():
+        return [], []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
     places = {level: np.searchsorted(pool.clips[level], common) for level in ("remember", "understand")}
     heard, understood = (pool.raw[level][np.ix_(listening, at)] for level, at in places.items())

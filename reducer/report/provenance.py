@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import NamedTuple
 
 from speechiq.reducer.conditions import read_conditions
 from speechiq.reducer.report.study import Study
-from speechiq.reducer.runs import System
+from speechiq.reducer.runs import System, TaskRun
 
 
 class Asked(NamedTuple):
@@ -31,7 +31,8 @@ class Asked(NamedTuple):
 
 
 def made(study: Study, command: str) -> dict[str, str]:
-    """Return what the head of the page says of its origin: data sets, dates of the runs, and what made the page.
+    """Return what the head of the page says of its origin: data sets, dates and versions of the runs, and what made
+    the page.
 
     Args:
         study: The systems and their clips.
@@ -43,10 +44,20 @@ def made(study: Study, command: str) -> dict[str, str]:
     facts = {
         "Data": ", ".join(f"{name} ({count} clips)" for name, count in sorted(clips.items())),
         "Runs": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        "Run with": ", ".join(f"{package} {' and '.join(of)}" for package, of in sorted(_versions(tasks).items())),
         "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",
         "Command": command,
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def _versions(tasks: Iterable[TaskRun]) -> dict[str, list[str]]:
+    """Return package -> its versions in the runs, each once."""
+    found: dict[str, set[str]] = {}
+    for task in tasks:
+        for package, of in task.versions.items():
+            found.setdefault(package, set()).add(of)
+    return {package: sorted(of) for package, of in found.items()}
 
 
 def tasks(systems: Sequence[System]) -> list[Asked]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,15 +12,18 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import siq, unanswerable
 from speechiq.reducer.answers import Answers, read_answers
 from speechiq.reducer.bootstrap import DRAWS
+from speechiq.reducer.by_dataset import rank_by_dataset, split
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.ranking import Ranking, rank
-from speechiq.reducer.remarks import explain_lacking
+from speechiq.reducer.remarks import has_scale
 from speechiq.reducer.report.clips import Clip, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
-from speechiq.reducer.runs import read_systems
+from speechiq.reducer.runs import find_tasks, read_systems
 from speechiq.reducer.siq import DEFAULT_RULE
 from speechiq.reducer.unanswerable import NOTHING, ConfirmedSet
+
+NO_ANSWERS = Answers({}, {}, {}, [])
 
 
 class Study(NamedTuple):
@@ -32,7 +35,8 @@ class Study(NamedTuple):
         identities: Who each system is.
         labels: Short names for the charts.
         clips: What was to be written down, and what was.
-        answers: The level Apply, question by question; empty where the runs do not tell.
+        answers: The level Apply, question by question; empty if it is not scored, or its rows do not say.
+        sets: Data set -> its own ranking; empty if there is one set only, or norms.
     """
 
     ranking: Ranking
@@ -41,6 +45,22 @@ class Study(NamedTuple):
     labels: list[str]
     clips: list[Clip]
     answers: Answers
+    sets: dict[str, Ranking]
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels that are scored."""
+        return list(self.ranking.scores.levels)
+
+    @property
+    def has_siq(self) -> bool:
+        """Whether the levels are combined; the remarks say why not."""
+        return self.ranking.context.remarks.no_siq is None
+
+    @property
+    def has_z(self) -> bool:
+        """Whether there is a scale that the levels are read off."""
+        return has_scale(self.ranking.pool, self.ranking.context.norms)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,16 +108,16 @@ def gather(
         allow_mismatch=allow_mismatch,
         draws=bootstrap,
     )
-    if lacking := explain_lacking(ranking.pool):
-        raise SpeechIQError(f"siq report shows all three levels, and `siq score` those that there are; {lacking}")
-    answers = _read_answers(runs, allow_missing)
+    answers = _read_answers(runs, allow_missing) if "apply" in ranking.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if norms else _rank_sets(ranking, rule=rule, draws=bootstrap)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
-        warnings=warnings + [line for line in answers.warnings if line not in warnings],
+        warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),
-        clips=read_clips(task for system in systems for task in system.tasks),
+        clips=read_clips(find_tasks(runs, allow_missing)[0]),
         answers=answers,
+        sets=sets,
     )
 
 
@@ -106,7 +126,18 @@ def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
     try:
         return read_answers(runs, allow_missing)
     except SpeechIQError as error:
-        return Answers({}, {}, {}, [f"no questions are shown: {error}"])
+        return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:
+    """Return the ranking on each data set if there are several; none, and why, if one of them cannot be scored."""
+    systems = ranking.context.systems
+    if len(split(systems)) < 2:
+        return {}, []
+    try:
+        return rank_by_dataset(systems, allow_mismatch=bool(ranking.context.mismatches), **options), []
+    except SpeechIQError as error:
+        return {}, [f"no scores per data set are shown: {error}"]
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:

@@ -1,5 +1,5 @@
 const PER_PAGE = 25;
-const COLUMNS = ["id", "seconds", "wer", "sim", "acc", "weight"];
+const COLUMNS = $("clip-table").dataset.columns.split(" ");
 const view = { query: "", set: "", system: -1, column: 0, direction: 1, page: 0, open: null };
 
 const clipList = once(async () => {
@@ -72,14 +72,15 @@ function detail(clip, systems) {
     player(clip.id),
     h("h3", {}, "Reference"),
     h("p", { className: "reference" }, clip.text || NONE),
-    h("h3", {}, "What was written, normalised as the word error rate counts it"),
+    wanted.length ? h("h3", {}, "What was written, normalised as the word error rate counts it") : null,
     h("ol", { className: "plain" }, ...wanted.map((i) => said(clip, i, systems[i]))),
     h("div", { className: "questions" }, ...clip.questions.map((asked) => answers(asked, systems, wanted))),
   );
 }
 
 function said(clip, i, system) {
-  const facts = [`WER ${fixed(clip.wer?.[i])} %`, `similarity ${fixed(clip.sim?.[i])} %`, `accuracy ${fixed(clip.acc?.[i], 0)} %`];
+  const facts = [["WER", clip.wer, 1], ["similarity", clip.sim, 1], ["accuracy", clip.acc, 0]]
+    .flatMap(([score, values, digits]) => (values ? [`${score} ${fixed(values[i], digits)} %`] : []));
   if (clip.share[i] !== null && clip.share[i] < 0.995) facts.push(`heard ${fixed(100 * clip.share[i], 0)} % of the clip`);
   if (clip.loop[i]) facts.push("repeats itself");
   const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.heard[i] || NONE));

@@ -32,7 +32,7 @@ function addDownloads(place, buttons) {
 }
 
 for (const table of document.querySelectorAll("table.sortable")) {
-  const name = table.closest("section").id;
+  const name = table.dataset.name ?? table.closest("section").id;
   addDownloads(table.closest(".scroll"), [
     saveButton("CSV", `Save the table ${name} as CSV`, () => save(`${name}.csv`, "text/csv", csv(tableRows(table)))),
   ]);
