@@ -211,5 +211,5 @@ class LMEvalEndpoint(LMEvalText):
         return {"stage": "text", **told, "options": {k: v for k, v in told["options"].items() if k not in INDIFFERENT}}
 
     @contextmanager
-    def _loaded(self) -> Iterator[None]:
+    def _in_memory(self) -> Iterator[None]:
         yield

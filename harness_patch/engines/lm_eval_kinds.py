@@ -8,11 +8,13 @@ from typing import Any
 from accelerate import PartialState
 from lm_eval.api.registry import get_model
 from lm_eval.models.api_models import TemplateAPI
+from lm_eval.models.huggingface import HFLM
 
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.lm_eval_text import LMEvalText
+from speechiq.harness_patch.engines.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
@@ -54,7 +56,8 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
         )
     refuse_secrets(options, f"{name}:", "put the key into the environment")
     if not issubclass(kind, TemplateAPI):
-        return LMEvalText(name, kind, model, device=device, batch_size=batch_size, **options)
+        text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
+        return text(name, kind, model, device=device, batch_size=batch_size, **options)
     try:
         from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
     except ImportError as error:

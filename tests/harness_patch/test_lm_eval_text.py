@@ -8,19 +8,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model
 from lm_eval.tasks import TaskManager
-from transformers import GenerationConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.engines import lm_eval_kinds
+from speechiq.harness_patch.engines import lm_eval_kinds, sampling
 from speechiq.harness_patch.engines.independence import PROBE
 from speechiq.harness_patch.engines.lm_eval_kinds import lm_eval_text
 from speechiq.harness_patch.engines.openai_text import OpenAIText
+from speechiq.harness_patch.engines.sampling import DEFAULTS
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
@@ -106,8 +109,52 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever
     first, second = harness.generate(PROMPTS, SEEDS, SAMPLED)
     assert len(set(first)) == len(set(second)) == 3
     assert harness.generate(PROMPTS[1:], SEEDS[1:], SAMPLED) == [second]
-    assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": DEFAULTS["top_k"]}
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
+
+
+def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(harness):
+    tokenizer, model = (auto.from_pretrained(resolve(LLM)) for auto in (AutoTokenizer, AutoModelForCausalLM))
+    said = [{"role": "user", "content": PROMPTS[1]}]
+    asked = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    torch.manual_seed(5)
+    answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
+    settings = SAMPLED | {"max_gen_toks": 32}
+    assert harness.generate(PROMPTS[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
+    assert harness.generate(PROMPTS[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
+        PROMPTS[1:], [[5]], settings | {"top_k": 0}
+    )
+
+
+def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
+    build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
+    first = Kept(build(), tmp_path)
+    first.generate(PROMPTS, SEEDS, SAMPLED)
+    first.generate(PROMPTS, SEEDS, GREEDY)
+    monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
+    second = Kept(build(), tmp_path)
+    computed = []
+    ask = second.engine.generate
+    monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
+    second.generate(PROMPTS, SEEDS, GREEDY)
+    assert not computed
+    second.generate(PROMPTS, SEEDS, SAMPLED)
+    assert len(computed) == 1 and second.describe()["sampling"]["top_k"] == 3
+
+
+def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monkeypatch):
+    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+    created = []
+    create = llm._create
+    monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
+    with llm.at_work():
+        assert llm._lm is None
+        llm.generate(PROMPTS, SEEDS, GREEDY)
+        llm.loglikelihood(["One, two,"], [[" three"]])
+        assert llm._lm is created[0]
+    assert llm._lm is None and len(created) == 1
+    llm.loglikelihood(["One, two,"], [[" three"]])
+    assert llm._lm is None and len(created) == 2
 
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
@@ -123,7 +170,7 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
     folder = copy_checkpoint(tmp_path / "model", do_sample=True, temperature=0.7, top_p=0.8)
     folder.joinpath("model.safetensors").unlink()
     llm = lm_eval_text("huggingface", str(folder), device="cpu", batch_size=1, top_p=0.5)
-    assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": 0, "top_p": 0.5}
+    assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": DEFAULTS["top_k"], "top_p": 0.5}
     assert llm.sampling(SAMPLED | {"temperature": 2, "top_p": 1})["temperature"] == 2
     with pytest.raises(SpeechIQError, match="cannot be loaded"):
         llm.generate(PROMPTS, SEEDS, SAMPLED)
