@@ -99,7 +99,6 @@ class LMEvalEndpoint(LMEvalText):
                 f"{self.prefix}base_url",
                 f"a larger {self.prefix}timeout or a smaller {self.prefix}num_concurrent",
                 "shorter texts",
-                "speechiq[endpoints]",
                 "the whole address that is posted to",
             ),
             verify=options.get("verify_certificate", True) and (options.get("ca_cert_path") or True),

@@ -13,10 +13,13 @@ from lm_eval.models.huggingface import HFLM
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 from speechiq.harness_patch.engines.lm_eval_text import LMEvalText
 from speechiq.harness_patch.engines.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
+#: Packages that lm-eval's API model types need, and it leaves out unless its extra `api` is asked for.
+CALLERS = ("aiohttp", "requests", "tenacity")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
@@ -58,8 +61,8 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
     if not issubclass(kind, TemplateAPI):
         text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
         return text(name, kind, model, device=device, batch_size=batch_size, **options)
-    try:
-        from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
-    except ImportError as error:
-        raise SpeechIQError(f"{name}: {first_line(error)}; run `pip install speechiq[endpoints]`") from error
+    if absent := next((package for package in CALLERS if find_spec(package) is None), None):
+        raise SpeechIQError(f"{name}: {missing(absent)}")
+    from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
+
     return LMEvalEndpoint(name, kind, model, device=device, batch_size=batch_size, **options)

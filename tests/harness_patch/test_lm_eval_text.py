@@ -3,6 +3,7 @@
 import json
 import re
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
 from types import SimpleNamespace
@@ -274,6 +275,15 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     assert told("openai-chat-completions") == line
     with pytest.raises(SpeechIQError, match=r"^openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
         build(f"gold+openai:gpt-4o+{LLM}")
+
+
+@pytest.mark.parametrize("package", lm_eval_kinds.CALLERS)
+def test_a_package_that_calls_is_named_if_it_is_missing(package, monkeypatch):
+    monkeypatch.setattr(lm_eval_kinds, "find_spec", lambda name: None if name == package else find_spec(name))
+    line = (
+        f"the package {package} is not installed; `pip install {package}`, or in a clone `pip install '.[endpoints]'`"
+    )
+    assert told(CHAT, base_url="http://127.0.0.1:9/v1") == f"{CHAT}:m: {line}"
 
 
 def test_errors_name_options_as_their_stage_spells_them(demo_models):
