@@ -75,6 +75,11 @@ class LMEvalEndpoint(LMEvalText):
         self._takes_messages = "messages" in self._payload({"do_sample": False})
         self.weighs = not self._takes_messages and self._lm.tokenizer is not None
 
+    @property
+    def _tokenizer(self):
+        """The tokenizer that the model type was given, if any."""
+        return self._lm.tokenizer if callable(self._lm.tokenizer) else None
+
     def _check_address(self, url: str) -> str:
         given_by, example = f"{self.name}: {self.prefix}base_url", f"http://HOST:PORT/v1{CHAT}"
         return check_address(url, given_by, "put the key into the environment", example)

@@ -6,17 +6,18 @@ import gc
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm import tqdm
-from transformers import GenerationConfig
+from transformers import AutoTokenizer, GenerationConfig
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import first_line, is_speech_recogniser, read_config, resolve
+from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.passes import passes
@@ -96,7 +97,7 @@ class LMEvalText:
 
     def _check_checkpoint(self, place: str) -> tuple[bool, GenerationConfig]:
         """Return whether the model is a checkpoint, and how it generates by its own account."""
-        source = {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
+        source = self._source()
         try:
             config = read_config(place, **source)
         except SpeechIQError:
@@ -115,6 +116,23 @@ class LMEvalText:
     def at_work(self) -> AbstractContextManager:
         """Return a block inside which the model stays loaded from call to call, once a call has loaded it."""
         return self._residence.staying()
+
+    def count(self, text: str) -> int:
+        """Return how many tokens a text has, at most if transformers does not know the tokenizer."""
+        tokenizer = self._tokenizer
+        return len(tokenizer(text, add_special_tokens=False).input_ids) if tokenizer else count_by_bytes(text)
+
+    @cached_property
+    def _tokenizer(self):
+        if not self.is_checkpoint:
+            return None
+        try:
+            return AutoTokenizer.from_pretrained(self.options.get("tokenizer", resolve(self.model)), **self._source())
+        except (OSError, ValueError):  # vLLM and others read more kinds
+            return None
+
+    def _source(self) -> dict[str, Any]:
+        return {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
 
     def generate(
         self,

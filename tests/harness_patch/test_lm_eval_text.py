@@ -1,6 +1,7 @@
 """Text stages run by lm-eval's model types and by endpoints: real models, real HTTP, no answer made up."""
 
 import json
+import math
 import re
 from functools import partial
 from importlib.util import find_spec
@@ -17,8 +18,10 @@ from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines import lm_eval_kinds, sampling
+from speechiq.harness_patch.engines.controls import Gold
 from speechiq.harness_patch.engines.independence import PROBE
 from speechiq.harness_patch.engines.lm_eval_kinds import lm_eval_text
 from speechiq.harness_patch.engines.openai_text import OpenAIText
@@ -26,6 +29,8 @@ from speechiq.harness_patch.engines.sampling import DEFAULTS
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
+from speechiq.siq_tasks.audio import AudioClip
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
@@ -156,6 +161,34 @@ def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monk
     assert llm._lm is None and len(created) == 1
     llm.loglikelihood(["One, two,"], [[" three"]])
     assert llm._lm is None and len(created) == 2
+
+
+def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_once(demo_models, monkeypatch):
+    engine = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+    texts = ["The sea is warm today.", "So " * 100 + "it goes."]
+    counts = [len(AutoTokenizer.from_pretrained(resolve(LLM))(text).input_ids) for text in texts]
+    assert list(map(engine.count, texts)) == counts
+    limits, created, create, generate = [], [], engine._create, engine.generate
+
+    def ask(prompts, seeds, settings, **more):
+        limits.append(settings["max_gen_toks"])
+        return generate(prompts, seeds, settings | {"max_gen_toks": 4}, **more)
+
+    monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
+    monkeypatch.setattr(engine, "generate", ask)
+    clips = [AudioClip(reference=text, id=str(i)) for i, text in enumerate(texts)]
+    gold = Gold("", device="cpu", batch_size=1)
+    assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
+    assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
+    assert len(created) == 1 and engine._lm is None
+
+
+def test_an_endpoint_counts_by_its_tokenizer_if_it_has_one(demo_models):
+    text = "The sea is warm today."
+    with serving(lambda *_: "x") as server:
+        chat = lm_eval_text(CHAT, "m", device="cpu", batch_size=1, base_url=server.url)
+        assert chat.count(text) == count_by_bytes(text)
+        assert open_completions(server).count(text) == TransformersLLM(LLM, device="cpu", batch_size=1).count(text)
 
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
