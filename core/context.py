@@ -12,6 +12,13 @@ from speechiq.core.errors import SpeechIQError
 STRETCHING = ("linear", "dynamic", "yarn")
 #: Tokenizers without a limit have `model_max_length` of 1e30; no context comes near this.
 ENDLESS = 10**9
+#: No usual tokenizer makes more tokens of a text than one per so many bytes.
+BYTES_PER_TOKEN = 2
+
+
+def count_by_bytes(text: str) -> int:
+    """Return how many tokens a text has at most, for a model whose tokenizer is not known."""
+    return len(text.encode()) // BYTES_PER_TOKEN
 
 
 def read_context(config, tokenizer=None) -> int | None:

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from speechiq.core.addresses import check_address
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 
 if TYPE_CHECKING:
     from speechiq.core.transport import Reply
@@ -42,14 +43,12 @@ class Mends(NamedTuple):
         base_url: the option that holds the address.
         patience: what to try where no answer comes in time.
         size: what to try where a request is too large.
-        package: what brings the client.
         form: what the address is like.
     """
 
     base_url: str
     patience: str
     size: str
-    package: str
     form: str = "which often ends in /v1"
 
 
@@ -112,7 +111,7 @@ class Client:
 
             from speechiq.core.transport import Transport
         except ImportError as error:
-            raise SpeechIQError(f"{name}: the package httpx is missing; run `pip install {mends.package}`") from error
+            raise SpeechIQError(f"{name}: {missing('httpx')}") from error
         self.host = httpx.URL(url).host
         try:
             self._transport = Transport(timeout, headers, verify)

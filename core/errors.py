@@ -23,7 +23,8 @@ class SpeechIQError(Exception):
 def print_in_one_line() -> None:
     """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
 
-    So does a `KeyboardInterrupt` with a message, which says what it stopped, and one that stopped code of speechiq.
+    So does a `KeyboardInterrupt` with a message, which says what it stopped, one that stopped an import, as most of the
+    start of a command is, and one that stopped code of speechiq.
     """
     previous = sys.excepthook
     if getattr(previous, "prints_speechiq_errors", False):
@@ -40,7 +41,11 @@ def print_in_one_line() -> None:
 
 
 def _stopped(error: BaseException, trace: TracebackType | None) -> str:
-    """What to say of a Ctrl-C; empty if it stopped nothing of speechiq."""
-    names = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(trace))
-    ours = isinstance(error, KeyboardInterrupt) and any(name.startswith("speechiq.") for name in names)
+    """What to say of a Ctrl-C; empty if it stopped neither an import nor code of speechiq."""
+    if not isinstance(error, KeyboardInterrupt):
+        return ""
+    frames = [(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame, _ in walk_tb(trace)]
+    if any(code == "<module>" and name != "__main__" for name, code in frames):
+        return "stopped by hand while starting"
+    ours = any(name.startswith("speechiq.") for name, _ in frames)
     return "stopped by hand; the same command goes on with what the response store has" * ours

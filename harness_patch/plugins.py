@@ -1,15 +1,19 @@
 """Lets lm-eval find the suite: a back-port of its entry points for versions that read none.
 
 `speechiq.pth` calls `install` at interpreter start, so this module imports next to nothing. It puts a
-finder on `sys.meta_path` that does one thing: when lm-eval imports one of the modules in `AFTER_IMPORT`,
-the function named there is called on it. Where lm-eval reads entry points itself, the back-ported ones
-find its loader and stay quiet.
+finder on `sys.meta_path` that does two things: when lm-eval imports one of the modules in `AFTER_IMPORT`,
+the function named there is called on it; and before one of `BEGINNINGS` is imported, Ctrl-C is made to end
+the start of a command in one line. Where lm-eval reads entry points itself, the back-ported ones find its
+loader and stay quiet.
 """
 
 import os
 import sys
 
 SUITE = "speechiq"
+#: Commands whose start takes seconds, and what each imports first.
+COMMANDS = ("lm_eval", "lm-eval", "siq")
+BEGINNINGS = ("lm_eval", "speechiq.reducer")
 
 
 def register_models(models) -> None:
@@ -82,6 +86,16 @@ def ask_git_quietly(utils) -> None:
     utils.get_git_commit_hash = get_git_commit_hash
 
 
+def print_stop_in_one_line() -> None:
+    """Make Ctrl-C while a command of `COMMANDS` starts end it in one line; other programs are left as they are."""
+    from pathlib import Path
+
+    if any(Path(word).name in COMMANDS for word in sys.orig_argv[:4]):
+        from speechiq.core.errors import print_in_one_line
+
+        print_in_one_line()
+
+
 AFTER_IMPORT = {
     "lm_eval.models": register_models,
     "lm_eval.tasks.manager": add_task_folder,
@@ -108,6 +122,8 @@ class AfterImport:
     """A meta-path finder that lets the others find a module and adds a call after its execution."""
 
     def find_spec(self, name, path=None, target=None):
+        if name in BEGINNINGS:
+            print_stop_in_one_line()
         if name not in AFTER_IMPORT:
             return None
         for finder in sys.meta_path:

@@ -55,15 +55,15 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def keys_of(loader: Callable | None, level: str | None) -> frozenset[str] | None:
+def keys_of(loader: Callable | None, level: Any) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 
     Args:
         loader: `custom_dataset` of the task.
-        level: from its metadata.
+        level: from its metadata; what is not a level adds no keys.
     """
     declared = getattr(loader, "takes", None)
-    return None if declared is None else declared | LEVELS.get(level, frozenset())
+    return None if declared is None else declared | LEVELS.get(str(level), frozenset())
 
 
 def refuse_misspelt(known: frozenset[str] | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.harness_patch.engines.loading import ADAPTER, Loading
+from speechiq.harness_patch.engines.residence import Residence
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -68,19 +69,11 @@ class Checkpoint:
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if batch_size == "auto" else batch_size
         self._model: torch.nn.Module | None = None
-        self._stay: ExitStack | None = None
+        self._residence = Residence(self._in_memory)
 
-    @contextmanager
-    def staying(self) -> Iterator[None]:
-        """What is loaded inside stays loaded until the outermost such block ends; nothing is loaded by it."""
-        if self._stay is not None:
-            yield
-            return
-        with ExitStack() as self._stay:
-            try:
-                yield
-            finally:
-                self._stay = None
+    def staying(self) -> AbstractContextManager:
+        """Return a block that keeps what is loaded inside until the outermost such block ends; it loads nothing."""
+        return self._residence.staying()
 
     @contextmanager
     def loaded(self) -> Iterator[torch.nn.Module]:
@@ -91,9 +84,7 @@ class Checkpoint:
         Raises:
             SpeechIQError: transformers cannot load the checkpoint with these options.
         """
-        with self.staying():
-            if self._model is None:
-                self._stay.enter_context(self._in_memory())
+        with self._residence.loaded():
             yield self._model
 
     @contextmanager
@@ -146,19 +137,8 @@ class Checkpoint:
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
-        """How the checkpoint generates by its own account, without its weights.
-
-        Raises:
-            SpeechIQError: its file is damaged; transformers itself would generate by other settings then.
-        """
-        place = resolve(self.name)
-        with opening(f"{self.name}: its generation config cannot be read", "fix or remove that file", place):
-            try:
-                return GenerationConfig.from_pretrained(place, **self.loading.source)
-            except OSError:
-                if Path(place, GENERATION_CONFIG_NAME).is_file():
-                    raise
-                return GenerationConfig.from_model_config(self.config)
+        """How the checkpoint generates by its own account, see `read_generation_config`."""
+        return read_generation_config(self.name, self.config, **self.loading.source)
 
     def identity(self) -> dict[str, Any]:
         """What tells its rows in the store from others'."""
@@ -177,3 +157,24 @@ class Checkpoint:
             "dtype": dtype,
             **({"commit": commit} if commit else {}),
         }
+
+
+def read_generation_config(model: str, config, **source: Any) -> GenerationConfig:
+    """Return how a checkpoint generates by its own account, without its weights.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        config: of the checkpoint, which counts if no generation config comes with it.
+        **source: which revision, and whether its code may run.
+
+    Raises:
+        SpeechIQError: its file is damaged; transformers itself would generate by other settings then.
+    """
+    place = resolve(model)
+    with opening(f"{model}: its generation config cannot be read", "fix or remove that file", place):
+        try:
+            return GenerationConfig.from_pretrained(place, **source)
+        except OSError:
+            if Path(place, GENERATION_CONFIG_NAME).is_file():
+                raise
+            return GenerationConfig.from_model_config(config)

@@ -75,6 +75,11 @@ class LMEvalEndpoint(LMEvalText):
         self._takes_messages = "messages" in self._payload({"do_sample": False})
         self.weighs = not self._takes_messages and self._lm.tokenizer is not None
 
+    @property
+    def _tokenizer(self):
+        """The tokenizer that the model type was given, if any."""
+        return self._lm.tokenizer if callable(self._lm.tokenizer) else None
+
     def _check_address(self, url: str) -> str:
         given_by, example = f"{self.name}: {self.prefix}base_url", f"http://HOST:PORT/v1{CHAT}"
         return check_address(url, given_by, "put the key into the environment", example)
@@ -99,7 +104,6 @@ class LMEvalEndpoint(LMEvalText):
                 f"{self.prefix}base_url",
                 f"a larger {self.prefix}timeout or a smaller {self.prefix}num_concurrent",
                 "shorter texts",
-                "speechiq[endpoints]",
                 "the whole address that is posted to",
             ),
             verify=options.get("verify_certificate", True) and (options.get("ca_cert_path") or True),
@@ -211,5 +215,5 @@ class LMEvalEndpoint(LMEvalText):
         return {"stage": "text", **told, "options": {k: v for k, v in told["options"].items() if k not in INDIFFERENT}}
 
     @contextmanager
-    def _loaded(self) -> Iterator[None]:
+    def _in_memory(self) -> Iterator[None]:
         yield

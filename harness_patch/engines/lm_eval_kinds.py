@@ -8,13 +8,18 @@ from typing import Any
 from accelerate import PartialState
 from lm_eval.api.registry import get_model
 from lm_eval.models.api_models import TemplateAPI
+from lm_eval.models.huggingface import HFLM
 
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
 from speechiq.harness_patch.engines.lm_eval_text import LMEvalText
+from speechiq.harness_patch.engines.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
+#: Packages that lm-eval's API model types need, and it leaves out unless its extra `api` is asked for.
+CALLERS = ("aiohttp", "requests", "tenacity")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
@@ -54,9 +59,10 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
         )
     refuse_secrets(options, f"{name}:", "put the key into the environment")
     if not issubclass(kind, TemplateAPI):
-        return LMEvalText(name, kind, model, device=device, batch_size=batch_size, **options)
-    try:
-        from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
-    except ImportError as error:
-        raise SpeechIQError(f"{name}: {first_line(error)}; run `pip install speechiq[endpoints]`") from error
+        text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
+        return text(name, kind, model, device=device, batch_size=batch_size, **options)
+    if absent := next((package for package in CALLERS if find_spec(package) is None), None):
+        raise SpeechIQError(f"{name}: {missing(absent)}")
+    from speechiq.harness_patch.engines.lm_eval_endpoint import LMEvalEndpoint
+
     return LMEvalEndpoint(name, kind, model, device=device, batch_size=batch_size, **options)

@@ -5,28 +5,32 @@ from __future__ import annotations
 import gc
 import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
-from lm_eval.models.huggingface import HFLM
 from tqdm import tqdm
-from transformers import GenerationConfig
+from transformers import AutoTokenizer, GenerationConfig
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import first_line, is_speech_recogniser, read_config, resolve
+from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
-from speechiq.harness_patch.engines.checkpoint import ACCELERATOR_BATCH, CPU_BATCH
+from speechiq.harness_patch.engines.checkpoint import read_generation_config
+from speechiq.harness_patch.engines.residence import Residence
+from speechiq.harness_patch.engines.sampling import PENALTY, PROCESSORS
 from speechiq.harness_patch.systems.system import Scored
 
 SAMPLING = ("temperature", "top_k", "top_p")
 NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
+#: What a greedy answer does not depend on.
+CHANCE = PROCESSORS.keys() - PENALTY.keys()
 SEEDED = ("vllm", "vllm-vlm")
 SEEDS = 2**31
 ANSWER = 256  # tokens, lm-eval's own default
@@ -37,8 +41,8 @@ class LMEvalText:
     """A model type that holds weights; they are in memory only while the stage works.
 
     Each answer is a request of its own, so that five are five independent samples, by the checkpoint's own
-    sampling settings. vLLM is given a seed an answer. `transformers` models are given one a prompt: their
-    samples are the same again for the same batch size. Others sample by seeds of their own.
+    sampling settings. vLLM is given a seed per answer. Others sample by seeds of their own, apart from
+    `LMEvalTransformers`.
 
     Args:
         name: `ENGINE:MODEL`.
@@ -79,37 +83,56 @@ class LMEvalText:
         self.options = options
         self._lm: LM | None = None
         self._chats = False
+        self._residence = Residence(self._in_memory)
         self._prepare(device, batch_size)
 
     def _prepare(self, device, batch_size) -> None:
         place = resolve(self.model)
-        self.is_checkpoint, sampling = self._check_checkpoint(place)
-        self.defaults = {"temperature": 1.0, **sampling}
+        self.is_checkpoint, own = self._check_checkpoint(place)
+        self.defaults = {"temperature": 1.0, **self._read_sampling(own)}
         parameters = inspect.signature(self.kind).parameters
         named = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
-        if issubclass(self.kind, HFLM) and batch_size == "auto":
-            batch_size = CPU_BATCH if torch.device(device).type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = batch_size if isinstance(batch_size, int) else AT_ONCE
         self.arguments = {named: place, "device": str(device), "batch_size": batch_size, **self.options}
 
-    def _check_checkpoint(self, place: str) -> tuple[bool, dict[str, Any]]:
-        """Whether the model is a checkpoint, and the sampling settings that come with it."""
-        source = {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
+    def _check_checkpoint(self, place: str) -> tuple[bool, GenerationConfig]:
+        """Return whether the model is a checkpoint, and how it generates by its own account."""
+        source = self._source()
         try:
             config = read_config(place, **source)
         except SpeechIQError:
-            return False, {}
+            return False, GenerationConfig()
         if is_speech_recogniser(config):
             raise SpeechIQError(
                 f"{self.name}: a {config.model_type} checkpoint cannot stand where a language model must; "
                 f"check the order of the stages in pretrained"
             )
-        whole = {"top_k": 0} if issubclass(self.kind, HFLM) else {}  # else transformers would take 50
+        return True, read_generation_config(self.model, config, **source)
+
+    def _read_sampling(self, own: GenerationConfig) -> dict[str, Any]:
+        """Return the sampling settings that come with the checkpoint."""
+        return {name: value for name in SAMPLING if (value := getattr(own, name)) is not None}
+
+    def at_work(self) -> AbstractContextManager:
+        """Return a block inside which the model stays loaded from call to call, once a call has loaded it."""
+        return self._residence.staying()
+
+    def count(self, text: str) -> int:
+        """Return how many tokens a text has, at most if transformers does not know the tokenizer."""
+        tokenizer = self._tokenizer
+        return len(tokenizer(text, add_special_tokens=False).input_ids) if tokenizer else count_by_bytes(text)
+
+    @cached_property
+    def _tokenizer(self):
+        if not self.is_checkpoint:
+            return None
         try:
-            told = GenerationConfig.from_pretrained(place, **source)
-        except OSError:
-            return True, whole
-        return True, whole | {name: value for name in SAMPLING if (value := getattr(told, name)) is not None}
+            return AutoTokenizer.from_pretrained(self.options.get("tokenizer", resolve(self.model)), **self._source())
+        except (OSError, ValueError):  # vLLM and others read more kinds
+            return None
+
+    def _source(self) -> dict[str, Any]:
+        return {name: self.options[name] for name in ("revision", "trust_remote_code") if name in self.options}
 
     def generate(
         self,
@@ -120,16 +143,14 @@ class LMEvalText:
     ) -> list[list[str]]:
         """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
         settled, rows = self._settle(settings), list(zip(prompts, seeds, strict=True))
-        with self._loaded(), self._progress("answering", len(rows)) as progress:
+        with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
             return self._answer(rows, settled, progress, keep)
 
     def _settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Generation settings in the one form that all model types understand alike."""
-        settled = {"do_sample": False, **settings} | self.own
-        if settled["do_sample"]:
-            settled = self.defaults | settled
-        else:
-            settled = {name: value for name, value in settled.items() if name not in SAMPLING} | {"temperature": 0.0}
+        settled = self.defaults | {"do_sample": False, **settings} | self.own
+        if not settled["do_sample"]:
+            settled = {name: value for name, value in settled.items() if name not in CHANCE} | {"temperature": 0.0}
         if not settled.get("until"):
             settled.pop("until", None)
         return settled
@@ -137,18 +158,20 @@ class LMEvalText:
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """How answers are sampled: by the stage's options, the task's settings, the model's own."""
         settled = self._settle(settings)
-        return {name: settled[name] for name in ("do_sample", *SAMPLING) if name in settled}
+        return {name: settled[name] for name in ("do_sample", *PROCESSORS) if name in settled}
 
     def _answer(self, rows, settings: Mapping[str, Any], progress: tqdm, keep: Keep) -> list[list[str]]:
-        seeded_by_prompt = issubclass(self.kind, HFLM) and settings["do_sample"]
         return run_in_batches(
             rows,
             lambda batch: self._generate(batch, settings),
             length=lambda row: len(row[0]),
-            batch_size=1 if seeded_by_prompt else self.batch_size,
+            batch_size=self._prompts_at_once(settings),
             progress=progress,
             keep=keep,
         )
+
+    def _prompts_at_once(self, settings: Mapping[str, Any]) -> int:
+        return self.batch_size
 
     def _generate(self, rows, settings: Mapping[str, Any]) -> list[list[str]]:
         torch.manual_seed(rows[0][1][0])
@@ -176,7 +199,7 @@ class LMEvalText:
             SpeechIQError: the model type weighs no texts.
         """
         rows = list(zip(contexts, continuations, strict=True))
-        with self._loaded(), self._progress("weighing", len(rows)) as progress:
+        with self._residence.loaded(), self._progress("weighing", len(rows)) as progress:
             return run_in_batches(
                 rows,
                 self._weigh,
@@ -225,8 +248,8 @@ class LMEvalText:
         return found
 
     @contextmanager
-    def _loaded(self) -> Iterator[None]:
-        """The model, in memory while the block runs."""
+    def _in_memory(self) -> Iterator[None]:
+        """Hold the model in memory while the block runs."""
         self._lm = self._create()
         try:
             yield

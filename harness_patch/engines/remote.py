@@ -88,7 +88,6 @@ class Remote:
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
                 f"pieces of audio that are shorter, {prefix}longest=SECONDS",
-                "speechiq[endpoints]",
             ),
         )
         self.endpoint.check()

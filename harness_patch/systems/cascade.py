@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from speechiq.core.response import Response
+from speechiq.harness_patch.engines.residence import Residence
 from speechiq.harness_patch.systems.system import Prompt, Scored, Words
 from speechiq.siq_tasks.audio import AudioClip, transcription_prompt
 
@@ -24,9 +25,19 @@ class Cascade:
 
     def __init__(self, asr, llm) -> None:
         self.asr, self.llm = asr, llm
+        self._known: dict[int, tuple[AudioClip, Response]] = {}
+        self._residence = Residence(self._knowing)
 
     def at_work(self) -> AbstractContextManager:
-        return nullcontext()
+        """Return a block inside which the recogniser is asked once for a clip of a prompt; it keeps no model loaded."""
+        return self._residence.staying()
+
+    @contextmanager
+    def _knowing(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._known.clear()
 
     def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
         return self.asr.transcribe([AudioClip(clip, words=transcription_prompt()) for clip in clips])
@@ -59,8 +70,11 @@ class Cascade:
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:
-        heard = iter(self.transcribe([clip for prompt in prompts for clip in prompt.clips]))
-        return [[next(heard) for _ in prompt.clips] for prompt in prompts]
+        with self._residence.loaded():
+            new = [clip for prompt in prompts for clip in prompt.clips if id(clip) not in self._known]
+            for clip, transcript in zip(new, self.transcribe(new) if new else [], strict=True):
+                self._known[id(clip)] = clip, transcript
+            return [[self._known[id(clip)][1] for clip in prompt.clips] for prompt in prompts]
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "cascade", "asr": self.asr.describe(), "llm": self.llm.describe()}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
@@ -16,8 +17,6 @@ from speechiq.siq_tasks.audio import AudioClip
 NBEST = 5
 #: An answer may have so many tokens beside those of the transcript, times so much, in the next power of two.
 BESIDE, SLACK = 64, 1.5
-#: Of a corrector that counts no tokens: no usual tokenizer makes more of a text.
-BYTES_PER_TOKEN = 2
 
 
 class Corrected:
@@ -72,7 +71,7 @@ class Corrected:
 
     def _limit(self, clip: AudioClip, text: str) -> int:
         """How many tokens the correction of a text may have."""
-        tokens = self.ger.count(text) if hasattr(self.ger, "count") else len(text.encode()) // BYTES_PER_TOKEN
+        tokens = getattr(self.ger, "count", count_by_bytes)(text)
         if self.max_gen_toks is None:
             return 2 ** math.ceil(math.log2(BESIDE + SLACK * tokens))
         if tokens > self.max_gen_toks:

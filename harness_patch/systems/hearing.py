@@ -34,8 +34,9 @@ class HearingSystem:
         self.answering.check(self.hearer, questions, n)
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        answers = self.answering.answer(self.hearer, questions, n, self.seed)
-        heard = self.hearer.heard([question.prompt for question in questions])
+        with self.hearer.at_work():
+            answers = self.answering.answer(self.hearer, questions, n, self.seed)
+            heard = self.hearer.heard([question.prompt for question in questions])
         return [[Response(text, heard=share) for text in texts] for texts, share in zip(answers, heard, strict=True)]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:

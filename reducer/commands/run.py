@@ -6,6 +6,8 @@ import sys
 
 import typer
 
+from speechiq.core.console import say
+
 HELP = ([], ["-h"], ["--help"])
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
@@ -15,10 +17,14 @@ def run(context: typer.Context) -> None:
 
     Takes what `lm_eval run` takes; `siq run --help` shows its options and those of speech systems.
     """
-    from speechiq.harness_patch import plugins
+    try:
+        from speechiq.harness_patch import plugins
 
-    plugins.install()
-    from lm_eval.__main__ import cli_evaluate
+        plugins.install()
+        sys.argv = ["lm_eval", *(context.args if context.args not in HELP else ["run", "--help"])]
+        from lm_eval.__main__ import cli_evaluate
 
-    sys.argv = ["lm_eval", *(context.args if context.args not in HELP else ["run", "--help"])]
-    cli_evaluate()
+        cli_evaluate()
+    except KeyboardInterrupt as stop:
+        say(str(stop) or "stopped by hand")
+        raise typer.Exit(130) from None

@@ -19,7 +19,7 @@ from speechiq.core.replies import CONTENT_FILTER, FILTERED, read_choices
 
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
-MENDS = Mends("--base-url", "fewer --workers", "a shorter text", "speechiq[questions]")
+MENDS = Mends("--base-url", "fewer --workers", "a shorter text")
 OPENAI = "openai"
 PATH = "/chat/completions"
 #: Options of an author behind an endpoint: the kind of each and the least it may be.

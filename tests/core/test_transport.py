@@ -18,7 +18,7 @@ from speechiq.core.replies import read_choices
 from speechiq.core.transport import LARGEST
 
 KEY = "sk-never-shown-4711"
-MENDS = Mends("--base-url", "a larger timeout", "shorter audio", "speechiq[endpoints]")
+MENDS = Mends("--base-url", "a larger timeout", "shorter audio")
 TIMEOUT = 1.0
 SOON = "Retry-After-Ms: 5\r\n"
 
@@ -289,7 +289,7 @@ def test_the_parameter_that_is_refused_is_named():
 HANGING = """
 import sys
 from speechiq.core.endpoints import Endpoint, Mends
-Endpoint("m", sys.argv[1], mends=Mends("", "", "", "")).ask("/x", "x", print, json={})
+Endpoint("m", sys.argv[1], mends=Mends("", "", "")).ask("/x", "x", print, json={})
 """
 
 

@@ -50,6 +50,20 @@ def test_draws_follow_the_softmax_of_the_scores():
         assert letters.count(letter) / len(letters) == pytest.approx(share, abs=0.02)
 
 
+@pytest.mark.parametrize("way", ["argmax", "generate"])
+def test_a_cascade_asks_its_recogniser_once_for_the_clips_of_questions(demo_models, monkeypatch, way):
+    system = build_system("gold+demo:SmolLM2-135M-Instruct", {"llm_answer": way}, device="cpu", batch_size=4, seed=0)
+    asked, transcribe = [], system.hearer.asr.transcribe
+    monkeypatch.setattr(system.hearer.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips))
+    clips = [AudioClip(question.clip, reference=text) for question, text in zip(map(ask, "01"), OPTIONS, strict=False)]
+    questions = [Question(Prompt("<audio>\nWhat?", (clip,)), {"max_gen_toks": 2}) for clip in clips]
+    answers = system.answer(questions, 1)
+    assert [answer.heard for (answer,) in answers] == [1.0, 1.0]
+    assert asked == [2] and not system.hearer._known
+    system.answer(questions[:1], 1)
+    assert asked == [2, 1]
+
+
 def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
     system = build_system(
         "gold+demo:SmolLM2-135M-Instruct", {"llm_answer": "argmax"}, device="cpu", batch_size=1, seed=0

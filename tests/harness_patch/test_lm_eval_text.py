@@ -1,27 +1,36 @@
 """Text stages run by lm-eval's model types and by endpoints: real models, real HTTP, no answer made up."""
 
 import json
+import math
 import re
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.api.instance import Instance
 from lm_eval.api.registry import get_model
 from lm_eval.tasks import TaskManager
-from transformers import GenerationConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.engines import lm_eval_kinds
+from speechiq.harness_patch.engines import lm_eval_kinds, sampling
+from speechiq.harness_patch.engines.controls import Gold
 from speechiq.harness_patch.engines.independence import PROBE
 from speechiq.harness_patch.engines.lm_eval_kinds import lm_eval_text
 from speechiq.harness_patch.engines.openai_text import OpenAIText
+from speechiq.harness_patch.engines.sampling import DEFAULTS
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
+from speechiq.siq_tasks.audio import AudioClip
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
@@ -106,8 +115,80 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever
     first, second = harness.generate(PROMPTS, SEEDS, SAMPLED)
     assert len(set(first)) == len(set(second)) == 3
     assert harness.generate(PROMPTS[1:], SEEDS[1:], SAMPLED) == [second]
-    assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": 0}
+    assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": DEFAULTS["top_k"]}
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
+
+
+def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(harness):
+    tokenizer, model = (auto.from_pretrained(resolve(LLM)) for auto in (AutoTokenizer, AutoModelForCausalLM))
+    said = [{"role": "user", "content": PROMPTS[1]}]
+    asked = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    torch.manual_seed(5)
+    answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
+    settings = SAMPLED | {"max_gen_toks": 32}
+    assert harness.generate(PROMPTS[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
+    assert harness.generate(PROMPTS[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
+        PROMPTS[1:], [[5]], settings | {"top_k": 0}
+    )
+
+
+def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
+    build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
+    first = Kept(build(), tmp_path)
+    first.generate(PROMPTS, SEEDS, SAMPLED)
+    first.generate(PROMPTS, SEEDS, GREEDY)
+    monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
+    second = Kept(build(), tmp_path)
+    computed = []
+    ask = second.engine.generate
+    monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
+    second.generate(PROMPTS, SEEDS, GREEDY)
+    assert not computed
+    second.generate(PROMPTS, SEEDS, SAMPLED)
+    assert len(computed) == 1 and second.describe()["sampling"]["top_k"] == 3
+
+
+def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monkeypatch):
+    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+    created = []
+    create = llm._create
+    monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
+    with llm.at_work():
+        assert llm._lm is None
+        llm.generate(PROMPTS, SEEDS, GREEDY)
+        llm.loglikelihood(["One, two,"], [[" three"]])
+        assert llm._lm is created[0]
+    assert llm._lm is None and len(created) == 1
+    llm.loglikelihood(["One, two,"], [[" three"]])
+    assert llm._lm is None and len(created) == 2
+
+
+def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_once(demo_models, monkeypatch):
+    engine = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+    texts = ["The sea is warm today.", "So " * 100 + "it goes."]
+    counts = [len(AutoTokenizer.from_pretrained(resolve(LLM))(text).input_ids) for text in texts]
+    assert list(map(engine.count, texts)) == counts
+    limits, created, create, generate = [], [], engine._create, engine.generate
+
+    def ask(prompts, seeds, settings, **more):
+        limits.append(settings["max_gen_toks"])
+        return generate(prompts, seeds, settings | {"max_gen_toks": 4}, **more)
+
+    monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
+    monkeypatch.setattr(engine, "generate", ask)
+    clips = [AudioClip(reference=text, id=str(i)) for i, text in enumerate(texts)]
+    gold = Gold("", device="cpu", batch_size=1)
+    assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
+    assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
+    assert len(created) == 1 and engine._lm is None
+
+
+def test_an_endpoint_counts_by_its_tokenizer_if_it_has_one(demo_models):
+    text = "The sea is warm today."
+    with serving(lambda *_: "x") as server:
+        chat = lm_eval_text(CHAT, "m", device="cpu", batch_size=1, base_url=server.url)
+        assert chat.count(text) == count_by_bytes(text)
+        assert open_completions(server).count(text) == TransformersLLM(LLM, device="cpu", batch_size=1).count(text)
 
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
@@ -123,7 +204,7 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
     folder = copy_checkpoint(tmp_path / "model", do_sample=True, temperature=0.7, top_p=0.8)
     folder.joinpath("model.safetensors").unlink()
     llm = lm_eval_text("huggingface", str(folder), device="cpu", batch_size=1, top_p=0.5)
-    assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": 0, "top_p": 0.5}
+    assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": DEFAULTS["top_k"], "top_p": 0.5}
     assert llm.sampling(SAMPLED | {"temperature": 2, "top_p": 1})["temperature"] == 2
     with pytest.raises(SpeechIQError, match="cannot be loaded"):
         llm.generate(PROMPTS, SEEDS, SAMPLED)
@@ -227,6 +308,15 @@ def test_what_cannot_work_is_told_before_anything_is_loaded(demo_models, monkeyp
     assert told("openai-chat-completions") == line
     with pytest.raises(SpeechIQError, match=r"^openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
         build(f"gold+openai:gpt-4o+{LLM}")
+
+
+@pytest.mark.parametrize("package", lm_eval_kinds.CALLERS)
+def test_a_package_that_calls_is_named_if_it_is_missing(package, monkeypatch):
+    monkeypatch.setattr(lm_eval_kinds, "find_spec", lambda name: None if name == package else find_spec(name))
+    line = (
+        f"the package {package} is not installed; `pip install {package}`, or in a clone `pip install '.[endpoints]'`"
+    )
+    assert told(CHAT, base_url="http://127.0.0.1:9/v1") == f"{CHAT}:m: {line}"
 
 
 def test_errors_name_options_as_their_stage_spells_them(demo_models):

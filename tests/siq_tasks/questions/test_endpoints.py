@@ -125,5 +125,5 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SpeechIQError, match=r"run `pip install speechiq\[questions\]`"):
+    with pytest.raises(SpeechIQError, match="the package httpx is not installed; `pip install httpx`"):
         parse_author("openai:m").open()
