@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
@@ -36,6 +38,20 @@ def find_damage(place: str | Path) -> str | None:
     folder = Path(place)
     found = (_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
     return find_damaged_weights(place) or next((damage for damages in found for damage in damages), None)
+
+
+def find_special(place: str | Path) -> str | None:
+    """Return what in a folder is neither a file nor a folder, such as a pipe, which a library would wait for.
+
+    Args:
+        place: see `find_damaged_weights`.
+    """
+    for path in sorted(Path(place).rglob("*")):
+        with suppress(OSError):
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                return f"{path.name} is a pipe or a device"
+    return None
 
 
 def check_filled(name: str, model, missing: Iterable[str]) -> None:

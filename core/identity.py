@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.files import is_file
 
 READ_WHOLE = 2**26
 
@@ -25,7 +26,7 @@ def identity(name: str, revision: str | None = None, holds: str = "config.json")
         revision: branch, tag or commit of a hub id.
         holds: a file that is there.
     """
-    place = name if Path(name, holds).is_file() else resolve(name)
+    place = name if is_file(Path(name, holds)) else resolve(name)
     if Path(place).is_dir():
         return {"files": _digest(Path(place))}
     from transformers.utils import cached_file

@@ -15,6 +15,7 @@ from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
+from speechiq.core.files import exists, expand, is_file
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.core.passes import passes
@@ -111,11 +112,11 @@ def _find(model: str) -> str:
     """What faster-whisper takes for `model`, sizes and hub ids as they are."""
     from faster_whisper import available_models
 
-    folder = Path(model).expanduser()
-    if folder.joinpath(WEIGHTS).is_file() and folder.joinpath(TOKENIZER).is_file():
+    folder = expand(model)
+    if is_file(folder / WEIGHTS) and is_file(folder / TOKENIZER):
         return str(folder)
-    if folder.is_dir() or model.startswith((DEMO, ".", "~", os.sep)):
-        lacking = TOKENIZER if folder.joinpath(WEIGHTS).is_file() else f"{WEIGHTS} of CTranslate2"
+    if (exists(folder) and folder.is_dir()) or model.startswith((DEMO, ".", "~", os.sep)):
+        lacking = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
             f"faster-whisper:{model}: no folder with a {lacking} is there; make one of a Whisper checkpoint with "
             f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`"
