@@ -6,6 +6,8 @@ import random
 import shutil
 from pathlib import Path
 
+from speechiq.core.cache import cache_dir
+from speechiq.siq_tasks.store import CLIPS
 from tests.fuzz.mutations import displace, mutate, rearrange
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER
@@ -47,20 +49,33 @@ def damage(files: list[Path], rng: random.Random) -> None:
             path.write_bytes(mutate(path.read_bytes(), rng))
 
 
-def run_case(name: str, number: int, valid: Path, files: list[Path], folder: Path) -> str | None:
-    """Run one case on a copy of its own, which is removed, and return what is wrong, or None.
+def prepare(name: str, valid: Path, folder: Path) -> list[Path]:
+    """Make the valid files of a target, and return those that may be damaged, below `folder`.
 
     Args:
         name: Of the target.
+        valid: Where the valid files are kept.
+        folder: Where they are made and where each case is run, since some files name others by their place.
+    """
+    folder.mkdir()
+    files = TARGETS[name].prepare(folder)
+    folder.rename(valid)
+    return files
+
+
+def run_case(name: str, number: int, valid: Path, files: list[Path], folder: Path) -> str | None:
+    """Run one case, which leaves nothing behind, and return what is wrong, or None.
+
+    Args:
         number: Decides everything.
-        valid: The folder that the target prepared.
-        files: Those that may be damaged, below `valid`.
-        folder: Where the copy goes.
+        name, valid, folder: See `prepare`.
+        files: As `prepare` returned them; with none, nothing is damaged.
     """
     rng = random.Random(f"{name} {number}")
     shutil.copytree(valid, folder)
     try:
-        damage([folder / file.relative_to(valid) for file in files], rng)
+        damage(files, rng)
         return TARGETS[name].run(folder, rng)
     finally:
         shutil.rmtree(folder)
+        shutil.rmtree(cache_dir(CLIPS), ignore_errors=True)

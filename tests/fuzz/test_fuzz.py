@@ -8,14 +8,13 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import shutil
 import time
 from pathlib import Path
 
 import pytest
 
 from speechiq.core.cache import cache_dir
-from tests.fuzz.cases import TARGETS, damage, run_case
+from tests.fuzz.cases import TARGETS, damage, prepare, run_case
 from tests.fuzz.judge import REFUSED
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS") or 0)
@@ -34,34 +33,28 @@ def cache(demo_models, tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-@pytest.fixture
-def valid(tmp_path) -> Path:
-    """An empty folder for valid files."""
-    tmp_path.joinpath("valid").mkdir()
-    return tmp_path / "valid"
-
-
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_input_ends_in_numbers_or_in_one_line(name, cache, valid, tmp_path):
-    files = TARGETS[name].prepare(valid)
+def test_damaged_input_ends_in_numbers_or_in_one_line(name, cache, tmp_path):
+    valid, folder = tmp_path / "valid", tmp_path / "case"
+    files = prepare(name, valid, folder)
     faults, end = [], time.monotonic() + SECONDS
     for number in itertools.count(FIRST):
         done = number - FIRST
         if len(faults) == MOST or (time.monotonic() >= end if SECONDS else done == TARGETS[name].cases):
             break
-        if fault := run_case(name, number, valid, files, tmp_path / str(number)):
+        if fault := run_case(name, number, valid, files, folder):
             faults.append(f"case {number}: {fault}")
     print(f"{name}: {done} cases")
     assert not faults, "\n\n".join(faults)
 
 
 @pytest.mark.parametrize("name", [name for name, target in TARGETS.items() if not target.refuses])
-def test_undamaged_input_is_taken(name, cache, valid, tmp_path):
-    TARGETS[name].prepare(valid)
+def test_undamaged_input_is_taken(name, cache, tmp_path):
+    valid, folder = tmp_path / "valid", tmp_path / "case"
+    prepare(name, valid, folder)
     REFUSED.clear()
-    for seed in range(10):
-        shutil.copytree(valid, case := tmp_path / str(seed))
-        assert TARGETS[name].run(case, random.Random(seed)) is None
+    for number in range(1 + TARGETS[name].cases // 10):
+        assert run_case(name, number, valid, [], folder) is None
     assert not REFUSED
 
 
