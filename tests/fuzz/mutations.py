@@ -37,7 +37,6 @@ WORDS = [
         "!!python/object/apply:os.system ['true']",
         "!function os.getcwd",
         "include: siq_x.yaml",
-        "~",
         "[",
         "{",
     ),
@@ -63,10 +62,8 @@ WORDS = [
 PLACES = [
     *(
         "/nowhere",
-        "~",
         "~nobody-of-this-name/x",
         "~nobody-of-this-name/x.csv",
-        ".",
         "./x.csv",
         "/dev/zero",
         "/dev/null",

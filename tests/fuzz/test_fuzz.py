@@ -24,11 +24,12 @@ MOST = 5
 
 @pytest.fixture
 def cache(demo_models, tmp_path, monkeypatch) -> None:
-    """A cache folder of the test's own, with the models of the demo."""
+    """A cache folder of the test's own, with the models of the demo; the hub is not asked."""
     models = cache_dir("models")
     tmp_path.joinpath("cache").mkdir()
     tmp_path.joinpath("cache", "models").symlink_to(models)
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

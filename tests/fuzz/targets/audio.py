@@ -57,4 +57,4 @@ def _decode(path: Path) -> None:
         assert np.isfinite(samples).all(), path.name
 
 
-AUDIO = Target(prepare, use, cases=30)
+AUDIO = Target(prepare, use, cases=20)

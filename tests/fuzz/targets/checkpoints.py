@@ -51,6 +51,6 @@ def _open(role: str, model: str) -> None:
     identity.__wrapped__(resolve(model))
 
 
-RECOGNISER = Target(prepare_recogniser, _open_as("asr"), cases=30)
-HEARER = Target(prepare_hearer, _open_as("audio"), cases=4)
-WRITER = Target(prepare_writer, _open_as("llm"), cases=6)
+RECOGNISER = Target(prepare_recogniser, _open_as("asr"), cases=60)
+HEARER = Target(prepare_hearer, _open_as("audio"), cases=6)
+WRITER = Target(prepare_writer, _open_as("llm"), cases=8)

@@ -96,5 +96,5 @@ def load_with_metadata(folder: Path, rng: random.Random) -> str | None:
 
 
 TABLES = Target(prepare_table, make_tasks, cases=60)
-TASKS = Target(prepare_tasks, use_tasks, cases=60)
-METADATA = Target(lambda folder: prepare_tasks(folder)[:0], load_with_metadata, cases=60, refuses=True)
+TASKS = Target(prepare_tasks, use_tasks, cases=15)
+METADATA = Target(lambda folder: prepare_tasks(folder)[:0], load_with_metadata, cases=80, refuses=True)

@@ -47,5 +47,5 @@ def use_sets(folder: Path, rng: random.Random) -> str | None:
     return run_siq(rng.choice(commands), [out])
 
 
-NORMS = Target(prepare_norms, use_norms, cases=50)
-SETS = Target(prepare_sets, use_sets, cases=50)
+NORMS = Target(prepare_norms, use_norms, cases=35)
+SETS = Target(prepare_sets, use_sets, cases=80)

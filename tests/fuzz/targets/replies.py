@@ -100,4 +100,4 @@ CLIENTS = (
     ("chat", _engine(OpenAIText, _correct)),
 )
 
-REPLIES = Target(prepare, use, cases=100, refuses=True)
+REPLIES = Target(prepare, use, cases=60, refuses=True)

@@ -76,4 +76,4 @@ def use(folder: Path, rng: random.Random) -> str | None:
     return run_siq(rng.choice(commands), [out, folder / "out.csv", folder / "harness"])
 
 
-RUNS = Target(prepare, use, cases=50)
+RUNS = Target(prepare, use, cases=30)
