@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import is_folder
 
 WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
 PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
@@ -46,7 +47,7 @@ def find_special(place: str | Path) -> str | None:
     Args:
         place: see `find_damaged_weights`.
     """
-    for path in sorted(Path(place).rglob("*")):
+    for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
         with suppress(OSError):
             mode = path.stat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -78,7 +79,7 @@ def check_filled(name: str, model, missing: Iterable[str]) -> None:
 
 def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        for file in sorted(folder.glob(pattern)):
+        for file in sorted(folder.glob(pattern) if is_folder(folder) else ()):
             try:
                 read(file)
             except _Damage as damage:

@@ -34,6 +34,11 @@ def is_file(path: str | Path) -> bool:
     return os.path.isfile(path)  # noqa: PTH113
 
 
+def is_folder(path: str | Path) -> bool:
+    """Return whether a folder is there; unlike `Path.is_dir`, bears a name too long for a folder."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def expand(path: str | Path) -> Path:
     """Return a path with its `~` expanded; unlike `Path.expanduser`, bears a user that does not exist."""
     return Path(os.path.expanduser(path))  # noqa: PTH111

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.files import is_file
+from speechiq.core.files import is_file, is_folder
 
 READ_WHOLE = 2**26
 
@@ -27,7 +27,7 @@ def identity(name: str, revision: str | None = None, holds: str = "config.json")
         holds: a file that is there.
     """
     place = name if is_file(Path(name, holds)) else resolve(name)
-    if Path(place).is_dir():
+    if is_folder(place):
         return {"files": _digest(Path(place))}
     from transformers.utils import cached_file
 

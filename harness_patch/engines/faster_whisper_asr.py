@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files import exists, expand, is_file
+from speechiq.core.files import expand, is_file, is_folder
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.core.passes import passes
@@ -95,7 +94,7 @@ class FasterWhisperASR:
         return " ".join(segment.text.strip() for segment in segments)
 
     def identity(self) -> dict[str, Any]:
-        files = identity(self.place) if Path(self.place).is_dir() else {}
+        files = identity(self.place) if is_folder(self.place) else {}
         return {"stage": "asr", **self.describe(), **files}
 
     def describe(self) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def _find(model: str) -> str:
     folder = expand(model)
     if is_file(folder / WEIGHTS) and is_file(folder / TOKENIZER):
         return str(folder)
-    if (exists(folder) and folder.is_dir()) or model.startswith((DEMO, ".", "~", os.sep)):
+    if is_folder(folder) or model.startswith((DEMO, ".", "~", os.sep)):
         lacking = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
             f"faster-whisper:{model}: no folder with a {lacking} is there; make one of a Whisper checkpoint with "

@@ -36,6 +36,13 @@ def test_a_missing_folder_is_named():
             resolve(name)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_name_that_no_model_can_have_is_refused(name, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(SpeechIQError, match="its config cannot be read"):
+        read_config(name)
+
+
 def test_a_pipe_in_a_checkpoint_is_named_and_not_waited_for(tmp_path):
     tmp_path.joinpath("config.json").write_text('{"model_type": "whisper"}')
     tmp_path.joinpath("gone.json").symlink_to("nowhere")
