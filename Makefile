@@ -25,7 +25,7 @@ test: $(INSTALLED)  ## all tests, a thread a worker
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-75} $(BIN)/python -m pytest tests/fuzz -s
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import expand, is_file
 from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
 from speechiq.core.opening import first_line as first_line
@@ -39,14 +40,14 @@ def resolve(name: str) -> str:
     """
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
-        if not folder.joinpath("config.json").is_file():
+        if not is_file(folder / "config.json"):
             fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
             near = "".join(f"write {found}, or " for found in get_close_matches(name, fetched, 1))
             raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch` first")
         return str(folder)
     if name.startswith((".", "~", os.sep)):
-        folder = Path(name).expanduser()
-        if not folder.joinpath("config.json").is_file():
+        folder = expand(name)
+        if not is_file(folder / "config.json"):
             raise SpeechIQError(
                 f"{name}: no folder with a config.json is there; give a folder that "
                 f"`save_pretrained` wrote, a hub id, or `demo:NAME`"

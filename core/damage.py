@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import is_folder
 
 WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
 PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
@@ -38,6 +41,20 @@ def find_damage(place: str | Path) -> str | None:
     return find_damaged_weights(place) or next((damage for damages in found for damage in damages), None)
 
 
+def find_special(place: str | Path) -> str | None:
+    """Return what in a folder is neither a file nor a folder, such as a pipe, which a library would wait for.
+
+    Args:
+        place: see `find_damaged_weights`.
+    """
+    for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
+        with suppress(OSError):
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                return f"{path.name} is a pipe or a device"
+    return None
+
+
 def check_filled(name: str, model, missing: Iterable[str]) -> None:
     """Refuse a model that transformers filled with random numbers where its checkpoint has none.
 
@@ -62,7 +79,7 @@ def check_filled(name: str, model, missing: Iterable[str]) -> None:
 
 def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        for file in sorted(folder.glob(pattern)):
+        for file in sorted(folder.glob(pattern) if is_folder(folder) else ()):
             try:
                 read(file)
             except _Damage as damage:

@@ -8,6 +8,9 @@ from types import TracebackType
 
 from speechiq.core.console import printable
 
+#: Characters of the longest message, of which the middle is left out: it begins with the thing and ends with the fix.
+LONGEST, HEAD, TAIL = 2000, 1400, 500
+
 
 class SpeechIQError(Exception):
     """Something a user can mend. The message is one line: the thing, the value, the mend.
@@ -17,7 +20,8 @@ class SpeechIQError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(" ".join(message.split())))
+        line = printable(" ".join(message.split()))
+        super().__init__(line if len(line) <= LONGEST else f"{line[:HEAD]} ... {line[-TAIL:]}")
 
 
 def print_in_one_line() -> None:

@@ -29,6 +29,21 @@ def exists(path: str | Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110
 
 
+def is_file(path: str | Path) -> bool:
+    """Return whether a plain file is there; unlike `Path.is_file`, bears a name too long for a file."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a folder is there; unlike `Path.is_dir`, bears a name too long for a folder."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
+def expand(path: str | Path) -> Path:
+    """Return a path with its `~` expanded; unlike `Path.expanduser`, bears a user that does not exist."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111
+
+
 def open_plain(path: str | Path) -> BinaryIO:
     """Open a plain file for reading; a pipe is not waited for.
 

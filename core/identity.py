@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.files import is_file, is_folder
 
 READ_WHOLE = 2**26
 
@@ -25,8 +26,8 @@ def identity(name: str, revision: str | None = None, holds: str = "config.json")
         revision: branch, tag or commit of a hub id.
         holds: a file that is there.
     """
-    place = name if Path(name, holds).is_file() else resolve(name)
-    if Path(place).is_dir():
+    place = name if is_file(Path(name, holds)) else resolve(name)
+    if is_folder(place):
         return {"files": _digest(Path(place))}
     from transformers.utils import cached_file
 

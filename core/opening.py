@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from speechiq.core.damage import find_damage
+from speechiq.core.damage import find_damage, find_special
 from speechiq.core.errors import SpeechIQError
 
 TRUSTING = "give trust_remote_code=True, with its stage's prefix, if you trust it"
@@ -30,6 +30,8 @@ def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iter
     Raises:
         SpeechIQError: something went wrong.
     """
+    if special := next(filter(None, map(find_special, places)), None):
+        raise SpeechIQError(f"{what} ({special}); {fix}")
     try:
         yield
     except (SpeechIQError, KeyboardInterrupt, SystemExit, GeneratorExit):

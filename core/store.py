@@ -27,7 +27,7 @@ import msgspec
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import open_plain, read_plain, write_whole
+from speechiq.core.files import expand, open_plain, read_plain, write_whole
 from speechiq.core.identity import without_places
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.core.row_files import GONE, RowIndex, is_whole, seal
@@ -64,7 +64,7 @@ def use_store(place: str | Path | None) -> Iterator[None]:
 def store_folder() -> Path | None:
     """Where the store is: as `use_store` says, `SIQ_STORE`, or a folder in the cache; `None` where it is `off`."""
     place = _chosen.get() or os.environ.get(VARIABLE)
-    return None if place == OFF else Path(place).expanduser() if place else cache_dir("responses")
+    return None if place == OFF else expand(place) if place else cache_dir("responses")
 
 
 def digest(told: Any) -> str:

@@ -57,7 +57,9 @@ def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
     for option, known in OPTIONS.items():
         if embedding[option] not in known:
             raise SpeechIQError(f"{option}={embedding[option]}: unknown; known are {', '.join(known)}")
-    check_embedder(embedding["embedder"])
+    if not isinstance(name := embedding["embedder"], str) or not name:
+        raise SpeechIQError(f"embedder={name!r:.80}: not the name of a model; give a hub id, a folder or demo:NAME")
+    check_embedder(name)
     return embedding
 
 

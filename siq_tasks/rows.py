@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists
+from speechiq.core.files import exists, expand
 from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_table
 
 #: Where the Hub keeps a copy in parquet of most data sets, among them many that come from scripts.
@@ -42,7 +42,7 @@ class Source(NamedTuple):
     @property
     def local(self) -> Path | None:
         """The folder or file on this machine, or None for a Hub id."""
-        path = Path(self.dataset_path).expanduser()
+        path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
     def state(self) -> list:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
+from speechiq.core.files import expand, is_file, is_folder
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.core.passes import passes
@@ -94,7 +94,7 @@ class FasterWhisperASR:
         return " ".join(segment.text.strip() for segment in segments)
 
     def identity(self) -> dict[str, Any]:
-        files = identity(self.place) if Path(self.place).is_dir() else {}
+        files = identity(self.place) if is_folder(self.place) else {}
         return {"stage": "asr", **self.describe(), **files}
 
     def describe(self) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _find(model: str) -> str:
     """What faster-whisper takes for `model`, sizes and hub ids as they are."""
     from faster_whisper import available_models
 
-    folder = Path(model).expanduser()
-    if folder.joinpath(WEIGHTS).is_file() and folder.joinpath(TOKENIZER).is_file():
+    folder = expand(model)
+    if is_file(folder / WEIGHTS) and is_file(folder / TOKENIZER):
         return str(folder)
-    if folder.is_dir() or model.startswith((DEMO, ".", "~", os.sep)):
-        lacking = TOKENIZER if folder.joinpath(WEIGHTS).is_file() else f"{WEIGHTS} of CTranslate2"
+    if is_folder(folder) or model.startswith((DEMO, ".", "~", os.sep)):
+        lacking = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
             f"faster-whisper:{model}: no folder with a {lacking} is there; make one of a Whisper checkpoint with "
             f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from transformers import BitsAndBytesConfig
 from speechiq.core.damage import find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
+from speechiq.core.files import expand
 from speechiq.core.opening import opening
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
@@ -121,7 +121,7 @@ class Loading:
     @property
     def adapter(self) -> str:
         """Where it is."""
-        return str(Path(self.peft).expanduser()) if self.peft.startswith("~") else self.peft
+        return str(expand(self.peft)) if self.peft.startswith("~") else self.peft
 
     def adapt(self, model) -> None:
         """Lay the adapter, where one is named, over the model."""

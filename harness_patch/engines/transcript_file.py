@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import expand, is_file
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.nbest import unlike
@@ -35,8 +35,8 @@ class TranscriptFile:
     """
 
     def __init__(self, model: str, *, device, batch_size) -> None:
-        self.file = Path(model).expanduser()
-        if not self.file.is_file():
+        self.file = expand(model)
+        if not is_file(self.file):
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
         self.texts: dict[str, Response] = {}
         for _, where, row in read_objects(self.file, MEND):

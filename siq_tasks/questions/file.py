@@ -16,7 +16,7 @@ from typing import Any
 from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, write_whole
+from speechiq.core.files import exists, expand, is_file, write_whole
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 
@@ -130,9 +130,9 @@ def locate(dataset: str, questions: str | Path | None = None) -> Path:
     """
     places = [Path(__file__).parent / f"{dataset}.jsonl", questions_folder() / f"{dataset}.jsonl"]
     if questions is not None:
-        places = [Path(questions).expanduser()]
+        places = [expand(questions)]
     for place in places:
-        if place.is_file():
+        if is_file(place):
             return place
     if questions is not None and any(places[0].parent.glob("siq_*_remember.yaml")):
         dataset = str(places[0].parent)

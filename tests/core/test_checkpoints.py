@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -30,8 +31,27 @@ def test_a_demo_model_is_a_folder_of_the_cache(tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_named():
-    with pytest.raises(SpeechIQError, match=r"\./nowhere: no folder with a config\.json"):
-        resolve("./nowhere")
+    for name in ("./nowhere", "~nobody-of-this-name/model", "/" + "x" * 300):
+        with pytest.raises(SpeechIQError, match=rf"^{name}: no folder with a config\.json"):
+            resolve(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_a_name_that_no_model_can_have_is_refused(name, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(SpeechIQError, match="its config cannot be read"):
+        read_config(name)
+
+
+def test_a_pipe_in_a_checkpoint_is_named_and_not_waited_for(tmp_path):
+    tmp_path.joinpath("config.json").write_text('{"model_type": "whisper"}')
+    tmp_path.joinpath("gone.json").symlink_to("nowhere")
+    assert read_config(str(tmp_path)).model_type == "whisper"
+    for name in ("tokenizer.json", "model.safetensors"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(SpeechIQError, match=rf"its config cannot be read \({name} is a pipe or a device\); "):
+            read_config(str(tmp_path))
+        tmp_path.joinpath(name).unlink()
 
 
 def test_a_hub_id_stays_as_it_is():

@@ -1,3 +1,4 @@
+from speechiq.core.errors import SpeechIQError
 from tests.conftest import run
 
 PROGRAM = """
@@ -49,3 +50,8 @@ def test_a_ctrl_c_in_code_of_speechiq_is_one_line_and_in_other_code_a_traceback(
     assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
     done = run("python", "-c", STOPPED.format(call="list(pieces())"))
     assert done.stderr.startswith("Traceback") and "KeyboardInterrupt" in done.stderr
+
+
+def test_a_long_value_does_not_hide_what_to_do_about_it():
+    line = str(SpeechIQError(f"set.json has version {'9' * 100_000}; make it anew"))
+    assert len(line) < 2000 and line.startswith("set.json has version 99") and line.endswith("99; make it anew")

@@ -8,7 +8,7 @@ import pytest
 
 from speechiq.core import files
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import append_plain, open_plain, read_plain, write_whole
+from speechiq.core.files import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
 
 
 def test_only_a_plain_file_is_read_and_no_more_than_asked(tmp_path):
@@ -25,6 +25,11 @@ def test_only_a_plain_file_is_read_and_no_more_than_asked(tmp_path):
     assert read_plain(tmp_path / "file", 5) == b"12345"
     with pytest.raises(OSError, match="it is larger than 4 bytes"):
         read_plain(tmp_path / "file", 4)
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/x", "x" * 300, "/x" * 3000, "a\0b", "a\ud800b"])
+def test_a_name_that_no_file_can_have_is_neither_file_nor_folder(name):
+    assert str(expand(name)) == name and not is_file(name) and not is_folder(name)
 
 
 def test_a_draft_is_a_new_file_with_a_name_that_nobody_can_foresee(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Damage to files: to the values inside JSON, JSON lines, CSV and YAML, to their bytes, and to the place itself."""
+"""Damage to files: to the values inside JSON, JSON lines, CSV and YAML, to their bytes, and to their places."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ WORDS = [
         "!!python/object/apply:os.system ['true']",
         "!function os.getcwd",
         "include: siq_x.yaml",
-        "~",
         "[",
         "{",
     ),
@@ -56,6 +55,28 @@ WORDS = [
         "null",
         "true",
         "a,b;c",
+    ),
+]
+
+
+PLACES = [
+    *(
+        "/nowhere",
+        "~nobody-of-this-name/x",
+        "~nobody-of-this-name/x.csv",
+        "./x.csv",
+        "/dev/zero",
+        "/dev/null",
+    ),
+    *(
+        "x" * 300,
+        "/" + "x" * 5000,
+        "/x" * 3000,
+        "a\x00b/c.jsonl",
+        "/\ud800.csv",
+        "demo:nothing",
+        "org/nothing",
+        "/etc/passwd",
     ),
 ]
 
@@ -87,6 +108,22 @@ def displace(path: Path, rng: random.Random) -> None:
             lambda: path.symlink_to(path.with_name("nowhere")),
         ]
     )()
+
+
+def rearrange(path: Path, files: list[Path], rng: random.Random) -> None:
+    """Remove a file, swap it with another, write it over another, or put it beside itself by another name."""
+    other = rng.choice([file for file in files if file != path] or [path])
+    content = path.read_bytes()
+    way = rng.randrange(4)
+    if way == 0:
+        path.unlink()
+    elif way == 1:
+        path.write_bytes(other.read_bytes())
+        other.write_bytes(content)
+    elif way == 2:
+        other.write_bytes(content)
+    else:
+        path.with_name(other.name.replace("1", "2")).write_bytes(content)
 
 
 def _structured(data: bytes) -> Callable[[bytes, random.Random], bytes] | None:

@@ -101,6 +101,12 @@ def test_the_score_is_the_lower_cosine():
     assert score({}, [[0.9, 0.8, 1.0]])["similarity"] == 0.8
 
 
+@pytest.mark.parametrize("name", [None, 5, [], ["demo:x"], {}, ""])
+def test_an_embedder_that_is_not_a_name_is_refused(name):
+    with pytest.raises(SpeechIQError, match=r"^embedder=.*: not the name of a model; give a hub id"):
+        read_embedding({"embedder": name})
+
+
 def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
     with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is no language model"):
         check_embedder("demo:whisper-base")

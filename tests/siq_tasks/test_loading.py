@@ -244,6 +244,7 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
         ({"subset": True}, "subset=True: neither"),
         ({"subset": 10**400}, "subset=10{39}: only 1 clips"),
         ({"dataset_path": "./" + "x" * 300}, "no such folder"),
+        ({"dataset_path": "~nobody-of-this-name/x"}, "dataset_path=~nobody-of-this-name/x: no such folder"),
     ],
 )
 def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, told, message):

@@ -57,12 +57,13 @@ class Handler(BaseHTTPRequestHandler):
         sent = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True) for part in parts}
         return {name: value if name == "file" else value.decode() for name, value in sent.items()}
 
-    def _send(self, status: int, headers: dict, body: str) -> None:
+    def _send(self, status: int, headers: dict, body: str | bytes) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value.replace("{key}", self.headers.get("Authorization", "")))
         self.end_headers()
-        self.wfile.write(body.replace("{key}", self.headers.get("Authorization", "")).encode())
+        key = self.headers.get("Authorization", "")
+        self.wfile.write(body if isinstance(body, bytes) else body.replace("{key}", key).encode())
 
     def log_message(self, *_nothing) -> None: ...
 

@@ -109,8 +109,9 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     mine, other = tmp_path / "nowhere.jsonl", tmp_path / "other.jsonl"
     mine.touch()
     assert locate("nowhere") == mine
-    with pytest.raises(SpeechIQError, match=r"no question file .*other\.jsonl"):
-        locate("nowhere", other)
+    for named in (other, "~nobody-of-this-name/other.jsonl", "x" * 300 + "other.jsonl"):
+        with pytest.raises(SpeechIQError, match=r"no question file .*other\.jsonl"):
+            locate("nowhere", named)
     other.touch()
     assert locate("nowhere", str(other)) == other
 

@@ -1,0 +1,60 @@
+"""Audio files of the kinds that soundfile and PyAV read."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from speechiq.siq_tasks.audio import AudioClip, as_clip, digest
+from speechiq.siq_tasks.recordings.inspection import read_length
+from speechiq.siq_tasks.store import keep
+from tests.fuzz.judge import judge
+from tests.fuzz.targets.target import Target
+from tests.siq_tasks.recordings import by_ffmpeg
+
+SNDFILE = {
+    "PCM_16": "WAV",
+    "FLOAT": "WAV",
+    "PCM_S8": "FLAC",
+    "VORBIS": "OGG",
+    "OPUS": "OGG",
+    "MPEG_LAYER_III": "MP3",
+    "PCM_24": "AIFF",
+    "ULAW": "AU",
+}
+FFMPEG = {"ipod": ("aac", 16_000), "webm": ("libopus", 48_000), "matroska": ("aac", 16_000), "wv": ("wavpack", 16_000)}
+
+
+def prepare(folder: Path) -> list[Path]:
+    """Write a file of each kind."""
+    tone = (0.3 * np.sin(2 * np.pi * 220 * np.arange(24_000) / 16_000)).astype(np.float32)
+    for subtype, container in SNDFILE.items():
+        soundfile.write(folder / f"{subtype}.{container.lower()}", tone, 16_000, format=container, subtype=subtype)
+    for container, (codec, rate) in FFMPEG.items():
+        folder.joinpath(f"{container}.bin").write_bytes(by_ffmpeg(container, codec, rate, seconds=1.5))
+    return sorted(folder.iterdir())
+
+
+def use(folder: Path, rng: random.Random) -> str | None:
+    """Check that what is accepted decodes to the length that its clip says, in finite samples."""
+    digest.cache_clear()
+    faults = (judge(lambda path=path: _decode(path)) for path in sorted(folder.iterdir()))
+    return next(filter(None, faults), None)
+
+
+def _decode(path: Path) -> None:
+    assert 0 <= read_length(path, path.name) < 1e12, path.name
+    kept = AudioClip(keep(path, path.name))
+    there = AudioClip(kept, path=str(path))
+    for clip in (kept, there, as_clip({"bytes": path.read_bytes()})):
+        if "array" not in clip:
+            clip.check()
+        samples = clip["array"]
+        assert abs(len(samples) - 16_000 * clip["duration"]) <= 1, (path.name, len(samples), clip["duration"])
+        assert np.isfinite(samples).all(), path.name
+
+
+AUDIO = Target(prepare, use, cases=20)

@@ -1,0 +1,56 @@
+"""Folders of checkpoints, opened as a run opens them before it computes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import transformers
+
+from speechiq.core.checkpoints import resolve
+from speechiq.core.identity import identity
+from speechiq.harness_patch.systems.spelling import Stage, build_stage
+from tests.fuzz.judge import judge
+from tests.fuzz.targets.target import Target
+from tests.harness_patch import tiny, tiny_recognisers
+
+
+def prepare_recogniser(folder: Path) -> list[Path]:
+    """Save a tiny recogniser."""
+    tiny_recognisers.save("wav2vec2", folder)
+    return sorted(folder.iterdir())
+
+
+def prepare_hearer(folder: Path) -> list[Path]:
+    """Save a tiny language model that hears."""
+    tiny.make("qwen2_audio", folder)
+    return sorted(folder.iterdir())
+
+
+def prepare_writer(folder: Path) -> list[Path]:
+    """Save a tiny language model that reads."""
+    tokenizer = tiny.read_tokenizer()
+    config = transformers.LlamaConfig(**tiny.text(tokenizer, "llama", {}))
+    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return sorted(folder.iterdir())
+
+
+def _open_as(role: str) -> Callable[[Path, random.Random], str | None]:
+    """Return what builds the engine of a stage and reads what its rows in the store are known by."""
+
+    def use(folder: Path, rng: random.Random) -> str | None:
+        return judge(lambda: _open(role, str(folder)))
+
+    return use
+
+
+def _open(role: str, model: str) -> None:
+    build_stage(Stage(role, "hf", model), {}, device="cpu", batch_size=1).describe()
+    identity.__wrapped__(resolve(model))
+
+
+RECOGNISER = Target(prepare_recogniser, _open_as("asr"), cases=60)
+HEARER = Target(prepare_hearer, _open_as("audio"), cases=6)
+WRITER = Target(prepare_writer, _open_as("llm"), cases=8)

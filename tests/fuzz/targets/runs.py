@@ -1,0 +1,79 @@
+"""Run folders of lm-eval, and the commands that read them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from speechiq.metrics.choice import vote
+from tests.fuzz.judge import run_siq
+from tests.fuzz.targets.target import Target, write_lines
+from tests.reducer.conftest import levels, write_run
+
+SKILLS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
+VERDICTS = ("unanswerable", "answerable")
+LOOSE = (
+    ["--allow-missing"],
+    ["--allow-mismatch"],
+    ["--allow-missing", "--allow-mismatch"],
+    ["--measure", "remember=cer"],
+)
+
+
+def prepare(folder: Path) -> list[Path]:
+    """Write the runs of three systems, the third of them twice, and a set of questions that were reviewed."""
+    for number, (name, skill) in enumerate(SKILLS.items()):
+        _write(folder / "runs" / name, name, skill, float(number))
+    _write(folder / "runs" / "bad", "bad", SKILLS["bad"], 9.0)
+    _review(folder)
+    return sorted(folder.joinpath("runs").rglob("*.json*"))
+
+
+def _review(folder: Path) -> None:
+    """Write a file of reviews, `review.jsonl`, and the set that is confirmed by it, `set.json`."""
+    review = folder / "review.jsonl"
+    assert run_siq(["unanswerable", "find", folder / "runs", "-o", review]) is None
+    rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
+    write_lines(review, (row | {"verdict": VERDICTS[number > 1]} for number, row in enumerate(rows)))
+    assert run_siq(["unanswerable", "confirm", review, "-o", folder / "set.json"]) is None
+
+
+def _write(folder: Path, name: str, skill: float, date: float) -> None:
+    described = {"config": {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": {"model": name}}}}}
+    results = write_run(folder, levels(skill), system=name, date=date, **described)
+    (apply,) = results.parent.glob(f"samples_demo_2_*-{date:09.6f}.jsonl")
+    rows = [json.loads(line) for line in apply.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        letters = ["A"] * 5 if row["acc"] else list("BBCBE")
+        row |= {"filtered_resps": [[vote(letters), letters]], "heard": 1.0, "unparsed": 0.0, "none_of_the_above": 0.0}
+    write_lines(apply, rows)
+    (remember,) = results.parent.glob(f"samples_demo_0_*-{date:09.6f}.jsonl")
+    rows = [json.loads(line) for line in remember.read_text(encoding="utf-8").splitlines()]
+    write_lines(remember, (row | {"cer": row["wer"] / 2} for row in rows))
+
+
+def use(folder: Path, rng: random.Random) -> str | None:
+    """Run one of the commands that read runs."""
+    runs, out = folder / "runs", folder / "out.json"
+    excluded = ["--exclude", folder / "set.json"]
+    commands = (
+        ["score", runs, "--bootstrap", "60", "--json", out, "--csv", folder / "out.csv"],
+        ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness", "--markdown", folder / "out.md"],
+        ["score", runs, "--bootstrap", "0", "--by-dataset", "--json", out, "--latex", folder / "out.tex"],
+        ["score", runs, "--bootstrap", "0", "--levels", "remember,apply", "--json", out],
+        ["score", runs, "--bootstrap", "0", *excluded, "--json", out],
+        ["score", runs, "--bootstrap", "60", *rng.choice(LOOSE), "--json", out],
+        ["compare", "good", "bad", runs, "--bootstrap", "60", "--json", out],
+        ["compare", "good", "fair", runs, "--bootstrap", "0", "--levels", "apply", "--json", out],
+        ["compare", "good", "fair", runs, "--bootstrap", "0", *rng.choice((*LOOSE, excluded)), "--json", out],
+        ["report", runs, "--bootstrap", "0", "-o", folder / "out.html"],
+        ["report", runs, "--bootstrap", "60", *rng.choice((*LOOSE, excluded)), "-o", folder / "out.html"],
+        ["norms", "build", runs, *rng.choice(([], excluded, ["--allow-missing"])), "-o", out],
+        ["unanswerable", "find", runs, "-o", folder / "found.jsonl", "--share", "0"],
+        ["hallucination", runs, "--set", folder / "set.json", "--json", out],
+    )
+    return run_siq(rng.choice(commands), [out, folder / "out.csv", folder / "harness"])
+
+
+RUNS = Target(prepare, use, cases=30)

@@ -1,0 +1,30 @@
+"""One kind of input that a user or a server hands over: how valid input is made, and what is run on damaged input."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Target(NamedTuple):
+    """One kind of input.
+
+    Attributes:
+        prepare: (folder) -> the files that may be damaged, all valid.
+        run: (folder, random source) -> what is wrong with how the command behaved, or None.
+        cases: Cases of a short run, some seconds of work.
+        refuses: Whether valid files may be refused too, because `run` adds hostile values of its own.
+    """
+
+    prepare: Callable[[Path], list[Path]]
+    run: Callable[[Path, random.Random], str | None]
+    cases: int
+    refuses: bool = False
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a file of JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
