@@ -1,4 +1,4 @@
-"""The clip folder: audio files under the name of their content, written whole or not at all."""
+"""Write audio files to the clip folder under the name of their content, complete or not at all."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def keep(audio: Path | bytes, name: str) -> dict:
     The audio is decoded to its end first, so that what is kept can be heard in full.
 
     Args:
-        audio: a file, or its bytes.
-        name: of the row, for errors.
+        audio: A file, or its bytes.
+        name: Name of the row, for errors.
 
     Returns:
         The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `doubts`,
         reasons to listen to it.
 
     Raises:
-        SpeechIQError: no audio, cut off, damaged, without samples, or the disk takes no more.
+        SpeechIQError: The audio is missing, cut off, damaged or without samples, or the disk is full.
     """
     found = inspect(audio, name)
     with _opened(audio) as stream:
