@@ -1,4 +1,4 @@
-"""The unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, the confirmed ones.
+"""Build the unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, confirmed ones.
 
 A line of the review file is one candidate, as `find` makes it and a person completes it::
 
@@ -38,7 +38,7 @@ MEND_SET = "make one with `siq unanswerable confirm`"
 
 
 class _Review(msgspec.Struct):
-    """What is read of a line of a review file."""
+    """The fields that are read of a line of a review file."""
 
     id: str
     question_id: str
@@ -112,7 +112,7 @@ def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def confirm(path: Path) -> dict[str, Any]:
-    """The frozen set of a review whose every line has a verdict.
+    """Return the frozen set of a review whose every line has a verdict.
 
     Returns:
         `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
@@ -146,10 +146,10 @@ def write_set(frozen: Mapping[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> ConfirmedSet:
-    """The questions of a frozen set.
+    """Return the questions of a frozen set.
 
     Raises:
-        SpeechIQError: The file cannot be read, is no such set, or was edited.
+        SpeechIQError: The file cannot be read, is not such a set, or was edited.
     """
     content = thaw(path, SCHEMA, VERSION, MEND_SET)
     try:
@@ -200,7 +200,7 @@ def _without(system: System, confirmed: ConfirmedSet) -> System:
 
 
 def _read_review(path: Path) -> dict[int, _Review]:
-    """Line number -> row."""
+    """Return line number -> row."""
     rows: dict[int, _Review] = {}
     seen: dict[Item, int] = {}
     for number, where, row in read_objects(path, MEND_REVIEW):

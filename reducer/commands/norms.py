@@ -1,4 +1,4 @@
-"""`siq norms`: freezes a pool of systems into a scale for others."""
+"""Define `siq norms`, which freezes a pool of systems into a scale for others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms as files: written once, read strictly. The schema is in docs/norms.md."""
+"""Write and read norms as files: written once, read strictly. The schema is in docs/norms.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(norms: Norms, path: Path) -> None:
 
 
 def read(place: str | Path) -> Norms:
-    """Reads norms.
+    """Read norms.
 
     Args:
         place: A file, or the name of norms that come with the package (`SHIPPED`).
