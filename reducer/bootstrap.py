@@ -8,7 +8,7 @@ The draws as they are give standard errors and the probability of each rank. Int
 are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentised
 bootstrap), taken in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
 
-A draw that cannot be scored, because none of its clips tells the systems apart on some level (eq. 5 divides 0 by 0),
+A draw that cannot be scored, because none of its clips separates the systems on some level (eq. 5 divides 0 by 0),
 is left out of every number and counted.
 """
 
@@ -133,7 +133,7 @@ def resample(
     Args:
         pool: The systems.
         scale: A frozen scale on the pool's clips; None sets a new one from the pool in every draw.
-        rule: Of the level weights where there is no `scale`.
+        rule: Of the level weights if there is no `scale`.
         draws: How many.
         seed: Equal seeds give equal draws.
 

@@ -141,7 +141,7 @@ def compare(
         b: Name of the other.
         scale: A frozen scale on the pool's clips; None takes the pool's own if it has three systems or more. A pool
             that lacks a level has no SIQ, and raw scores alone are compared.
-        rule: Of the level weights where there is no `scale`.
+        rule: Of the level weights if there is no `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
         draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
         seed: Of draws and permutations.

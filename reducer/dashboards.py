@@ -33,7 +33,7 @@ UNKNOWN = "N/A"
 FAILURES = ("unparsed", "not_heard_in_full", "loops")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
-MEND = "name a folder that is yours"
+ADVICE = "name a folder that is yours"
 
 _SEPARATORS = re.compile(r'["<>:/|\\?*\[\]]+')
 
@@ -77,8 +77,8 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
 
     Returns:
         `results` has `siq,none` of the group, and per level its metric as lm-eval's own tasks have it (`wer,none`
-        falls with ability) and `z,none`; each with a standard error. Beside `siq,none` stand the shares of failures
-        that it hides (`flags.Flags`).
+        falls with ability) and `z,none`; each with a standard error. The group also has the shares of failures
+        that SIQ hides (`flags.Flags`).
     """
     pool, scores, context = ranking
     system, bootstrap = scores.systems[j], context.bootstrap
@@ -232,4 +232,4 @@ def _shown(level: str, raw: float) -> float:
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:
     text = "".join(json.dumps(one, indent=indent, allow_nan=False) + "\n" for one in objects)
-    write_whole(path, text.encode(), MEND, make_folders=True)
+    write_whole(path, text.encode(), ADVICE, make_folders=True)

@@ -35,8 +35,8 @@ class Level(NamedTuple):
         item: Fields of `doc` that name what was scored; the first is the clip.
         unit: Heading of `sign * raw` shown in per cent.
         flags: Columns that say what went wrong beside the score; a row may lack them.
-        settings: What else of a task's metadata the score hangs on, with what holds where it is not told.
-        chance: Mean raw score of guessing; None where there is none.
+        settings: Further metadata of a task on which the score depends, with their values if not recorded.
+        chance: Mean raw score of guessing; None if there is none.
         others: Column -> what it measures, for the other columns that the level can be scored by.
     """
 

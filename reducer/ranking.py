@@ -24,8 +24,8 @@ class Context(NamedTuple):
 
     Attributes:
         systems: Who was scored, in the order of the scores, with no item but those that were: flags and controls.
-        norms: Whose scale it is; None where the systems are their own norm.
-        mismatches: In what systems differ from the norms, or from each other, where that was allowed.
+        norms: Whose scale it is; None if the systems are their own norm.
+        mismatches: In what systems differ from the norms, or from each other, if that was allowed.
         bootstrap: Error bars.
         shifts: How each SIQ moves when one system leaves the pool (`bootstrap.leave_one_out`).
         excluded: How many questions were left out of Apply before scoring (`unanswerable.leave_out`).

@@ -23,7 +23,7 @@ from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.recordings.inspection import read_length
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
-from speechiq.siq_tasks.store import CLIPS, MEND, keep
+from speechiq.siq_tasks.store import ADVICE, CLIPS, keep
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest
 from speechiq.siq_tasks.tables import read_field, read_id
 
@@ -109,7 +109,7 @@ def prepare(
     test = _read_manifest(manifest)
     if test is None:
         test = _prepare(dataset, source, subset, selection)
-        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), MEND, make_folders=True)
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
     for doubt in list_doubts(test.clips):
         log.warning("%s: %s", dataset, doubt)
     return test

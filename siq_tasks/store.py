@@ -13,7 +13,7 @@ from speechiq.siq_tasks.audio import SAMPLING_RATE
 from speechiq.siq_tasks.recordings.inspection import inspect
 
 CLIPS = "clips"
-MEND = "make room or set SIQ_CACHE to a folder that has it"
+ADVICE = "make room or set SIQ_CACHE to a folder that has it"
 BLOCK = 1 << 20
 
 
@@ -38,7 +38,7 @@ def keep(audio: Path | bytes, name: str) -> dict:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{found.kind}"
     if not cache_dir(path).is_file():
-        write_whole(cache_dir(path), _read_blocks(audio), MEND, make_folders=True)
+        write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"doubts": found.doubts}
 

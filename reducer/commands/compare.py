@@ -48,7 +48,7 @@ from speechiq.reducer.siq import DEFAULT_RULE, check_rule
 from speechiq.reducer.table import fits, print_unbroken
 from speechiq.reducer.unanswerable import ConfirmedSet
 
-MEND_NAME = "siq compare NAME_A NAME_B RUNS"
+ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 SCHEMA = "speechiq-comparison"
 
 
@@ -190,10 +190,10 @@ def _choose(given: str, pool: Sequence[System], levels: Mapping[str, Level], all
         held = read_systems([Path(given)], allow_missing, levels=levels)
         if len(held.systems) > 1:
             names = _names(held.systems)
-            raise SpeechIQError(f"{given!r} holds {len(held.systems)} systems ({names}); name one: {MEND_NAME}")
+            raise SpeechIQError(f"{given!r} holds {len(held.systems)} systems ({names}); name one: {ADVICE_NAME}")
         return held
     if not pool:
-        raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {MEND_NAME}")
+        raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
     named = [of for of in pool if of.name == given] or [of for of in pool if given in of.name]
     if len(named) != 1:
         which = f"is part of {len(named)} names" if named else "is in no system's name"

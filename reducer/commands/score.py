@@ -106,7 +106,7 @@ def score(
     for path in filter(None, (json, csv, markdown, latex)):
         check_output(path, force, records.MEND)
     if harness_json is not None:
-        check_output_folder(harness_json, dashboards.MEND)
+        check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     frozen = read_norms(norms_file, weights)
     if frozen and by_dataset:

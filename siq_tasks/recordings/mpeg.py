@@ -16,7 +16,7 @@ KBITS = {
     (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
 RATES = (44_100, 48_000, 32_000)
-#: Where the MPEG version stands in a header -> by what it divides `RATES`.
+#: MPEG version in a header -> divisor of `RATES`.
 DIVISORS = {3: 1, 2: 2, 0: 4}
 TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
 #: Bytes before the first frame that are passed over.
