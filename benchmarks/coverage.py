@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the true score, by number of clips: those of `siq score` and of `siq compare`.
+"""Measure how often the 95 % intervals of `siq score` and `siq compare` hold the true score, by number of clips.
 
     python benchmarks/coverage.py [--clips 14 50 100 200 800] [--sets 200] [--draws 400] [--runs runs/demo]
 
@@ -49,7 +49,7 @@ LIKE = [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 class Population(NamedTuple):
-    """A source of clips: `sample(clips, generator)` gives level -> raw scores; `equal`: systems 0 and 1 are."""
+    """A source of clips: `sample(clips, generator)` gives level -> raw scores; `equal`: systems 0 and 1 are equal."""
 
     sample: Callable[[int, np.random.Generator], dict[str, np.ndarray]]
     equal: bool
@@ -59,7 +59,7 @@ def published(rows: list[int], tail: float) -> Population:
     """Return a population of systems like those of the paper's Table 2.
 
     Args:
-        rows: Which of `SYSTEMS`.
+        rows: Indices into `SYSTEMS`.
         tail: Standard deviation of the logarithm of a clip's lost similarity, half of it shared by all systems.
     """
     wer, loss, right, loops = SYSTEMS[rows].T[..., None]
@@ -112,16 +112,16 @@ def truth(population: Population) -> Scores:
 
 
 def measure(population: Population, known: Scores, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
-    """Return what was measured -> share of intervals that hold the truth, its standard error, worst system, mean width.
+    """Return score -> share of intervals that hold the truth, its standard error, worst system, mean width.
 
     Sets that cannot be scored, since the systems tie on some level, are left out.
 
     Args:
         population: The source of the clips.
-        known: What `truth` gives for it.
-        clips: How many a set has.
-        sets: How many are drawn.
-        draws: Of the bootstrap.
+        known: The true scores, from `truth`.
+        clips: Number of clips per set.
+        sets: Number of sets.
+        draws: Number of draws of the bootstrap.
     """
     true_siq, systems = known.siq.copy(), len(known.siq)
     if population.equal:
@@ -171,7 +171,7 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, nargs="+", default=[14, 50, 100, 200, 800])
     parser.add_argument("--sets", type=int, default=200, help="sets of clips per population and number of clips")

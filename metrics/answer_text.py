@@ -69,7 +69,7 @@ def _squeeze(text: str) -> str:
 
 
 def _read_tag(text: str) -> str | None:
-    """Return what the last `<answer>` of the text holds; None if there is none."""
+    """Return the content of the last `<answer>` of the text; None if there is none."""
     lowered = text.lower()
     for name in _FINAL_TAGS:
         start, end = lowered.rfind(f"<{name}>"), lowered.rfind(f"</{name}>")
@@ -79,7 +79,7 @@ def _read_tag(text: str) -> str | None:
 
 
 def _read_json(text: str) -> str | None:
-    """Return what the last JSON object of the text gives as its answer; None if there is no object."""
+    """Return the answer that the last JSON object of the text gives; None if there is no object."""
     if not _OBJECT.search(text):
         return None
     found, at, decoder = None, 0, json.JSONDecoder()

@@ -1,4 +1,4 @@
-"""Words by which an answer to a multiple-choice question claims an option, excludes it, or turns to another.
+"""List the words by which an answer to a multiple-choice question claims an option, excludes it or turns to another.
 
 Each set holds words of about twenty languages in lower case, compared by equality; a stem (`STEMS`) is compared with
 the beginning of a word. Chinese and Japanese are written without spaces, so their words are searched in a clause.

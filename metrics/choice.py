@@ -1,4 +1,4 @@
-"""Apply: five answers to a multiple-choice question, their letters, and the vote (paper, section 3.3).
+"""Score the level Apply: five answers to a question, their letters, and the vote (paper, section 3.3).
 
 A letter is read off an answer (`metrics/letters.py`), or the answer is unparsed (`?`). The plurality of
 the letters read is the system's answer, a tie going to the letter that reached its count first. Where no

@@ -1,4 +1,4 @@
-"""Texts as a language model holds them: the last layer's state at the token that predicts the next word.
+"""Embed texts with a language model: the last layer's state at the token that predicts the next word.
 
 A text's state is kept in the response store, so that the references of a data set are embedded once for all
 systems ever scored, and the model is loaded only where a text is new.
@@ -41,19 +41,19 @@ OPTIONS = {
 }
 
 
-def read_embedding(told: Mapping[str, Any]) -> dict[str, str]:
-    """How texts are embedded, as a task's metadata tells it, with what it does not tell.
+def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return how texts are embedded, from a task's metadata, with the default of each option that it does not name.
 
     Returns:
         `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
-        template), `embedder_text` (`raw`, or a normaliser that both texts go through) and
+        template), `embedder_text` (`raw`, or the normaliser that is applied to both texts) and
         `embedder_dtype`, in which the embedder computes.
 
     Raises:
-        SpeechIQError: an embedder that is no language model, or an option that is none.
+        SpeechIQError: The embedder is not a language model, or an option has an unknown value.
     """
     embedding = {"embedder": DEFAULT_EMBEDDER} | {option: known[0] for option, known in OPTIONS.items()}
-    embedding |= {option: told[option] for option in embedding if option in told}
+    embedding |= {option: metadata[option] for option in embedding if option in metadata}
     for option, known in OPTIONS.items():
         if embedding[option] not in known:
             raise SpeechIQError(f"{option}={embedding[option]}: unknown; known are {', '.join(known)}")
@@ -67,10 +67,11 @@ def check_embedder(name: str):
     """Refuse an embedder that is damaged or not a language model, by its config and the headers of its weights.
 
     Returns:
-        Its config.
+        The embedder's config.
 
     Raises:
-        SpeechIQError: no config under that name, one of another kind of model, or files that are cut off or missing.
+        SpeechIQError: There is no config under that name, it is of another kind of model, or files are cut off or
+            missing.
     """
     config = read_config(name, called=f"embedder={name}", instead=INSTEAD, trusting="choose another embedder")
     if damage := find_damaged_weights(resolve(name)):
@@ -90,15 +91,15 @@ def embed(
     dtype: str = "float32",
     owners: Mapping[str, str] | None = None,
 ) -> np.ndarray:
-    """The state of each text, shape (texts, hidden size), float32; a text that is known is not read again.
+    """Return the state of each text, shape (texts, hidden size), float32; states in the cache are not computed again.
 
     Args:
-        texts: what is embedded.
-        name, template, dtype: see `Embedder`.
-        owners: of texts, what they are called in errors.
+        texts: The texts to embed.
+        name, template, dtype: See `Embedder`.
+        owners: Text -> its name in errors.
 
     Raises:
-        SpeechIQError: a text that is longer than the embedder's context.
+        SpeechIQError: A text is longer than the embedder's context.
     """
 
     def compute(new: list[str], keep: Callable) -> None:
@@ -144,10 +145,10 @@ class Embedder:
             raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
 
     def load(self) -> None:
-        """Bring the model into memory, where it stays.
+        """Load the model into memory, and keep it there.
 
         Raises:
-            SpeechIQError: damaged files, or too large a model.
+            SpeechIQError: Files are damaged, or the model is too large.
         """
         if self.model is not None:
             return
@@ -173,21 +174,21 @@ class Embedder:
         return opening(f"embedder={self.name}: cannot be loaded", fix, self._place, trusting=fix)
 
     def embed(self, texts: Sequence[str], keep: Keep, owners: Mapping[str, str] = NOBODY) -> None:
-        """Last hidden state at the last token of each text.
+        """Pass the last hidden state at the last token of each text to `keep`.
 
         Args:
             texts: what is embedded.
             keep: called after each batch with the places of its texts and their states, little-endian
                 float32 in base64.
-            owners: of texts, what they are called in errors.
+            owners: Text -> its name in errors.
 
         Batches hold texts of like length, padded on the right, so that in float32 a text's state does not depend
         on the texts beside it, to 1e-5. On a CPU, where batches save nothing, each text is read alone, and its
         state is the same to the last bit.
 
         Raises:
-            SpeechIQError: a text that is longer than the model's context, before any is read, or a state that is
-                not a number.
+            SpeechIQError: A text is longer than the model's context, which is checked before any is read, or a state
+                is not a number.
         """
         import torch
 

@@ -104,7 +104,7 @@ _SHORT = 50
 
 @dataclass
 class _Reading:
-    """What has been claimed so far: letter -> how clearly."""
+    """The claims so far: letter -> how clear its claim is."""
 
     claims: dict[str, int] = field(default_factory=dict)
     topic: set[str] = field(default_factory=set)
@@ -125,7 +125,7 @@ class _Reading:
             self.claims.pop(letter, None)
 
     def exclude_vague(self) -> None:
-        """Take back what was only named before a clause that leaves it open."""
+        """Exclude the options that were only named before a clause that leaves them open."""
         if max(self.claims.values(), default=0) <= BARE:
             self.exclude(self.topic)
 
@@ -139,7 +139,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
     """Return the letter that `answer` gives, or `?` if a careful reader could not say which.
 
     Args:
-        answer: What the system said; reasoning up to `</think>` is left out.
+        answer: The system's answer; reasoning up to `</think>` is left out.
         options: The options' texts, in the order of their letters; from two to twenty-six.
 
     >>> options = ["a factory fire", "higher diesel prices", "a legal fine", "a strike", "None of the above"]
@@ -170,7 +170,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern | None]:
-    """Return the options that are words such as "no" (word -> letter), and what finds the texts of the others."""
+    """Return the options that are words such as "no" (word -> letter), and a pattern of the texts of the others."""
     plain, patterns = {}, []
     for letter, option in zip(ALPHABET, options, strict=False):
         said = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'"))
@@ -188,7 +188,7 @@ def _find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern 
 
 
 def _mark(text: str, pattern: re.Pattern | None, n: int) -> str:
-    """Return the text with a character of its own for each option that it names."""
+    """Return the text with one private character in the place of each option that it names."""
     if pattern:
         text = pattern.sub(lambda found: chr(_OPTION + ALPHABET.index(found.lastgroup)), text)
     text = _ENCLOSED.sub(lambda found: f" {_letter(_ENCLOSED_LETTER, found[1])} ", text)
@@ -259,7 +259,7 @@ def _denies(clause: str, said: Sequence[str]) -> bool:
 
 
 def _read_remark(said: Sequence[str], denied: bool, same_sentence: bool, reading: _Reading) -> None:
-    """Read a clause that names no option: it may judge what was named before it."""
+    """Read a clause that names no option: it may judge the option named before it."""
     if said and said[0] in ("but", "and"):
         said = said[1:]
     if same_sentence and said and said[0] in words.OPEN:

@@ -1,4 +1,4 @@
-"""Normalise texts, so that two spellings of the same words are equal.
+"""Normalise texts, so that two written forms of the same words are equal.
 
 `english` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
 and American words (`whisper_spelling.json`; its MIT licence is in the same folder). Both are for English only: they
@@ -30,16 +30,16 @@ _LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
 _SPELLING = Path(__file__).with_name("whisper_spelling.json")
 
 
-def read_normaliser(told: Mapping[str, Any]) -> dict[str, str]:
+def read_normaliser(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Return `normaliser` and `normaliser_version` of a task, whose metadata may name the first.
 
     Raises:
-        SpeechIQError: An unknown normaliser.
+        SpeechIQError: The normaliser is unknown.
 
     >>> read_normaliser({})
     {'normaliser': 'english', 'normaliser_version': 'openai-whisper 20250625'}
     """
-    kind = told.get("normaliser", DEFAULT)
+    kind = metadata.get("normaliser", DEFAULT)
     if not isinstance(kind, str) or kind not in RULES:
         raise SpeechIQError(f"normaliser={kind}: unknown; known are {', '.join(RULES)}")
     return {"normaliser": kind, "normaliser_version": RULES[kind]}

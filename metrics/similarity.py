@@ -1,4 +1,4 @@
-"""Understand: does a language model grasp the same from the hypothesis as from the reference?
+"""Score the level Understand: how similar a language model's states of hypothesis and reference are.
 
 Two one-word prompts hold the text; the embedding of a text under a prompt is the last layer's hidden state
 at the prompt's last token, the state that predicts the next word (paper, section 3.2, eqs. 1 and 2). The
@@ -53,7 +53,7 @@ class Embed(Filter):
 
 
 def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping]) -> dict[str, str]:
-    """Return what each text is called in errors."""
+    """Return text -> its name in errors."""
     names = [str(doc.get("id", number)) for number, doc in enumerate(docs)] * len(PROMPTS)
     said = {text: f"the transcript of {name}" for (text, _), name in zip(pairs, names, strict=True)}
     return said | {text: f"the reference of {name}" for (_, text), name in zip(pairs, names, strict=True)}

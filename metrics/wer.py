@@ -1,7 +1,7 @@
-"""Remember: how many words of the reference come back (paper, section 3.1).
+"""Score the level Remember: word and character error rates against the reference (paper, section 3.1).
 
 Every clip is scored on its own, with the normaliser that the task names (`wer`; by default Whisper's English one)
-and with Whisper's basic one (`wer_basic`, where "2,000" and "two thousand" differ). `wer_corpus` pools the counts
+and with Whisper's basic one (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
 of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
 
 Where a corrector rewrote what a recogniser heard, `wer_first` is the rate of the recogniser's first text and
@@ -84,8 +84,8 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     """Return the word error rate of one text, or of several together (all errors over all reference words).
 
     Args:
-        reference: What was said.
-        hypothesis: What was written down; as many texts as `reference` has.
+        reference: The words that were spoken.
+        hypothesis: The transcript; as many texts as `reference` has.
         normaliser: A key of `metrics.normaliser.RULES`.
 
     Returns:
@@ -103,7 +103,7 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
 
 
 def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
-    """`process_results` of the level Remember: all rates of one clip.
+    """Return all rates of one clip; the `process_results` of the level Remember.
 
     Args:
         doc: `text` is the reference, `normaliser` names the rules for all rates but `wer_basic` (a key of

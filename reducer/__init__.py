@@ -1,4 +1,4 @@
-"""How runs become an IQ: lm-eval's output files in, a ranking of speech systems out."""
+"""Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
 from speechiq.reducer.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.by_dataset import macro_average, rank_by_dataset

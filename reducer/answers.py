@@ -1,4 +1,4 @@
-"""What every system answered at the level Apply, question by question, from the sample files of lm-eval."""
+"""Read the answers of every system at the level Apply, question by question, from lm-eval's sample files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Name = str | int | float
 
 
 class _Asked(msgspec.Struct):
-    """What of a doc makes it this question."""
+    """The parts of a doc that identify a question."""
 
     id: _Name
     question_id: _Name
@@ -103,7 +103,7 @@ class Answers(NamedTuple):
 
 
 def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
-    """Reads the Apply answers of every system below some folders, the newest run of each task.
+    """Read the Apply answers of every system below some folders, the newest run of each task.
 
     Args:
         runs: Folders (any depth) or results files.
@@ -127,10 +127,10 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """How some questions read in some tasks: (clip, question) -> `Question.asked`; lacking where a task has none such.
+    """Return the texts of questions in tasks: (clip, question) -> `Question.asked`, without those that no task has.
 
     Raises:
-        SpeechIQError: A sample file cannot be read, or a row of it does not tell its question.
+        SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
     """
     apply = (task for task in tasks if task.level == "apply")
     docs = (row.doc for task in apply for _, row in read_records(task.samples, _ASKED_ROW, WANTED))

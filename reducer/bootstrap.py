@@ -1,4 +1,4 @@
-"""Error bars: how far scores move if other clips from the same source are asked.
+"""Compute error bars: how far scores move if other clips from the same source are asked.
 
 A draw takes as many clips as there are, with replacement; a clip's questions and levels come along together. Every
 score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a frozen
@@ -8,7 +8,7 @@ The draws as they are give standard errors and the probability of each rank. Int
 are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentised
 bootstrap), taken in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
 
-A draw that cannot be scored, because none of its clips tells the systems apart on some level (eq. 5 divides 0 by 0),
+A draw that cannot be scored, because none of its clips separates the systems on some level (eq. 5 divides 0 by 0),
 is left out of every number and counted.
 """
 
@@ -77,9 +77,9 @@ class Draws(NamedTuple):
         z: level -> Z_j, shape (draws, systems).
         siq: Shape (draws, systems).
         left_out: How many draws could not be scored.
-        raw_clouds: level -> what the interval of the mean raw score is made of.
-        z_clouds: level -> the same of Z_j.
-        siq_cloud: The same of the SIQ.
+        raw_clouds: level -> draws from which the interval of the mean raw score is made.
+        z_clouds: level -> the same for Z_j.
+        siq_cloud: The same for the SIQ.
     """
 
     raw: PerLevel
@@ -105,7 +105,7 @@ class Bootstrap(NamedTuple):
         siq_std: Its standard error, shape (systems,).
         ranks: Probability of each rank, shape (systems, systems): a row a system, columns ranks from 1. Equal systems
             share the best rank of their group, so that rows sum to 1 and columns need not.
-        clips: How many the smallest level has.
+        clips: Number of clips of the smallest level.
     """
 
     draws: int
@@ -121,19 +121,19 @@ class Bootstrap(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """What to say about intervals from so few clips; None from 50 clips on (`coverage.caution`)."""
+        """Return the caution about intervals from few clips; None from 50 clips on (`coverage.caution`)."""
         return caution(self.clips)
 
 
 def resample(
     pool: Pool, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
 ) -> Bootstrap:
-    """Error bars of all systems from one set of draws.
+    """Return the error bars of all systems from one set of draws.
 
     Args:
         pool: The systems.
         scale: A frozen scale on the pool's clips; None sets a new one from the pool in every draw.
-        rule: Of the level weights where there is no `scale`.
+        rule: Of the level weights if there is no `scale`.
         draws: How many.
         seed: Equal seeds give equal draws.
 
@@ -165,7 +165,7 @@ def draw(
     seed: int = 0,
     unseen: float = UNSEEN,
 ) -> Draws:
-    """Scores a pool on draws of its clips; differences between systems are coupled, since a draw serves all.
+    """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
     Args:
         pool: The systems.
@@ -173,8 +173,8 @@ def draw(
         rule: As for `resample`.
         draws: How many, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
-        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip so many times more, for
-            clips as heavy that the set lacks; differences between two systems do without.
+        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip this many more times, for
+            equally heavy clips that the set lacks; differences between two systems use 0.
 
     Raises:
         SpeechIQError: Too few draws, a single clip, a pool that cannot be scored, or one that cannot be scored on more
@@ -271,7 +271,7 @@ def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
-    """Return what eq. 5 divides by."""
+    """Return the standard deviation by which eq. 5 divides."""
     return of.std if of else ability.std(axis=-1, keepdims=True)
 
 
@@ -290,7 +290,7 @@ def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
 
 
 def _own_cloud(sums: Sums) -> Cloud:
-    """Return the draws of Z_j, on both sides of the pool's, where each draw sets its own scale."""
+    """Return the draws of Z_j, on both sides of the pool's, if each draw sets its own scale."""
     far = noise(sums.ability, sums.error)
     score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])

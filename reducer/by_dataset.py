@@ -1,4 +1,4 @@
-"""A ranking for each data set, and the mean over data sets, in which each set counts the same."""
+"""Rank systems on each data set, and average over data sets, in which each set counts the same."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
 
 
 def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
-    """Return what to say below the macro-average."""
+    """Return the lines below the table of the macro-average."""
     sizes = {dataset: max(map(len, of.pool.clips.values())) for dataset, of in rankings.items()}
     shown = ", ".join(f"{dataset} ({count} {'clip' if count == 1 else 'clips'})" for dataset, count in sizes.items())
     return [

@@ -1,4 +1,4 @@
-"""The `siq` command: mounts what `commands/` and the other rooms bring."""
+"""Define the `siq` command, with the commands of `commands/` and of the other rooms."""
 
 from __future__ import annotations
 

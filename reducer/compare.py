@@ -1,4 +1,4 @@
-"""Two systems side by side: by how much they differ, whether that is chance, and which clips it hangs on.
+"""Compare two systems: by how much they differ, whether that is chance, and which clips decide it.
 
 All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2, studentised as in
 `bootstrap`), and a system is better only if every interval that was asked for lies on its side of 0. Each has a
@@ -78,18 +78,20 @@ class Share(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Attributes:
-    a: Name of the one system.
-    b: Name of the other.
-    draws: How many were made.
-    left_out: How many of them could not be scored and count nowhere.
-    seed: Of draws and permutations.
-    raw: level -> difference of the mean raw scores, fractions that grow with ability.
-    z: level -> difference in Z_j; empty without a scale.
-    siq: Difference in SIQ; None without a scale.
-    asked: What was asked to agree: levels, `siq`.
-    clips: Every clip's part, largest first.
-    no_siq: Why there is no SIQ and what to do; None if there is one.
+    """The differences between two systems.
+
+    Attributes:
+        a: Name of the one system.
+        b: Name of the other.
+        draws: How many were made.
+        left_out: How many of them could not be scored and count nowhere.
+        seed: Of draws and permutations.
+        raw: level -> difference of the mean raw scores, fractions that grow with ability.
+        z: level -> difference in Z_j; empty without a scale.
+        siq: Difference in SIQ; None without a scale.
+        asked: What was asked to agree: levels, `siq`.
+        clips: Every clip's part, largest first.
+        no_siq: Why there is no SIQ and what to do; None if there is one.
     """
 
     a: str
@@ -106,7 +108,7 @@ class Comparison(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """What to say about intervals from so few clips (`coverage.caution`)."""
+        """Return the caution about intervals from few clips (`coverage.caution`)."""
         return caution(len(self.clips))
 
     @property
@@ -131,15 +133,15 @@ def compare(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Comparison:
-    """Compares two systems of a pool.
+    """Compare two systems of a pool.
 
     Args:
         pool: Holds both, and whatever else sets the scale.
         a: Name of the one.
         b: Name of the other.
-        scale: A frozen scale on the pool's clips; None takes the pool's own where it has three systems or more. A pool
+        scale: A frozen scale on the pool's clips; None takes the pool's own if it has three systems or more. A pool
             that lacks a level has no SIQ, and raw scores alone are compared.
-        rule: Of the level weights where there is no `scale`.
+        rule: Of the level weights if there is no `scale`.
         asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
         draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
         seed: Of draws and permutations.
@@ -189,7 +191,7 @@ def compare(
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Paired permutation test of sums over clips; a clip's parts change their sign together.
+    """Run a paired permutation test of sums over clips; a clip's parts change their sign together.
 
     All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
     by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
@@ -220,9 +222,9 @@ def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
+    """Return the comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
 
-    What is not known is None.
+    Unknown values are None.
     """
     plain = comparison._asdict()
     for part in ("raw", "z"):

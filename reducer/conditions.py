@@ -1,4 +1,4 @@
-"""What scores hang on beside the system, as tasks recorded it: scores compare only where these agree."""
+"""Compare the conditions that tasks recorded: scores are comparable only if these agree."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _usual(told: Mapping[str, Any]) -> str:
 
 
 def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:
-    """data set -> field -> values, of all its tasks together."""
+    """Return data set -> field -> values, of all its tasks together."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
         if "normaliser" in task:

@@ -1,4 +1,4 @@
-"""How often intervals held the true score in simulation, and what to say about it on small sets."""
+"""Hold the coverage of intervals in simulation, and the caution about it on small sets."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MEASURED = {
 
 
 def caution(clips: int) -> str | None:
-    """Return what marks intervals of small sets in every output, None from 50 clips on.
+    """Return the caution that marks intervals of small sets in every output; None from 50 clips on.
 
     Args:
-        clips: How many the smallest level has.
+        clips: Number of clips of the smallest level.
 
     >>> caution(50) is None
     True

@@ -1,4 +1,4 @@
-"""SIQ as lm-eval's own output files, for whatever shows those: its table printer, Weights & Biases, Zeno.
+"""Write SIQ as lm-eval's own output files, for the tools that show them: its table printer, Weights & Biases, Zeno.
 
 A folder a system, named as lm-eval names it, holds `results_<date>.json` with the group `siq` and a task a level
 (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` a task, with each clip's raw score. The tasks' metadata name
@@ -33,13 +33,13 @@ UNKNOWN = "N/A"
 FAILURES = ("unparsed", "not_heard_in_full", "loops")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
-MEND = "name a folder that is yours"
+ADVICE = "name a folder that is yours"
 
 _SEPARATORS = re.compile(r'["<>:/|\\?*\[\]]+')
 
 
 def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
-    """Writes every system's files; those of earlier calls stay, under their own dates.
+    """Write every system's files; those of earlier calls stay, under their own dates.
 
     Args:
         ranking: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
@@ -69,7 +69,7 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
 
 
 def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
-    """One system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
+    """Return one system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
 
     Args:
         ranking: As for `write_harness`.
@@ -77,21 +77,21 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
 
     Returns:
         `results` has `siq,none` of the group, and per level its metric as lm-eval's own tasks have it (`wer,none`
-        falls with ability) and `z,none`; each with a standard error. Beside `siq,none` stand the shares of failures
-        that it hides (`flags.Flags`).
+        falls with ability) and `z,none`; each with a standard error. The group also has the shares of failures
+        that SIQ hides (`flags.Flags`).
     """
     pool, scores, context = ranking
     system, bootstrap = scores.systems[j], context.bootstrap
     flags = context.systems[j].flags if context.systems else Flags()
     clips = {level: len(pool.clips[level]) for level in scores.levels}
-    deviations = {level: _told(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
+    deviations = {level: _as_value(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
     group = {
         "name": GROUP,
         "alias": GROUP,
         "sample_len": sum(clips.values()),
-        "siq,none": _told(scores.siq[j]),
-        "siq_stderr,none": _told(None if math.isnan(scores.siq[j]) else bootstrap and bootstrap.siq_std[j]),
-        **{f"{flag},none": _told(share) for flag, share in flags._asdict().items()},
+        "siq,none": _as_value(scores.siq[j]),
+        "siq_stderr,none": _as_value(None if math.isnan(scores.siq[j]) else bootstrap and bootstrap.siq_std[j]),
+        **{f"{flag},none": _as_value(share) for flag, share in flags._asdict().items()},
     }
     tasks = {
         _task(level): {
@@ -100,7 +100,7 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
             "sample_len": clips[level],
             f"{context.levels[level].metric},none": _shown(level, of.raw[j]),
             f"{context.levels[level].metric}_stderr,none": deviations[level],
-            "z,none": _told(of.z[j]),
+            "z,none": _as_value(of.z[j]),
             "z_stderr,none": UNKNOWN,
         }
         for level, of in scores.levels.items()
@@ -168,12 +168,12 @@ def _holds_another(folder: Path, system: str) -> bool:
         return True
 
 
-def _told(number: Any) -> float | str:
+def _as_value(number: Any) -> float | str:
     return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
 def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
-    """The task's config; what the SIQ hangs on stands in its metadata, whose one forbidden key is `level`."""
+    """Return the task's config; its metadata hold what the SIQ depends on, and never the key `level`."""
     _, scores, context = ranking
     measured = context.levels[level]
     metric = {"metric": measured.metric, "aggregation": "mean", "higher_is_better": measured.sign > 0}
@@ -201,7 +201,7 @@ def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
 
 
 def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
-    """Level -> what the sample rows of all systems share, clip by clip."""
+    """Return level -> what the sample rows of all systems share, clip by clip."""
     return {
         level: [
             {
@@ -232,4 +232,4 @@ def _shown(level: str, raw: float) -> float:
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:
     text = "".join(json.dumps(one, indent=indent, allow_nan=False) + "\n" for one in objects)
-    write_whole(path, text.encode(), MEND, make_folders=True)
+    write_whole(path, text.encode(), ADVICE, make_folders=True)

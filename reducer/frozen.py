@@ -1,4 +1,4 @@
-"""JSON files that are made once and then only read: each names its schema and carries a sha256 over its content."""
+"""Write and read frozen JSON files: each names its schema and carries a sha256 over its content."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shorten(sha256: str) -> str:
 
 
 def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:
-    """Reads a frozen file back, `sha256` left out.
+    """Read a frozen file back, `sha256` left out.
 
     Args:
         path: The file.

@@ -1,4 +1,4 @@
-"""Who makes answers up: majorities other than (E) on questions that have no answer (section 5.5, Table 4)."""
+"""Count invented answers: majorities other than (E) on questions that have no answer (section 5.5, Table 4)."""
 
 from __future__ import annotations
 

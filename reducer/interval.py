@@ -1,4 +1,4 @@
-"""The 95 % interval of a score: its width comes from draws about a centre, and it always holds the score."""
+"""Compute the 95 % interval of a score: its width comes from draws about a centre, and it always holds the score."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Cloud(NamedTuple):
     """Draws about a centre.
 
     Attributes:
-        score: What is reported, shape (systems,).
-        centre: Where the interval has its middle, shape (systems,); the score with the loss of `attenuation` undone.
+        score: The reported score, shape (systems,).
+        centre: Middle of the interval, shape (systems,); the score with the loss of `attenuation` undone.
         draws: Shape (draws, systems).
-        lowest: No score can be below.
-        highest: No score can be above.
+        lowest: Lowest possible score.
+        highest: Highest possible score.
     """
 
     score: np.ndarray
@@ -35,7 +35,7 @@ class Cloud(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """The interval that holds 95 % of the draws at equal distance from the centre, widened to hold the score.
+        """Return the interval that holds 95 % of the draws about the centre, widened to hold the score.
 
         >>> Cloud(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
         Interval(low=array([-0.95]), high=array([0.95]))

@@ -1,4 +1,4 @@
-"""The three levels: what each reads from a sample row and from a task's metadata, and how its raw score is shown."""
+"""Define the three levels: what each reads of a sample row and of a task's metadata, and how its score is shown."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Level(NamedTuple):
         item: Fields of `doc` that name what was scored; the first is the clip.
         unit: Heading of `sign * raw` shown in per cent.
         flags: Columns that say what went wrong beside the score; a row may lack them.
-        settings: What else of a task's metadata the score hangs on, with what holds where it is not told.
-        chance: Mean raw score of guessing; None where there is none.
+        settings: Further metadata of a task on which the score depends, with their values if not recorded.
+        chance: Mean raw score of guessing; None if there is none.
         others: Column -> what it measures, for the other columns that the level can be scored by.
     """
 
@@ -51,7 +51,7 @@ class Level(NamedTuple):
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """Every column that the level can be scored by, the one in use first."""
+        """Return every column that the level can be scored by, the one in use first."""
         return {self.metric: Measure(self.unit, self.chance), **self.others}
 
     def measured_by(self, metric: str) -> Level:
@@ -161,7 +161,7 @@ def choose(measures: Iterable[str] = (), levels: str | None = None) -> Mapping[s
 
 
 def others_than_usual(levels: Mapping[str, Level]) -> dict[str, str]:
-    """Level -> column, for the levels that are not scored by their usual column.
+    """Return level -> column, for the levels that are not scored by their usual column.
 
     >>> others_than_usual(choose(["remember=cer"]))
     {'remember': 'cer'}

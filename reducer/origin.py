@@ -1,4 +1,4 @@
-"""What a file of results says of its own origin: the version that wrote it, when, from which runs, by which command."""
+"""Describe the origin of a file of results: version, date, runs and command."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SCHEMA_VERSION = 1
 
 
 def origin(schema: str, runs: Iterable[Path]) -> dict[str, Any]:
-    """Return the keys that every JSON file of results has beside its results.
+    """Return the keys that every JSON file of results has in addition to its results.
 
     Args:
-        schema: What the file holds, such as `speechiq-scores`.
+        schema: Kind of content, such as `speechiq-scores`.
         runs: The folders or files that were read, as the user gave them.
     """
     return {

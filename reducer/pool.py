@@ -1,4 +1,4 @@
-"""Lines systems up clip by clip: the raw score matrices X_raw of section 3.4, or a clear refusal."""
+"""Align systems clip by clip: build the raw score matrices X_raw of section 3.4, or refuse the systems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Pool(NamedTuple):
 
 
 def align(systems: Iterable[System]) -> Pool:
-    """Builds the raw matrices; a clip's score is the mean over its items (its questions at Apply).
+    """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
 
     Args:
         systems: Distinctly named systems, in any order.
@@ -59,7 +59,7 @@ def align(systems: Iterable[System]) -> Pool:
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
-    """The systems with no item but those that all of them, and others, have.
+    """Return the systems with only those items that all of them, and others, have.
 
     Args:
         systems: In any order.
@@ -112,7 +112,7 @@ def drop_lacking(systems: Sequence[System]) -> list[System]:
 
 
 def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
-    """Raises a `SpeechIQError` where a system lacks a level.
+    """Raise a `SpeechIQError` if a system lacks a level.
 
     Args:
         systems: In any order.

@@ -1,4 +1,4 @@
-"""From systems to everything that a ranking shows: scores, their error bars, and what they hang on."""
+"""Rank systems: compute their scores, the error bars, and the conditions that the scores depend on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from speechiq.reducer.siq import DEFAULT_RULE, Scores, calibrate, flat, score, w
 
 
 class Context(NamedTuple):
-    """What stands beside scores; all of it can be lacking.
+    """The context of scores; all of it is optional.
 
     Attributes:
         systems: Who was scored, in the order of the scores, with no item but those that were: flags and controls.
-        norms: Whose scale it is; None where the systems are their own norm.
-        mismatches: In what systems differ from the norms, or from each other, where that was allowed.
+        norms: Whose scale it is; None if the systems are their own norm.
+        mismatches: In what systems differ from the norms, or from each other, if that was allowed.
         bootstrap: Error bars.
         shifts: How each SIQ moves when one system leaves the pool (`bootstrap.leave_one_out`).
         excluded: How many questions were left out of Apply before scoring (`unanswerable.leave_out`).
@@ -42,7 +42,7 @@ class Context(NamedTuple):
 
     @property
     def levels(self) -> Mapping[str, Level]:
-        """The levels that are scored, each with its column."""
+        """Return the levels that are scored, each with its column."""
         return levels_of(self.systems) if self.systems else LEVELS
 
     @property
@@ -71,7 +71,7 @@ def rank(
     draws: int = 0,
     seed: int = 0,
 ) -> Ranking:
-    """Scores systems against each other, or on the scale of norms.
+    """Score systems against each other, or on the scale of norms.
 
     A level for which no system has scores is left out. Without one of `LEVELS`, and among fewer than three systems
     without norms, SIQ is NaN, and the remarks of the context say why; in the second case X and Z are NaN as well.
@@ -106,7 +106,7 @@ def rank(
 def narrow(
     systems: Sequence[System], norms: Norms | None = None, allow_mismatch: bool = False
 ) -> tuple[list[System], list[Mismatch]]:
-    """The systems with the items that they are scored on: all, or, where they may differ, what they and norms share.
+    """Return the systems with the items that they are scored on: all, or, if they may differ, those shared with norms.
 
     Args:
         systems: As for `rank`.

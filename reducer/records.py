@@ -1,4 +1,4 @@
-"""Scores as plain data: JSON with every digit, CSV for spreadsheets. docs/score.md lists the keys and columns."""
+"""Write scores as plain data: JSON with every digit, CSV for spreadsheets. docs/score.md lists keys and columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POOLED = "all"
 
 
 def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
-    """The ranking as plain data, unrounded, best system first; what is not known is None.
+    """Return the ranking as plain data, unrounded, best system first; unknown values are None.
 
     Returns:
         The keys of docs/score.md but those of the file as a whole. `raw` grows with ability: Remember's is -WER.
@@ -77,13 +77,13 @@ def as_csv(
     others: Mapping[str, Sequence[dict[str, Any]]] | None = None,
     **common: str,
 ) -> str:
-    """The ranking as CSV, one row per system, unrounded; columns `<level>_raw` and so on. What is not known is empty.
+    """Return the ranking as CSV, one row per system, unrounded; columns `<level>_raw` and so on.
 
-    A text that a spreadsheet would take for a formula gets a quote in front.
+    Unknown values are empty. A text that a spreadsheet would take for a formula gets a quote in front.
 
     Args:
-        scores: Of the ranking.
-        context: What stands beside the scores.
+        scores: Scores of the ranking.
+        context: Context of the scores.
         others: Data set -> its rows as `rows_of` makes them.
         **common: Further columns that all rows share.
     """
@@ -106,7 +106,7 @@ def as_csv(
 
 
 def without_formula(name: str) -> str:
-    """A name that no spreadsheet computes.
+    """Return a name with a quote in front if a spreadsheet would take it for a formula.
 
     >>> without_formula("=1+1"), without_formula("openai/whisper-base")
     ("'=1+1", 'openai/whisper-base')
@@ -115,17 +115,17 @@ def without_formula(name: str) -> str:
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """JSON content as the text of a file."""
+    """Return JSON content as the text of a file."""
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_json(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
-    """Writes `as_json` to a file, whole or not at all."""
+    """Write `as_json` to a file, complete or not at all."""
     write_whole(path, as_text(as_json(scores, context)).encode(), MEND)
 
 
 def write_csv(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
-    """Writes `as_csv` to a file, whole or not at all."""
+    """Write `as_csv` to a file, complete or not at all."""
     write_whole(path, as_csv(scores, context).encode(), MEND)
 
 
@@ -166,7 +166,7 @@ def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
 
 
 def known(value: float) -> float | None:
-    """A number as plain data; None for NaN.
+    """Return a number as plain data; None for NaN.
 
     >>> known(np.float64(0.5)), known(math.nan)
     (0.5, None)

@@ -1,4 +1,4 @@
-"""What a reader must know beside a ranking: why there is no SIQ, what was asked, and which numbers mean little."""
+"""Collect the remarks on a ranking: why there is no SIQ, what was asked, and which numbers mean little."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ WAYS = {
 
 
 class Count(NamedTuple):
-    """How much a level holds.
+    """The size of a level.
 
     Attributes:
-        clips: How many clips are scored.
-        items: How many items: the clips, or at Apply their questions.
-        asked: How many docs the level's tasks were asked; None if the runs do not say.
-        whole: How many docs these tasks have.
+        clips: Number of scored clips.
+        items: Number of items: the clips, or at Apply their questions.
+        asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
+        whole: Number of docs that these tasks have.
     """
 
     clips: int
@@ -45,21 +45,21 @@ class Count(NamedTuple):
 
     @property
     def limited(self) -> bool:
-        """Whether a part of the tasks was asked, as `--limit` does."""
+        """Return whether only a part of the tasks was asked, as with `--limit`."""
         return self.asked is not None and self.asked < self.whole
 
 
 class Remarks(NamedTuple):
-    """Everything that is remarked on.
+    """The remarks on a ranking.
 
     Attributes:
         no_siq: Why there is no SIQ, and what to do; None if there is one.
         few: Why the scale is weak; None if it is not.
-        counts: level -> how much it holds.
+        counts: level -> its size.
         same_clips: Whether all levels hold the same clips.
         separates: level -> whether some two systems differ on it beyond chance.
         weights: level -> its share of the SIQ.
-        pairs: How many pairs of systems there are.
+        pairs: Number of pairs of systems.
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each system that hears nothing -> level -> its mean raw score.
     """
@@ -98,7 +98,7 @@ class Remarks(NamedTuple):
             )
 
     def counted(self) -> Iterator[str]:
-        """Yield how much each level holds, and whether that is a part of its tasks."""
+        """Yield the size of each level, and whether that is a part of its tasks."""
         if not self.counts:
             return
         clips = {level: of.clips for level, of in self.counts.items()}
@@ -126,7 +126,7 @@ NO_REMARKS = Remarks()
 
 
 def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
-    """Return what is to be remarked on a pool.
+    """Return the remarks on a pool.
 
     Args:
         pool: The systems lined up.

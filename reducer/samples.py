@@ -1,4 +1,4 @@
-"""Reads the sample files of lm-eval (`samples_<task>_<date>.jsonl`), a row at a time."""
+"""Read the sample files of lm-eval (`samples_<task>_<date>.jsonl`), a row at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Samples(NamedTuple):
 
 
 def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None) -> Samples:
-    """Reads one task's scores line by line; of a row only the item's fields, the level's metric and its flags.
+    """Read one task's scores line by line; of a row only the item's fields, the level's metric and its flags.
 
     Args:
         path: Of the file.
@@ -44,7 +44,7 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
 
     Raises:
         SpeechIQError: The file is missing, empty or cut off, a row lacks a field, a value is outside its range, or an
-            item stands twice.
+            item is a duplicate.
     """
     known = {} if known is None else known
     scores: dict[Item, float] = {}
@@ -52,7 +52,7 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
     decoder = _decoder(level.metric, level.item, level.flags)
     for number, line in _lines(path):
         try:
-            doc, score, *told = msgspec.structs.astuple(decode(line, decoder))
+            doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
             raise _refusal(path, number, level, error) from error
         item = tuple(str(getattr(doc, field)) for field in level.item)
@@ -62,7 +62,7 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
                 f"{str(path)!r} line {number}: {show_item(item)} is scored twice in this file; rerun this task"
             )
         scores[item] = level.sign * score + 0.0  # no negative zero
-        for flag, value in zip(flags.values(), told, strict=True):
+        for flag, value in zip(flags.values(), given, strict=True):
             if value is not None and math.isfinite(value):
                 flag[item] = value
     if not scores:
@@ -74,7 +74,7 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
 
 
 def may_hold_scores(path: Path) -> bool:
-    """Whether the first row is one of a level, or cannot be read at all; a file without rows holds nothing.
+    """Return whether the first row is one of a level, or cannot be read at all; a file without rows holds no scores.
 
     Raises:
         SpeechIQError: The file cannot be read.
@@ -97,12 +97,12 @@ _ROW = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of one task's sample file, one at a time, each with its place in words for messages.
+    """Yield the rows of one task's sample file, each with its place in words for messages.
 
-    Each row has an object `doc` with an `id`; what else it has is the caller's to check.
+    Each row has an object `doc` with an `id`; the caller checks its other fields.
 
     Raises:
-        SpeechIQError: The file is missing or cannot be read, or a line is no JSON of a row.
+        SpeechIQError: The file is missing or cannot be read, or a line is not a row in JSON.
     """
     for where, row in read_records(path, _ROW, NAMED):
         match row.get("doc"):
@@ -113,15 +113,15 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_records(path: Path, decoder: msgspec.json.Decoder, needs: str) -> Iterator[tuple[str, Any]]:
-    """The rows of one task's sample file in a given form, each with its place in words for messages.
+    """Yield the rows of one task's sample file in a given form, each with its place in words for messages.
 
     Args:
-        path: Of the file.
-        decoder: Says the form.
-        needs: What a row must have, in words.
+        path: Path of the file.
+        decoder: Decoder of the form.
+        needs: Required fields of a row, in words.
 
     Raises:
-        SpeechIQError: The file is missing or cannot be read, or a line is no JSON or has another form.
+        SpeechIQError: The file is missing or cannot be read, or a line is not JSON or has another form.
     """
     for number, line in _lines(path):
         where = f"{str(path)!r} line {number}"
@@ -157,7 +157,7 @@ def _fits(line: bytes, decoder: msgspec.json.Decoder) -> bool:
 
 
 def _refuse_outside(path: Path, lines: Sequence[Item], column: str, values: dict[Item, float], sign: float) -> None:
-    """Raise a `SpeechIQError` where a finite value of a column is outside its range; `lines` are the file's items."""
+    """Raise a `SpeechIQError` if a finite value of a column is outside its range; `lines` are the file's items."""
     low, high = RANGES.get(column, (-math.inf, math.inf))
     found = sign * np.fromiter(values.values(), float, len(values))
     if (outside := np.flatnonzero(np.isfinite(found) & ((found < low) | (found > high)))).size:
@@ -184,7 +184,7 @@ def _cut_off(where: str, error: Exception) -> SpeechIQError:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The file's lines, numbered from 1."""
+    """Yield the file's lines, numbered from 1."""
     try:
         with open_plain(path) as file:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):

@@ -1,4 +1,4 @@
-"""Whether a level separates systems beyond chance: paired intervals of the differences between every two systems."""
+"""Test whether a level separates systems beyond chance, by paired intervals of the differences between systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison of two systems on screen: the differences, the verdict, and clips with both texts side by side."""
+"""Show a comparison of two systems on screen: the differences, the verdict, and clips with both texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDES = {1: "A", -1: "B", 0: "neither"}
 def as_table(
     comparison: Comparison, *flags: Flags, levels: Mapping[str, Level] = LEVELS, stacked: bool = False
 ) -> Table:
-    """The differences: a row a level in the units that people read, its Z below, then SIQ, then what scores hide.
+    """Return the table of differences: one row per level in shown units, its Z below, then SIQ, then the flags.
 
     A word error rate falls with ability, so that there a difference below 0 speaks for A.
 
@@ -35,7 +35,7 @@ def as_table(
         comparison: As `compare` made it.
         *flags: Of A and of B.
         levels: Each with the column that it was scored by.
-        stacked: Whether intervals stand below the differences, for narrow terminals.
+        stacked: Whether intervals are printed below the differences, for narrow terminals.
     """
     table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     table.add_column("", no_wrap=True)

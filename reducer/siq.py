@@ -1,4 +1,4 @@
-"""From raw scores to SIQ: equations 3 to 8 of the paper's section 3.4.
+"""Compute SIQ from raw scores: equations 3 to 8 of the paper's section 3.4.
 
 A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5); systems are then read
 off it (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
@@ -200,7 +200,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
 
 
 def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
-    """The scale that a pool of systems sets.
+    """Return the scale that a pool of systems sets.
 
     Raises:
         SpeechIQError: Fewer than two systems, an unknown rule, or a level on which all systems tie.

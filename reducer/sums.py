@@ -1,4 +1,4 @@
-"""What a draw sums over clips, and the scores with their standard errors that these sums give."""
+"""Sum over clips for each draw, and compute scores and their standard errors from these sums."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sums(NamedTuple):
 
 
 def rows(raw: np.ndarray, of: LevelScale, scale: Scale | None) -> np.ndarray:
-    """Return what a draw sums over clips, shape (6 systems + 6, clips).
+    """Return the rows that a draw sums over clips, shape (6 systems + 6, clips).
 
     The raw scores about each system's mean, the same weighted by V (about the mean that eq. 5 subtracts), and first and
     second moment of the clip's cells about the level's mean.
@@ -50,7 +50,7 @@ def rows(raw: np.ndarray, of: LevelScale, scale: Scale | None) -> np.ndarray:
 
 
 def _ratio_rows(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return what the weighted mean of values and its standard error are made of, shape (3 systems + 2, clips)."""
+    """Return the rows that give the weighted mean of values and its standard error, shape (3 systems + 2, clips)."""
     weighted = values * weights
     return np.vstack([weighted, weighted**2, weighted * weights, weights, weights**2])
 

@@ -1,4 +1,4 @@
-"""Shows scores as people read them: a table with a caption, and narrow tables for narrow terminals."""
+"""Show scores as people read them: a table with a caption, and narrow tables for narrow terminals."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ TITLE_WITHOUT = "Levels, without Speech IQ"
 
 
 def as_table(scores: Scores, context: Context = NO_CONTEXT, title: str | None = None) -> Table:
-    """The ranking as people read it: raw scores in per cent over Z in standard deviations, SIQ over its 95 % interval.
+    """Return the ranking as a table: raw scores in per cent over Z in standard deviations, SIQ over its 95 % interval.
 
     The Remember column is an error rate, so there less is better. Without SIQ it has no column, nor have ranks. A flag
     has a column unless all systems have 0, or no run recorded it; the caption names those. Names are plain text, never
     markup.
 
     Args:
-        scores: What to show.
-        context: What stands beside the scores.
+        scores: Scores to show.
+        context: Context of the scores.
         title: Data set, if the table is about one.
     """
     rows = rows_of(scores, context)
@@ -56,9 +56,9 @@ def rows_as_table(rows: Sequence[dict[str, Any]], context: Context, title: str, 
 
     Args:
         rows: As `records.rows_of` makes them.
-        context: Of what they are means of.
-        title: What the means are over.
-        lines: Of the caption.
+        context: Context of the tables that are averaged.
+        title: Name of what the means are over.
+        lines: Lines of the caption.
     """
     table = _table(rows, context, title, _shown_flags(rows))
     table.caption = Text("\n".join(lines))
@@ -100,7 +100,7 @@ def print_unbroken(console: Console, text: str, style: str = "") -> None:
 
 
 def show_share(share: float | None) -> str:
-    """A flag's cell, in per cent.
+    """Return a flag's cell, in per cent.
 
     >>> show_share(0.125), show_share(None)
     ('12.5', '—')
@@ -179,7 +179,7 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
 
 
 def _keyed(table: Table, columns: Sequence[Column]) -> Table:
-    """Some columns of a table, with numbers in brackets in the place of the names."""
+    """Return some columns of a table, with numbers in brackets in the place of the names."""
     part = Table(title=table.title, box=table.box, padding=table.padding)
     part.add_column("", no_wrap=True)
     for column in columns:
@@ -190,7 +190,7 @@ def _keyed(table: Table, columns: Sequence[Column]) -> Table:
 
 
 def _shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Flags that tell systems apart: neither 0 for all nor recorded by none."""
+    """Return the flags that at least one run recorded and that are not 0 for all systems."""
     return [flag for flag in FLAGS if {row["flags"][flag] for row in rows} not in ({0}, {None})]
 
 

@@ -1,4 +1,4 @@
-"""The unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, the confirmed ones.
+"""Build the unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, confirmed ones.
 
 A line of the review file is one candidate, as `find` makes it and a person completes it::
 
@@ -33,12 +33,12 @@ CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
 VERDICTS = (*CONFIRMED, "answerable")
 FIRST = 5
 
-MEND_REVIEW = "correct the line, or make the review anew with `siq unanswerable find`"
-MEND_SET = "make one with `siq unanswerable confirm`"
+ADVICE_REVIEW = "correct the line, or make the review anew with `siq unanswerable find`"
+ADVICE_SET = "make one with `siq unanswerable confirm`"
 
 
 class _Review(msgspec.Struct):
-    """What is read of a line of a review file."""
+    """The fields that are read of a line of a review file."""
 
     id: str
     question_id: str
@@ -112,7 +112,7 @@ def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 
 def confirm(path: Path) -> dict[str, Any]:
-    """The frozen set of a review whose every line has a verdict.
+    """Return the frozen set of a review whose every line has a verdict.
 
     Returns:
         `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
@@ -146,16 +146,16 @@ def write_set(frozen: Mapping[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> ConfirmedSet:
-    """The questions of a frozen set.
+    """Return the questions of a frozen set.
 
     Raises:
-        SpeechIQError: The file cannot be read, is no such set, or was edited.
+        SpeechIQError: The file cannot be read, is not such a set, or was edited.
     """
-    content = thaw(path, SCHEMA, VERSION, MEND_SET)
+    content = thaw(path, SCHEMA, VERSION, ADVICE_SET)
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
     except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
-        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {MEND_SET}") from error
+        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {ADVICE_SET}") from error
     confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
     confirmed.sha256 = digest(content)
     return confirmed
@@ -200,21 +200,21 @@ def _without(system: System, confirmed: ConfirmedSet) -> System:
 
 
 def _read_review(path: Path) -> dict[int, _Review]:
-    """Line number -> row."""
+    """Return line number -> row."""
     rows: dict[int, _Review] = {}
     seen: dict[Item, int] = {}
-    for number, where, row in read_objects(path, MEND_REVIEW):
+    for number, where, row in read_objects(path, ADVICE_REVIEW):
         if (verdict := row.get("verdict", "")) not in (None, *VERDICTS):
             raise SpeechIQError(
-                f"{where}: verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}; {MEND_REVIEW}"
+                f"{where}: verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}; {ADVICE_REVIEW}"
             )
         try:
             rows[number] = msgspec.convert(row, _Review)
         except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
-            raise SpeechIQError(f"{where}: {error}; {MEND_REVIEW}") from error
+            raise SpeechIQError(f"{where}: {error}; {ADVICE_REVIEW}") from error
         item = rows[number].id, rows[number].question_id
         if (first := seen.setdefault(item, number)) != number:
             raise SpeechIQError(f"{where}: {show_item(item)} stands in line {first} already; delete one of the two")
     if not rows:
-        raise SpeechIQError(f"{str(path)!r} has no line to confirm; {MEND_REVIEW}")
+        raise SpeechIQError(f"{str(path)!r} has no line to confirm; {ADVICE_REVIEW}")
     return rows

@@ -1,4 +1,4 @@
-"""A clip: a small JSON-safe reference to audio, decoded only when its samples are asked for.
+"""Refer to audio by a clip: small and safe in JSON, decoded only when its samples are needed.
 
 Sample logs, cache keys and gathers between processes carry the reference; nothing ever carries samples.
 A clip also carries what is wanted of it (`purpose`), so that a speech system need not read prompts.
@@ -53,7 +53,7 @@ class AudioClip(dict):
 
     @property
     def kept(self) -> bool:
-        """Whether the file is in the clip folder, under the name of its content."""
+        """Return whether the file is in the clip folder, under the name of its content."""
         return self["path"].startswith("clips/") and Path(self["path"]).stem == self["sha256"]
 
     @property
@@ -75,14 +75,14 @@ class AudioClip(dict):
         return part
 
     def check(self) -> None:
-        """Refuse a clip that cannot be heard.
+        """Refuse a clip that cannot be decoded in full.
 
-        A file is decoded to its end, in blocks, the first time that this process meets it. Files in the clip folder
-        were when they were put there, under the sha256 of their bytes.
+        A file is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were
+        put there, under the sha256 of their bytes.
 
         Raises:
-            SpeechIQError: the file is absent, empty, no audio, cut off, damaged, shorter than the clip, has samples
-                that are not finite, or is not the file that the reference was made of.
+            SpeechIQError: The file is missing, empty, not audio, cut off, damaged, shorter than the clip, has samples
+                that are not finite, or is not the file that the clip was made from.
         """
         length = math.inf if self.kept and self.file.is_file() else measure(self.file)
         start, end = self.get("offset") or 0.0, (self.get("offset") or 0.0) + self["duration"]
@@ -106,10 +106,10 @@ def digest(file: Path) -> str:
 
 
 def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
-    """The audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
+    """Return the audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
 
     Raises:
-        SpeechIQError: the file is absent, no audio, has samples that are not finite, or ends before the clip does.
+        SpeechIQError: The file is missing, is not audio, has samples that are not finite, or ends before the clip does.
     """
     name = "the audio" if isinstance(source, bytes) else str(source)
     try:
@@ -134,7 +134,7 @@ def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
 
 
 def as_clip(audio) -> AudioClip:
-    """Audio as any task hands it over: a clip, a decoded `{"array", "sampling_rate"}`, or encoded `{"bytes"}`.
+    """Return audio of any form as a clip: a clip, a decoded `{"array", "sampling_rate"}`, or encoded `{"bytes"}`.
 
     Args:
         audio: an array is shaped (samples,), or has its channels first or last.

@@ -1,4 +1,4 @@
-"""`siq tasks`: data sets of one's own, and what the tasks of a set ask about."""
+"""Define `siq tasks`: data sets of your own, and what the tasks of a set ask about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From clips and questions to the docs of a level: the part that all datasets share."""
+"""Build the docs of a level from clips and questions: the part that all data sets share."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def check_level(level: Any) -> None:
 
 
 def build_docs(
-    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], told: Mapping[str, Any]
+    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], metadata: Mapping[str, Any]
 ) -> Dataset:
-    """The docs of one task, checked before any model is loaded.
+    """Return the docs of one task, checked before any model is loaded.
 
     Args:
         level: `remember`, `understand` (a doc a clip) or `apply` (a doc a question).
         dataset: name of the set.
         clips: `id`, `text` (reference) and the items of an `AudioClip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
-        told: the task's metadata; the level Understand reads from it how texts are embedded, the level
+        metadata: the task's metadata; the level Understand reads from it how texts are embedded, the level
             Remember how they are normalised.
 
     Raises:
-        SpeechIQError: a clip that cannot be heard, no language model to embed, or an unknown normaliser.
+        SpeechIQError: A clip cannot be decoded, the embedder is not a language model, or the normaliser is unknown.
     """
-    settings = read_settings(level, told)
+    settings = read_settings(level, metadata)
     docs = {
         clip["id"]: {
             "id": clip["id"],
@@ -65,15 +65,15 @@ def build_docs(
     return Dataset.from_list([doc | settings for doc in docs.values()])
 
 
-def read_settings(level: str, told: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the docs of a level hold of its task's metadata: how texts are normalised or embedded.
+def read_settings(level: str, metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of a task that the docs of its level hold: how texts are normalised or embedded.
 
     Raises:
-        SpeechIQError: An unknown value, or an embedder that does not fit.
+        SpeechIQError: A value is unknown, or the embedder cannot be used.
     """
     if level == "remember":
-        return read_normaliser(told)
-    return read_embedding(told) if level == "understand" else {}
+        return read_normaliser(metadata)
+    return read_embedding(metadata) if level == "understand" else {}
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""Ids of clips: `DATASET/NAME`, and how files that people write may name a clip."""
+"""Handle ids of clips: `DATASET/NAME`, and how files that people write may name a clip."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def check_plain(name: Any, where: str) -> str:
-    """Return the name of a data set, which becomes part of file names.
+    """Return the name of a data set, which becomes part of file names, or refuse it.
 
     Args:
-        where: file and key, for errors.
+        where: File and key, for errors.
 
     Raises:
-        SpeechIQError: it is not a plain name.
+        SpeechIQError: It is not a plain name.
 
     >>> check_plain("calls-2026.v1", "metadata.dataset")
     'calls-2026.v1'
@@ -52,8 +52,8 @@ def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> lis
     """Return rows about clips with the clips' whole ids; an `id` that names no clip stays as it is.
 
     Args:
-        rows: with `id`, whole or without the data set.
-        clips: whole ids.
+        rows: With `id`, whole or without the data set.
+        clips: Whole ids.
 
     >>> complete_ids([{"id": "monday"}, {"id": "calls/tuesday"}, {"id": "x"}], ["calls/monday", "calls/tuesday"])
     [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]

@@ -1,4 +1,4 @@
-"""From a data set's rows to the clips of its test: chosen, checked, kept, and recorded."""
+"""Prepare the clips of a test from a data set's rows: choose, check, store and record them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.recordings.inspection import read_length
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
-from speechiq.siq_tasks.store import CLIPS, MEND, keep
+from speechiq.siq_tasks.store import ADVICE, CLIPS, keep
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest
 from speechiq.siq_tasks.tables import read_field, read_id
 
@@ -48,32 +48,32 @@ class Prepared(NamedTuple):
     known: list[str]
 
 
-def list_clips(**told: Any) -> list[dict]:
-    """The clips of a test; `told` is the task's metadata, as for `prepare`."""
-    return prepare(**told).clips
+def list_clips(**metadata: Any) -> list[dict]:
+    """Return the clips of a test; `metadata` is the task's, as for `prepare`."""
+    return prepare(**metadata).clips
 
 
 @takes(*Source._fields, "subset", "selection", "questions")
-def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **told: Any) -> Loaded:
-    """`custom_dataset` of every set that is prepared from rows.
+def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
+    """Load the docs of one level; the `custom_dataset` of every set that is prepared from rows.
 
     Args:
         level, dataset: from the task's metadata.
         questions: a file of questions; by default the one that `siq questions write` makes.
-        **told: see `prepare`, and `docs.read_settings`.
+        **metadata: See `prepare`, and `docs.read_settings`.
 
     Raises:
-        SpeechIQError: as for `prepare` and `build_docs`, or the metadata lack a key that is needed.
+        SpeechIQError: As for `prepare` and `build_docs`, or the metadata lack a key that is needed.
     """
     check_level(level)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
-    settings = read_settings(level, told)
-    test = prepare(dataset=dataset, **told)
+    settings = read_settings(level, metadata)
+    test = prepare(dataset=dataset, **metadata)
     asked: Sequence[Mapping] = ()
     if level == "apply":
         asked = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, asked, told), test.record | settings)
+    return Loaded(build_docs(level, dataset, test.clips, asked, metadata), test.record | settings)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:
@@ -85,16 +85,16 @@ def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]
 
 
 def prepare(
-    dataset: str | None = None, subset: int | str = "all", selection: str = SELECTIONS[0], **told: Any
+    dataset: str | None = None, subset: int | str = "all", selection: str = SELECTIONS[0], **metadata: Any
 ) -> Prepared:
-    """The clips of a test, from the clip folder where they were prepared before.
+    """Return the clips of a test, from the clip folder if they were prepared before.
 
     Args:
         dataset: name of the set, the first part of every id.
         subset: how many clips, or `all`.
         selection: `longest-audio` (seconds; the paper's words) or `longest-text` (characters; what the
             released numbers used).
-        **told: fields of `Source`; what else lm-eval passes is not for this function.
+        **metadata: fields of `Source`; other keys that lm-eval passes are ignored.
 
     Raises:
         SpeechIQError: rows, subset or audio that cannot make a test; nothing is recorded then.
@@ -102,21 +102,21 @@ def prepare(
     if selection not in SELECTIONS:
         raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
     check_plain(dataset, "metadata.dataset")
-    source = read_source(told)
+    source = read_source(metadata)
     asked = [LAYOUT, dataset, source, source.state(), subset, selection]
     name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
         test = _prepare(dataset, source, subset, selection)
-        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), MEND, make_folders=True)
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
     for doubt in list_doubts(test.clips):
         log.warning("%s: %s", dataset, doubt)
     return test
 
 
 def _read_manifest(manifest: Path) -> Prepared | None:
-    """The test that was prepared before, or None where its list or a clip of it is gone or damaged."""
+    """Return the test that was prepared before, or None if its list or one of its clips is missing or damaged."""
     try:
         test = Prepared(**json.loads(manifest.read_bytes()))
         return test if all(AudioClip(clip).file.is_file() for clip in test.clips) else None
@@ -125,7 +125,7 @@ def _read_manifest(manifest: Path) -> Prepared | None:
 
 
 def list_doubts(clips: Sequence[Mapping]) -> list[str]:
-    """Return a line for each kind of doubt about some clips, and for each audio that has two references.
+    """Return one warning for each kind of doubtful clip, and for each audio that has two references.
 
     Args:
         clips: `id`, `text`, `sha256` and `doubts` of each.

@@ -1,4 +1,4 @@
-"""Bring your own set: three tasks over a user's clips and references, without writing Python."""
+"""Make three tasks over a user's clips and references, without writing Python."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LONGEST_NAME = 64
 
 
 class Created(NamedTuple):
-    """What `create` made.
+    """The result of `create`.
 
     Attributes:
-        tasks: names of the tasks.
-        ids: of the clips, as scores, questions and transcripts name them.
-        left_out: ids of clips whose reference has no word to score.
-        doubts: reasons to listen to some clips, a line each.
+        tasks: Names of the tasks.
+        ids: Ids of the clips, as scores, questions and transcripts name them.
+        left_out: Ids of clips whose reference has no word to score.
+        doubts: Reasons to listen to some clips, one per line.
     """
 
     tasks: list[str]
@@ -54,12 +54,12 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
         audio: folder of audio files.
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
             without it a clip is named after its file.
-        folder: where the tasks go; it must not hold any files yet.
+        folder: Folder for the tasks; it must not hold any files yet.
         embedder: the language model that the level Understand reads.
 
     Raises:
-        SpeechIQError: a name that cannot be, a file that is missing or not whole, an id that two clips have, or a
-            folder that cannot be written; nothing is written then.
+        SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
+            cannot be written; nothing is written then.
     """
     _check_name(name)
     _check_folder(folder)
@@ -105,7 +105,7 @@ def _write(name: str, folder: Path, clips: list[dict], embedder: str) -> list[st
 
 @contextmanager
 def _whole_folder(place: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `place` when the block ends, and is gone if it fails."""
+    """Yield a folder to write into; it becomes `place` when the block ends, and is removed if the block fails."""
     draft = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, str]:
-    """The `id`, `text` and `audio` of a row."""
+    """Return the `id`, `text` and `audio` of a row."""
     named, text = read_field(row, "audio", where), read_field(row, "text", where)
     file = audio / named
     if not exists(file) or not file.is_file():

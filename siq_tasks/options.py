@@ -1,4 +1,4 @@
-"""Keys of `--metadata` that the suite's tasks read, declared per level and per loader."""
+"""Declare the keys of `--metadata` that the suite's tasks read, per level and per loader."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SIMILAR = 0.8
 
 
 class Given(NamedTuple):
-    """What the user gave as metadata of a run.
+    """The metadata that the user gave to a run.
 
     Attributes:
-        metadata: without what lm-eval adds to it, which are the model arguments and the YAML's own keys.
-        suite_alone: whether all tasks of the run are named like the suite's own.
+        metadata: The user's keys, without the model arguments and the YAML's own keys, which lm-eval adds.
+        suite_alone: Whether all tasks of the run are named like the suite's own.
     """
 
     metadata: Mapping[str, Any]
@@ -40,7 +40,7 @@ given: ContextVar[Given] = ContextVar("given", default=NOTHING)
 
 
 def takes(*keys: str) -> Callable[[Loader], Loader]:
-    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, beside those of its task's level.
+    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, in addition to those of its task's level.
 
     >>> @takes("snr")
     ... def load(level, snr, **others): ...
@@ -70,10 +70,10 @@ def refuse_misspelt(known: frozenset[str] | None) -> None:
     """Refuse a given key that is similar to one of this task's, before the task loads its data.
 
     Args:
-        known: as `keys_of` returns them.
+        known: As `keys_of` returns them.
 
     Raises:
-        SpeechIQError: with the key that was probably meant.
+        SpeechIQError: A key is similar to a known one, which the message names.
     """
     run = given.get()
     if run.suite_alone and known is not None:
@@ -85,11 +85,11 @@ def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
     """Refuse given keys that no task of the run reads.
 
     Args:
-        known: as `keys_of` returns them, for each of the suite's tasks in this run.
-        others: whether the run has tasks of other suites too, which may read keys of their own.
+        known: As `keys_of` returns them, for each of the suite's tasks in this run.
+        others: Whether the run has tasks of other suites too, which may read keys of their own.
 
     Raises:
-        SpeechIQError: with the nearest known key.
+        SpeechIQError: A key is not read; the message names the nearest known one.
     """
     if known and not others and None not in known:
         refuse(given.get().metadata, frozenset().union(*known))
@@ -99,7 +99,7 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse the first key of `metadata` that is not among the known ones.
 
     Raises:
-        SpeechIQError: with the nearest known key, or all of them.
+        SpeechIQError: A key is unknown; the message names the nearest known one, or all of them.
 
     >>> refuse({"embeder": "demo:x"}, ["embedder", "subset"])
     Traceback (most recent call last):

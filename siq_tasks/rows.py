@@ -1,4 +1,4 @@
-"""Rows of a data set, wherever they lie: on the Hub, in local parquet, or in a metadata file beside audio."""
+"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
 
 
 class Source(NamedTuple):
-    """Where rows come from, as a task's metadata says it.
+    """The source of rows, from a task's metadata.
 
     Attributes:
         dataset_path: a Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
@@ -41,12 +41,12 @@ class Source(NamedTuple):
 
     @property
     def local(self) -> Path | None:
-        """The folder or file on this machine, or None for a Hub id."""
+        """Return the folder or file on this machine, or None for a Hub id."""
         path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
     def state(self) -> list:
-        """What tells that local files are those of the last time: name, size and time of change of each."""
+        """Return name, size and time of change of each local file, which show whether the files have changed."""
         local, files = self.local, []
         if local is not None and exists(local) and local.is_file():
             audio = [row.get(self.audio_column) for row in read_table(local)]
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 
 def read_source(about: Mapping[str, Any]) -> Source:
-    """Return what a task's metadata says about its rows; other keys are not for this function.
+    """Return the source of rows that a task's metadata names; other keys are ignored.
 
     Raises:
         SpeechIQError: `dataset_path` is missing, or a value is not a text.
@@ -117,7 +117,7 @@ class AudioFiles:
 
 @contextmanager
 def open_rows(source: Source) -> Iterator[Rows]:
-    """The rows of `source`, to be read inside the block.
+    """Yield the rows of `source`, to be read inside the block.
 
     Raises:
         SpeechIQError: nothing there, another split, or a missing column; it names what is there.
@@ -157,7 +157,7 @@ def _open_table(source: Source, file: Path) -> Rows:
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
-    """`folder` is where `datasets` keeps its copy; its own cache takes two local folders of one name for one."""
+    """Open a data set with `datasets`, its copy in `folder`: its own cache confuses local folders of one name."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 

@@ -1,4 +1,4 @@
-"""The clip folder: audio files under the name of their content, written whole or not at all."""
+"""Write audio files to the clip folder under the name of their content, complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from speechiq.siq_tasks.audio import SAMPLING_RATE
 from speechiq.siq_tasks.recordings.inspection import inspect
 
 CLIPS = "clips"
-MEND = "make room or set SIQ_CACHE to a folder that has it"
+ADVICE = "make room or set SIQ_CACHE to a folder that has it"
 BLOCK = 1 << 20
 
 
@@ -23,22 +23,22 @@ def keep(audio: Path | bytes, name: str) -> dict:
     The audio is decoded to its end first, so that what is kept can be heard in full.
 
     Args:
-        audio: a file, or its bytes.
-        name: of the row, for errors.
+        audio: A file, or its bytes.
+        name: Name of the row, for errors.
 
     Returns:
         The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `doubts`,
         reasons to listen to it.
 
     Raises:
-        SpeechIQError: no audio, cut off, damaged, without samples, or the disk takes no more.
+        SpeechIQError: The audio is missing, cut off, damaged or without samples, or the disk is full.
     """
     found = inspect(audio, name)
     with _opened(audio) as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{found.kind}"
     if not cache_dir(path).is_file():
-        write_whole(cache_dir(path), _read_blocks(audio), MEND, make_folders=True)
+        write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"doubts": found.doubts}
 

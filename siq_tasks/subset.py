@@ -1,4 +1,4 @@
-"""Choosing the clips of a test: the longest N, the same ones for everybody (paper, section 4.1)."""
+"""Choose the clips of a test: the longest N, the same ones for everybody (paper, section 4.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def counts(text: str) -> bool:
 
 
 def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
-    """The ids of the `size` longest, longest first, ties by id.
+    """Return the ids of the `size` longest, longest first, ties by id.
 
     Args:
         lengths: id -> seconds of audio or characters of reference, of all clips that count.

@@ -1,4 +1,4 @@
-"""The suite's data sets by name, and folders of tasks, for tools that need their clips without running a task."""
+"""Find the suite's data sets by name, and folders of tasks, for tools that need clips without running a task."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def data_sets() -> list[str]:
 
 
 def metadata(dataset: str) -> dict[str, Any]:
-    """What the tasks of a data set say about it.
+    """Return the metadata that the tasks of a data set share.
 
     Args:
         dataset: one of `data_sets()`, or a folder that `siq tasks new` made.
 
     Raises:
-        SpeechIQError: no such data set, or its task file is malformed, or names a file of questions elsewhere, which
-            `siq questions write` would write to.
+        SpeechIQError: There is no such data set, or its task file is malformed or names a file of questions elsewhere,
+            to which `siq questions write` would write.
     """
     file = _find_one_task(dataset)
     about = _check(read_task(file), file)["metadata"]
@@ -47,25 +47,25 @@ def metadata(dataset: str) -> dict[str, Any]:
     return about
 
 
-def list_clips(dataset: str, **told: Any) -> list[dict]:
-    """The clips that the tasks of `dataset` ask about, each with `id`, `text` and the items of a clip.
+def list_clips(dataset: str, **given: Any) -> list[dict]:
+    """Return the clips that the tasks of `dataset` ask about, each with `id`, `text` and the items of a clip.
 
     Args:
         dataset: as for `metadata`.
-        **told: what `--metadata` would tell the task, such as `subset="all"`.
+        **given: what `--metadata` would give to the task, such as `subset="all"`.
 
     Raises:
-        SpeechIQError: no such data set, its loader is not one of speechiq's, or its clips cannot be had.
+        SpeechIQError: There is no such data set, its loader is not one of speechiq's, or its clips cannot be read.
     """
     task = read_one_task(dataset)
-    return import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | told)
+    return import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:
     """Return the task Remember of a data set: its `metadata` and `custom_dataset`, checked.
 
     Raises:
-        SpeechIQError: as for `list_clips`.
+        SpeechIQError: As for `list_clips`.
     """
     file = _find_one_task(dataset)
     return _check(read_task(file), file)

@@ -1,4 +1,4 @@
-"""Tables that list clips: `.csv`, `.tsv` and `.jsonl` files that a person made."""
+"""Read tables that list clips: `.csv`, `.tsv` and `.jsonl` files that a person made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a table, in UTF-8 with or without a byte order mark.
 
     Raises:
-        SpeechIQError: no such file, another kind of file, not UTF-8, no rows, or a row that does not fit the header.
+        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, or a row and the header differ.
     """
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
@@ -70,10 +70,10 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return a field that must be text.
 
     Args:
-        where: file and row, for errors.
+        where: File and row, for errors.
 
     Raises:
-        SpeechIQError: the field is missing, empty, not a text, or holds half a surrogate pair, not a character.
+        SpeechIQError: The field is missing, empty, not a text, or holds half a surrogate pair.
     """
     value = row.get(column)
     if value is None:
@@ -91,14 +91,14 @@ def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return a field that names the row: a text or a whole number.
 
     Raises:
-        SpeechIQError: as for `read_field`.
+        SpeechIQError: As for `read_field`.
     """
     value = row.get(column)
     return str(value) if type(value) is int else read_field(row, column, where)
 
 
 def check_columns(found: Mapping[str, Any], wanted: list[str], file: Path) -> None:
-    """Raise a `SpeechIQError` that names the columns of a table if one of those that are wanted is missing."""
+    """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
     for column in wanted:
         if column not in found:
             raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, found))}; rename a column")

@@ -1,4 +1,4 @@
-"""A YAML task of the suite: what its loader found out joins the metadata that lm-eval records."""
+"""Define the tasks of the suite's YAMLs: what the loader finds is added to the metadata that lm-eval records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SpeechTask(ConfigurableTask):
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
-        """See `options.keys_of`."""
+        """Return the keys of metadata that the task reads; see `options.keys_of`."""
         return keys_of(self.config.custom_dataset, self.config.metadata.get("level"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
@@ -63,8 +63,8 @@ class SpeechTask(ConfigurableTask):
 def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the metrics in the form in which lm-eval takes any name; `process_results` gives their values.
 
-    lm-eval 0.4 takes the name as it is. Its successor, which has scorers, looks it up among its own metrics, of which
-    `acc` is one for multiple choice alone, but takes a function of that name.
+    lm-eval 0.4 takes the name as it is. Its successor, which has scorers, searches for it among its own metrics, of
+    which `acc` is one for multiple choice alone, but accepts a function of that name.
     """
     if find_spec("lm_eval.scorers") is None:
         return metrics

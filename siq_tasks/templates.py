@@ -1,4 +1,4 @@
-"""Task YAMLs read and written with their functions left as names: nothing that a YAML names is imported."""
+"""Read and write task YAMLs with their functions left as names: nothing that a YAML names is imported."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def read_task(file: Path, including: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Return a task or group with what it includes, its own keys winning, as lm-eval merges them.
 
     Args:
-        file: the YAML.
-        including: files that include it, outermost first.
+        file: The YAML.
+        including: Files that include it, outermost first.
 
     Raises:
-        SpeechIQError: the file cannot be read, is not valid YAML or no mapping, or files include each other.
+        SpeechIQError: The file cannot be read, is not valid YAML or not a mapping, or files include each other.
     """
     if file in including or len(including) > DEEPEST:
         raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file in turn; remove one include")

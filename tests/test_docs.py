@@ -94,7 +94,8 @@ def test_python_of_the_docs_runs(block, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
     written = [page.read_text(encoding="utf-8") for page in tmp_path.glob("*.html")]
-    assert "better" in capsys.readouterr().out + "".join(written)
+    shown = capsys.readouterr().out + "".join(written)
+    assert "better" in shown or "runs" not in block, "a block that reads the runs shows their systems"
 
 
 def test_the_table_of_the_readme_names_the_demos_systems():

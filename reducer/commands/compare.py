@@ -1,4 +1,4 @@
-"""`siq compare`: whether one system is better than another, and the clips that it hangs on."""
+"""Define `siq compare`: whether one system is better than another, and the clips that decide it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from speechiq.reducer.siq import DEFAULT_RULE, check_rule
 from speechiq.reducer.table import fits, print_unbroken
 from speechiq.reducer.unanswerable import ConfirmedSet
 
-MEND_NAME = "siq compare NAME_A NAME_B RUNS"
+ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 SCHEMA = "speechiq-comparison"
 
 
@@ -60,7 +60,7 @@ def compare(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Folders or results files: where names are looked up, and the pool that sets the SIQ scale.",
+            help="Folders or results files: they hold the named systems and the pool that sets the SIQ scale.",
             parser=as_place,
             metavar="RUNS",
         ),
@@ -92,7 +92,7 @@ def compare(
     excluded = read_set(exclude)
     measured = read_levels(measure, None, norms)
     named = read_systems(runs, allow_missing, levels=measured) if runs else Runs([], [])
-    chosen = [_choose(told, named.systems, measured, allow_missing) for told in (a, b)]
+    chosen = [_choose(given, named.systems, measured, allow_missing) for given in (a, b)]
     for warning in dict.fromkeys(chain.from_iterable(of.warnings for of in (named, *chosen))):
         say(f"warning: {warning}")
     one, other = _tell_apart([of.systems[0] for of in chosen], (a, b))
@@ -184,31 +184,32 @@ def _print(console: Console, *lines: str) -> None:
         print_unbroken(console, line)
 
 
-def _choose(told: str, pool: Sequence[System], levels: Mapping[str, Level], allow_missing: bool) -> Runs:
-    """The one system of a folder or file, or the one of the pool that has `told` in its name."""
-    if exists(told):
-        held = read_systems([Path(told)], allow_missing, levels=levels)
+def _choose(given: str, pool: Sequence[System], levels: Mapping[str, Level], allow_missing: bool) -> Runs:
+    """Return the one system of a folder or file, or the one of the pool that has `given` in its name."""
+    if exists(given):
+        held = read_systems([Path(given)], allow_missing, levels=levels)
         if len(held.systems) > 1:
             names = _names(held.systems)
-            raise SpeechIQError(f"{told!r} holds {len(held.systems)} systems ({names}); name one: {MEND_NAME}")
+            raise SpeechIQError(f"{given!r} holds {len(held.systems)} systems ({names}); name one: {ADVICE_NAME}")
         return held
     if not pool:
-        raise SpeechIQError(f"{told!r} is no folder or file; to look a system up by name, give runs: {MEND_NAME}")
-    named = [of for of in pool if of.name == told] or [of for of in pool if told in of.name]
+        raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
+    named = [of for of in pool if of.name == given] or [of for of in pool if given in of.name]
     if len(named) != 1:
         which = f"is part of {len(named)} names" if named else "is in no system's name"
-        raise SpeechIQError(f"{told!r} {which}: write enough of one of {_names(named or pool)}")
+        raise SpeechIQError(f"{given!r} {which}: write enough of one of {_names(named or pool)}")
     return Runs(named, [])
 
 
-def _tell_apart(systems: Sequence[System], told: tuple[str, str]) -> tuple[System, System]:
-    """Two runs of one system get the names of their folders as well; one run twice is refused."""
+def _tell_apart(systems: Sequence[System], places: tuple[str, str]) -> tuple[System, System]:
+    """Add folder names to the names of two runs of one system; refuse the same run twice."""
     one, other = systems
     if _files(one) == _files(other):
         raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")
     if one.name != other.name:
         return one, other
-    one, other = (of._replace(name=f"{of.name} ({printable(place)})") for of, place in zip(systems, told, strict=True))
+    named = zip(systems, places, strict=True)
+    one, other = (of._replace(name=f"{of.name} ({printable(place)})") for of, place in named)
     return one, other
 
 

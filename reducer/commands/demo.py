@@ -1,4 +1,4 @@
-"""`siq demo`: the bundled set and its models."""
+"""Define `siq demo`: the bundled set and its models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`siq hallucination`: how often each system makes up an answer where there is none."""
+"""Define `siq hallucination`: how often each system makes up an answer if there is none."""
 
 from __future__ import annotations
 

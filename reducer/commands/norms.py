@@ -1,4 +1,4 @@
-"""`siq norms`: freezes a pool of systems into a scale for others."""
+"""Define `siq norms`, which freezes a pool of systems into a scale for others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from speechiq.reducer.commands.score import (
     read_set,
 )
 from speechiq.reducer.frozen import shorten
-from speechiq.reducer.norms.file import MEND_FILE
+from speechiq.reducer.norms.file import ADVICE_FILE
 from speechiq.reducer.remarks import FEW
 
 app = typer.Typer(no_args_is_help=True, help="Norms: a pool of systems as the scale for others.")
@@ -45,7 +45,7 @@ def build_command(
     force: Force = False,
 ) -> None:
     """Freeze the scale of the systems found in RUNS, for `siq score --norms`."""
-    check_output(output, force, MEND_FILE)
+    check_output(output, force, ADVICE_FILE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     excluded = read_set(exclude)
     systems = read(runs, excluded, allow_missing, levels=read_levels(measure, None))

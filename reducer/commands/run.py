@@ -1,4 +1,4 @@
-"""`siq run`: lm-eval's own command line with the suite in place."""
+"""Define `siq run`: lm-eval's own command line with the suite in place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_optio
 
 
 def run(context: typer.Context) -> None:
-    """Run lm_eval with the suite in place, also where no start-up file runs (`pip install --target`).
+    """Run lm_eval with the suite in place, even if no start-up file runs (`pip install --target`).
 
-    Takes what `lm_eval run` takes; `siq run --help` shows its options and those of speech systems.
+    It takes the options of `lm_eval run`; `siq run --help` shows its options and those of speech systems.
     """
     try:
         from speechiq.harness_patch import plugins

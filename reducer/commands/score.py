@@ -1,4 +1,4 @@
-"""`siq score`: the ranking of the systems found in folders of runs."""
+"""Define `siq score`: the ranking of the systems found in folders of runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = "speechiq-scores"
 
 
 def as_place(text: str) -> Path:
-    """The path of some runs; an empty one, which `Path` takes for the current folder, is refused."""
+    """Return the path of some runs, or refuse an empty one, which `Path` takes for the current folder."""
     if not text:
         raise SpeechIQError("an empty path names no runs; is a variable unset? The current folder is '.'")
     return Path(text)
@@ -46,7 +46,7 @@ Weights = Annotated[
     str | None,
     typer.Option(
         help=f"Rule of the level weights: {', '.join(siq.RULES)}, or three numbers for "
-        f"Remember, Understand and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) unless told."
+        f"Remember, Understand and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default."
     ),
 ]
 NormsFile = Annotated[
@@ -109,7 +109,7 @@ def score(
     for path in filter(None, (json, csv, markdown, latex)):
         check_output(path, force, records.MEND)
     if harness_json is not None:
-        check_output_folder(harness_json, dashboards.MEND)
+        check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     frozen = read_norms(norms_file, weights)
     if frozen and by_dataset:
@@ -194,7 +194,7 @@ def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms
 def read(
     runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS
 ) -> list[System]:
-    """The systems without the questions of a set; what was chosen between runs is said."""
+    """Read the systems without the questions of a set, and print the warnings about the runs."""
     systems, warnings = read_systems(runs, allow_missing, levels=levels)
     for warning in warnings:
         say(f"warning: {warning}")

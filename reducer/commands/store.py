@@ -1,4 +1,4 @@
-"""`siq store`: what runs have computed and kept."""
+"""Define `siq store`: list and remove the results that runs have stored."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def prune(
     older_than: Annotated[float, typer.Option(min=0, help="Days without use; 0 takes all away.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Take away what has not been used for some days, and drafts that killed runs left over a day ago.
+    """Delete stages that have not been used for some days, and drafts that killed runs left over a day ago.
 
-    What a run still needs it computes again.
+    A run that still needs their rows computes them again.
     """
     if not yes:
         typer.confirm(f"Take away all stages in {store_folder()} not used for {older_than:g} days?", abort=True)

@@ -1,4 +1,4 @@
-"""`siq unanswerable`: from questions that most systems fail to a frozen set of faulty ones."""
+"""Define `siq unanswerable`: from questions that most systems fail to a frozen set of faulty ones."""
 
 from __future__ import annotations
 

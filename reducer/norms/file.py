@@ -1,4 +1,4 @@
-"""Norms as files: written once, read strictly. The schema is in docs/norms.md."""
+"""Write and read norms as files: written once, read strictly. The schema is in docs/norms.md."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
-MEND_FILE = "name a file in a folder that exists and is yours"
+ADVICE_FILE = "name a file in a folder that exists and is yours"
 #: Of the numbers in norms: squares of scores are the largest, and what eq. 5 divides by is not below the smallest.
 LARGEST, SMALLEST = max(abs(end) for ends in RANGES.values() for end in ends) ** 2, 1e-30
-MEND_NORMS = "make norms with `siq norms build`"
+ADVICE_NORMS = "make norms with `siq norms build`"
 
 
 def write(norms: Norms, path: Path) -> None:
     """Writes norms to a file, whole or not at all."""
     text = json.dumps(norms.frozen, indent=1, allow_nan=False) + "\n"
-    write_whole(path, text.encode(), MEND_FILE)
+    write_whole(path, text.encode(), ADVICE_FILE)
 
 
 def read(place: str | Path) -> Norms:
-    """Reads norms.
+    """Read norms.
 
     Args:
         place: A file, or the name of norms that come with the package (`SHIPPED`).
@@ -43,13 +43,13 @@ def read(place: str | Path) -> Norms:
             f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
             f"({', '.join(SHIPPED)})"
         )
-    content = thaw(path, SCHEMA, VERSION, MEND_NORMS)
+    content = thaw(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
     except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
-        raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {MEND_NORMS}") from error
+        raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {ADVICE_NORMS}") from error
     if fault := _find_fault(norms, digest(content)):
-        raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {MEND_NORMS}")
+        raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {ADVICE_NORMS}")
     return norms
 
 

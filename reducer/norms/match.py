@@ -1,4 +1,4 @@
-"""Whether systems were asked what the norms' pool was asked."""
+"""Check that systems were asked the same as the pool of the norms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speechiq.reducer.samples import Item, show_item
 
 
 def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
-    """In what systems differ from the norms' pool: clips, questions, and the conditions of their tasks.
+    """Return how systems differ from the norms' pool: in clips, questions and the conditions of their tasks.
 
     Systems are scored on what all of them share with the norms; who loses items through another differs as well.
 

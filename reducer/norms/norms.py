@@ -1,4 +1,4 @@
-"""What a pool of systems leaves behind when it becomes the norm: its scale, and all that the scale hangs on."""
+"""Build norms from a pool of systems: its scale, and everything that the scale depends on."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return self.scale_of({level: sorted(of.clips) for level, of in self.levels.items()})
 
     def scale_of(self, clips: Mapping[str, Iterable[str]]) -> Scale:
-        """The scale for some of the norms' clips.
+        """Return the scale for some of the norms' clips.
 
         Args:
             clips: level -> clips in the order of the pool that is to be scored; levels that it lacks are left out.
@@ -118,7 +118,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Norms:
-    """Freezes a pool of systems.
+    """Freeze a pool of systems.
 
     Args:
         systems: As `read_systems` gives them.

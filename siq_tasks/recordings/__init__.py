@@ -1,1 +1,1 @@
-"""Audio files: whether they are whole, how long they are, and their samples."""
+"""Read audio files: check that they are complete, measure their length, and decode their samples."""

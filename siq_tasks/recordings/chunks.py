@@ -1,4 +1,4 @@
-"""Files whose header says how many bytes of samples follow: WAV, RF64, Wave64, AIFF, CAF, AU and NIST SPHERE."""
+"""Check files whose header gives the bytes of samples that follow: WAV, RF64, Wave64, AIFF, CAF, AU and NIST SPHERE."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ NO_SAMPLES = "cut off before its samples begin"
 
 
 class Layout(NamedTuple):
-    """How a file is divided into chunks.
+    """The division of a file into chunks.
 
     Attributes:
-        start: byte of the first chunk.
-        name: bytes of a chunk's name.
+        start: Byte of the first chunk.
+        name: Number of bytes of a chunk's name.
         size: `struct` format of its length.
-        align: chunks begin at multiples of so many bytes.
-        inclusive: whether the length counts name and length.
-        data: how the name of the chunk of samples begins.
+        align: Chunks begin at multiples of this number of bytes.
+        inclusive: Whether the length counts name and length.
+        data: Beginning of the name of the chunk of samples.
     """
 
     start: int
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """A chunk: its name, and the place and length of its content as it says it."""
+    """A chunk: its name, and the place and length of its content according to its header."""
 
     name: bytes
     start: int
@@ -50,29 +50,29 @@ CAF = Layout(8, 4, ">q", 1, False, b"data")
 
 
 def check_riff(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check a WAV or RF64 file as `structure.check_structure` describes."""
     if data[8:12] != b"WAVE":
         return None
     return _check(data, WAVE_BIG if data[:4] == b"RIFX" else WAVE)
 
 
 def check_wave64(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check a Wave64 file as `structure.check_structure` describes."""
     return _check(data, WAVE64)
 
 
 def check_aiff(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check an AIFF file as `structure.check_structure` describes."""
     return _check(data, AIFF) if data[8:12] in (b"AIFF", b"AIFC") else None
 
 
 def check_caf(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check a CAF file as `structure.check_structure` describes."""
     return _check(data, CAF)
 
 
 def check_au(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check an AU file as `structure.check_structure` describes."""
     if len(data) < 24:
         raise Damage(NO_SAMPLES)
     start, promised = struct.unpack_from(">II" if data[:4] == b".snd" else "<II", data, 4)
@@ -84,7 +84,7 @@ def check_au(data: Buffer) -> str | None:
 
 
 def check_sphere(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check a NIST SPHERE file as `structure.check_structure` describes."""
     header = bytes(data[:SPARE]).decode("latin-1")
     found = dict(re.findall(r"^(sample_count|channel_count|sample_n_bytes) -i (\d+)", header, re.MULTILINE))
     length = re.match(r"NIST_1A\s+(\d+)", header)
@@ -116,7 +116,7 @@ def _check(data: Buffer, layout: Layout) -> str | None:
 
 
 def _walk(data: Buffer, layout: Layout, start: int) -> Iterator[Chunk]:
-    """The chunks from `start` on (0: the first), up to the first that is none."""
+    """Yield the chunks from `start` on (0: the first), up to the first that is not valid."""
     place = start or layout.start
     header = layout.name + struct.calcsize(layout.size)
     while place + header <= len(data):
@@ -131,7 +131,7 @@ def _walk(data: Buffer, layout: Layout, start: int) -> Iterator[Chunk]:
 
 
 def _count_spare(data: Buffer, layout: Layout, end: int) -> int:
-    """Bytes after the samples that belong to no chunk."""
+    """Return the number of bytes after the samples that belong to no chunk."""
     described, whole_file = end, bytes(data[: layout.name])
     for chunk in _walk(data, layout, end + -end % layout.align):
         if chunk.name == whole_file or chunk.start + chunk.length > len(data) + layout.align:

@@ -1,4 +1,4 @@
-"""What the checks of all containers share."""
+"""Define the error of a damaged file and the comparison that the checks of all containers share."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ UNKNOWN_END = "the file does not say how long it is, so a cut at its end would n
 
 
 class Damage(ValueError):
-    """A file that is cut off, damaged, or not as long as it says; the message says which."""
+    """The error of a file that is cut off, damaged, or of another length than its header gives."""
 
 
 def compare(promised: int, held: int, after: int = 0) -> None:
     """Compare the bytes of samples that a header promises with those that are in the file.
 
     Args:
-        promised: as the header says.
-        held: from the first sample to the end of the file.
-        after: of these, the bytes at the end that nothing describes.
+        promised: Bytes according to the header.
+        held: Bytes from the first sample to the end of the file.
+        after: Bytes of `held` at the end that no header describes.
 
     Raises:
-        Damage: bytes are missing, or too many of them are not described.
+        Damage: Bytes are missing, or too many of them are not described.
     """
     if held < promised:
         raise Damage(f"cut off: its header promises {promised} bytes of samples, the file has {held}")

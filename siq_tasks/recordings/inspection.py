@@ -1,4 +1,4 @@
-"""An audio file read to its end once: whether it is whole, how long it is, and whether speech can be in it."""
+"""Read an audio file to its end once: check that it is complete, measure it, and check that it can hold speech."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BLOCK = 65_536
 
 
 class Inspected(NamedTuple):
-    """What is known of a file that was read to its end.
+    """The properties of a file that was read to its end.
 
     Attributes:
-        kind: of file, such as `wav`.
-        duration: seconds of audio, counted in decoded samples.
-        doubts: reasons to listen to it before its scores are trusted.
+        kind: Kind of file, such as `wav`.
+        duration: Seconds of audio, counted in decoded samples.
+        doubts: Reasons to listen to it before its scores are trusted.
     """
 
     kind: str
@@ -46,21 +46,21 @@ def inspect(source: Path | bytes, name: str) -> Inspected:
     """Read an audio file to its end, block by block.
 
     Args:
-        source: the file, or its bytes.
-        name: of the file or row, for errors.
+        source: The file, or its bytes.
+        name: Name of the file or row, for errors.
 
     Raises:
-        SpeechIQError: the file is not audio, cut off, damaged, without samples, or has samples that are not finite.
+        SpeechIQError: The file is not audio, cut off, damaged, without samples, or has samples that are not finite.
     """
     with _refusing(name), open_reader(source, check_structure(source)) as reader:
         return _read_to_the_end(reader)
 
 
 def read_length(source: Path | bytes, name: str) -> float:
-    """Return the seconds of audio that a file's header promises; if it has none, of the file read to its end.
+    """Return the seconds of audio that a file's header gives; without a header, those of the file read to its end.
 
     Raises:
-        SpeechIQError: as for `inspect`.
+        SpeechIQError: As for `inspect`.
     """
     with _refusing(name), open_reader(source) as reader:
         promised = reader.promised
@@ -111,7 +111,7 @@ def measure(file: Path) -> float:
     """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time.
 
     Raises:
-        SpeechIQError: as for `inspect`, or the file is absent.
+        SpeechIQError: As for `inspect`, or the file is missing.
     """
     try:
         state = file.stat()

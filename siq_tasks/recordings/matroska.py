@@ -1,4 +1,4 @@
-"""Matroska and WebM files: elements inside elements, each of which says how long it is (RFC 8794)."""
+"""Check Matroska and WebM files: nested elements, each of which gives its length (RFC 8794)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SEGMENT, CLUSTER = 0x18538067, 0x1F43B675
 
 
 def check(data: Buffer) -> None:
-    """See `structure.check_structure`; the length is compared with the samples where the file says it."""
+    """Check a Matroska file as `structure.check_structure` describes; a length that it gives is compared later."""
     place = 0
     while place < len(data):
         name, after = _read_number(data, place, keep_marker=True)
@@ -27,7 +27,7 @@ def check(data: Buffer) -> None:
 
 
 def _read_number(data: Buffer, place: int, *, keep_marker: bool) -> tuple[int, int]:
-    """A number of variable length, and the place after it."""
+    """Return a number of variable length, and the place after it."""
     if place >= len(data):
         raise Damage("cut off: its last element is not complete")
     first = data[place]

@@ -1,4 +1,4 @@
-"""MP3 files: a row of frames, of which the first may say how many there are (ISO 11172-3, 13818-3)."""
+"""Check MP3 files: a sequence of frames, of which the first may give their number (ISO 11172-3, 13818-3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KBITS = {
     (False, 3): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
 }
 RATES = (44_100, 48_000, 32_000)
-#: Where the MPEG version stands in a header -> by what it divides `RATES`.
+#: MPEG version in a header -> divisor of `RATES`.
 DIVISORS = {3: 1, 2: 2, 0: 4}
 TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
 #: Bytes before the first frame that are passed over.
@@ -24,7 +24,7 @@ LEAD = 65_536
 
 
 class Frame(NamedTuple):
-    """What a frame's header says: its bytes, what stays the same in a file, and whether it is mono."""
+    """The header of a frame: the frame's bytes, the fields that are constant in a file, and whether it is mono."""
 
     length: int
     kind: tuple[int, int, int]
@@ -32,12 +32,12 @@ class Frame(NamedTuple):
 
 
 def is_mpeg(data: Buffer) -> bool:
-    """Whether frames of MPEG audio begin at the start of a file, or after its tags."""
+    """Return whether frames of MPEG audio begin at the start of a file, or after its tags."""
     return _find_first(data) is not None
 
 
 def check(data: Buffer) -> str | None:
-    """See `structure.check_structure`."""
+    """Check an MP3 file as `structure.check_structure` describes."""
     place = _find_first(data)
     first = read_frame(data, place)
     promised, frames = _read_count(data, place, first), 0
@@ -61,7 +61,7 @@ def check(data: Buffer) -> str | None:
 
 
 def read_frame(data: Buffer, place: int) -> Frame | None:
-    """The frame whose header is at `place`, or None where there is none.
+    """Return the frame whose header is at `place`, or None if there is none.
 
     >>> read_frame(bytes.fromhex("fff388c4"), 0)
     Frame(length=288, kind=(2, 3, 16000), mono=True)
@@ -97,7 +97,7 @@ def _find_first(data: Buffer) -> int | None:
 
 
 def _read_count(data: Buffer, place: int, first: Frame) -> int | None:
-    """How many frames follow, as the first one says."""
+    """Return the number of frames that follow the first one, according to it."""
     side = {True: (17, 32), False: (9, 17)}[first.kind[0] == 3][not first.mono]
     for at in (place + 4 + side, place + 6 + side):
         if bytes(data[at : at + 4]) in (b"Xing", b"Info") and data[at + 7] & 1:
@@ -109,6 +109,6 @@ def _read_count(data: Buffer, place: int, first: Frame) -> int | None:
 
 
 def _is_end(data: Buffer, place: int) -> bool:
-    """Whether only tags or zeros follow."""
+    """Return whether only tags or zeros follow."""
     rest = bytes(data[place : place + LEAD])
     return rest.startswith(TAGS) or (len(data) - place <= LEAD and not any(rest))

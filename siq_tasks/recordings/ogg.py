@@ -1,4 +1,4 @@
-"""Ogg files: every page has a number and a checksum, and the last one a mark (RFC 3533)."""
+"""Check Ogg files: every page has a number and a checksum, and the last one a mark (RFC 3533)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Page(NamedTuple):
 
     Attributes:
         flags: `FIRST`, `LAST`.
-        stream, number: which stream it belongs to, and its number there.
-        start: its first byte in the file.
-        content: all of its bytes, the header included.
+        stream, number: The stream that it belongs to, and its number there.
+        start: Its first byte in the file.
+        content: All of its bytes, the header included.
     """
 
     flags: int
@@ -33,10 +33,10 @@ class Page(NamedTuple):
 
 
 def read_pages(data: Buffer) -> Iterator[Page]:
-    """The pages of an Ogg file, with their checksums compared.
+    """Yield the pages of an Ogg file, with their checksums compared.
 
     Raises:
-        Damage: a page is cut off, damaged, or something else is in its place.
+        Damage: A page is cut off, damaged, or something else is in its place.
     """
     start, ended = 0, False
     while start < len(data):
@@ -61,7 +61,7 @@ def read_pages(data: Buffer) -> Iterator[Page]:
 
 
 def checksum_of(page: bytes) -> int:
-    """The checksum of a page, whatever is in its checksum field."""
+    """Return the checksum of a page, computed with an empty checksum field."""
     # Ogg's CRC is zlib's with the bits in the other order and without its two inversions.
     blank = page[:22] + bytes(4) + page[26:]
     crc = zlib.crc32(blank.translate(_MIRRORED), 0xFFFFFFFF) ^ 0xFFFFFFFF
@@ -69,7 +69,7 @@ def checksum_of(page: bytes) -> int:
 
 
 def check(data: Buffer) -> None:
-    """See `structure.check_structure`."""
+    """Check an Ogg file as `structure.check_structure` describes."""
     pages = list(read_pages(data))
     if (streams := sum(bool(page.flags & FIRST) for page in pages)) != 1:
         raise Damage(f"{streams} streams begin in it, of which one would be read")

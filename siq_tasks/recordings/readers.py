@@ -1,4 +1,4 @@
-"""Two readers of audio files: libsndfile, and FFmpeg (by PyAV) for what libsndfile does not read."""
+"""Decode audio files with libsndfile, or with FFmpeg (by PyAV) if libsndfile cannot read them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Reader(Protocol):
     """An opened audio file, read from its beginning to its end.
 
     Attributes:
-        kind: the file's kind, such as `wav`.
-        rate: in Hz.
-        doubt: why a cut at the end of the file would not be noticed, or None.
-        promised: seconds by the file's header, or None.
+        kind: The file's kind, such as `wav`.
+        rate: Sampling rate, Hz.
+        doubt: Why a cut at the end of the file would not be noticed, or None.
+        promised: Seconds by the file's header, or None.
     """
 
     kind: str
@@ -50,13 +50,13 @@ class Reader(Protocol):
         """Return the next samples: float32, shape (`frames`, channels), fewer only at the end."""
 
     def skip(self, frames: int) -> None:
-        """Pass over the next samples."""
+        """Skip the next samples."""
 
     def finish(self, heard: int) -> None:
-        """Compare the number of samples that were read, all of them, with what the file promises.
+        """Compare the number of all samples that were read with the number that the file gives.
 
         Raises:
-            Damage: they differ.
+            Damage: The numbers differ.
         """
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class Reader(Protocol):
 
 
 class SndfileReader:
-    """Read what libsndfile reads: WAV, FLAC, OGG, MP3 and other kinds."""
+    """A reader of the formats of libsndfile: WAV, FLAC, OGG, MP3 and other kinds."""
 
     def __init__(self, source: Path | bytes, doubt: str | None) -> None:
         import soundfile
@@ -119,12 +119,12 @@ class FlacDigest:
         self.found.update(whole.view(np.uint8).reshape(*whole.shape, 4)[..., : self.bits // 8].tobytes())
 
     def differs(self) -> bool:
-        """Return whether all samples were read and are not those that the header means."""
+        """Return whether all samples were read and their MD5 sum is not the one of the header."""
         return any(self.given) and self.bits in (8, 16, 24) and self.found.digest() != self.given
 
 
 class FFmpegReader:
-    """Read what FFmpeg reads: M4A, MP4, WebM, AMR, WMA, WAV with rare codecs; of a video, its first sound track."""
+    """A reader of the formats of FFmpeg: M4A, MP4, WebM, AMR, WMA and others; of a video, its first sound track."""
 
     def __init__(self, source: Path | bytes, doubt: str | None) -> None:
         import av
@@ -151,7 +151,7 @@ class FFmpegReader:
             raise
 
     def _decode(self) -> Iterator[np.ndarray]:
-        """All samples, frame by frame; the first frame sets the rate, which a container may state wrongly."""
+        """Yield all samples, frame by frame; the first frame sets the rate, which a container may state wrongly."""
         import av
 
         same = None
@@ -215,12 +215,12 @@ def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Read
     """Open an audio file with the first reader that can read it.
 
     Args:
-        source: the file, or its bytes.
-        doubt: what `check_structure` gave.
+        source: The file, or its bytes.
+        doubt: The result of `check_structure`.
 
     Raises:
-        Damage: no reader can read it, or it breaks off while it is read.
-        OSError: the file cannot be opened.
+        Damage: No reader can read it, or it breaks off while it is read.
+        OSError: The file cannot be opened.
     """
     import av
     import soundfile

@@ -1,6 +1,6 @@
-"""Whether an audio file is whole, by what its container says of itself; no sample is decoded here.
+"""Check that an audio file is complete, by the lengths that its container gives; no sample is decoded here.
 
-Decoders pass over what is missing: libsndfile takes a WAV file that was cut in half for a shorter one.
+Decoders do not report what is missing: libsndfile reads a WAV file that was cut in half as a shorter one.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def check_structure(source: Path | bytes) -> str | None:
     """Check that the container of an audio file is complete.
 
     Args:
-        source: the file, or its bytes.
+        source: The file, or its bytes.
 
     Returns:
-        None where the file says how long it is, and is; else a doubt: why a cut at its end would not be noticed.
+        None if the file gives its length and has it; else a doubt: why a cut at its end would not be noticed.
 
     Raises:
-        Damage: the file is cut off, damaged, or longer than it says.
-        OSError: the file cannot be read.
+        Damage: The file is cut off, damaged, or longer than it says.
+        OSError: The file cannot be read.
     """
     with _mapped(source) as data:
         if not len(data):
@@ -54,7 +54,7 @@ def check_structure(source: Path | bytes) -> str | None:
 
 @contextmanager
 def _mapped(source: Path | bytes) -> Iterator[Buffer]:
-    """The bytes of a file without reading all of them into memory."""
+    """Yield the bytes of a file without reading all of them into memory."""
     if isinstance(source, bytes):
         yield source
         return

@@ -170,7 +170,7 @@ def test_failures_count_over_what_is_compared(three_runs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good", "bad"], "'good' is no folder or file; .* siq compare NAME_A NAME_B RUNS"),
+        (["good", "bad"], "'good' is not a folder or file; .* siq compare NAME_A NAME_B RUNS"),
         (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
         (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
         (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),

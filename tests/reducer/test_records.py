@@ -70,7 +70,7 @@ def test_a_file_says_where_it_comes_from(written, tmp_path):
     data, rows = written
     assert (data["schema"], data["schema_version"]) == ("speechiq-scores", 1)
     assert data["speechiq"] == version("speechiq") == rows[0]["speechiq"]
-    assert data["runs"] == [str(tmp_path)] and data["command"].startswith("siq ")
+    assert data["runs"] == [str(tmp_path)] and data["command"].split()[0] == "siq"
     assert timedelta(0) <= datetime.now(UTC) - datetime.fromisoformat(data["date"]) < timedelta(minutes=5)
     assert rows[0]["date"] == data["date"]
 
