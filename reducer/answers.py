@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs import TaskRun, find_tasks, name_control
+from speechiq.reducer.results_file import TaskRun
+from speechiq.reducer.runs import find_tasks, name_control
 from speechiq.reducer.samples import Item, read_records, show_item
 
 LETTERS = "ABCDE"

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from speechiq.core.console import printable
 from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import FIRST_RULES, LEVELS
-from speechiq.reducer.runs import System, TaskRun
+from speechiq.reducer.results_file import TaskRun
+from speechiq.reducer.runs import System
 from speechiq.reducer.samples import show_item
 
 Scalar = str | int | float | None

@@ -10,88 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import read_plain
-from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.options import changes
+from speechiq.reducer.results_file import Results, TaskRun, read_results, tasks_of
 from speechiq.reducer.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.samples import Item, may_hold_scores, read_samples, show_item
-
-YEAR_10000 = 253_402_300_800
-
-
-class _Recorded(msgspec.Struct):
-    """What `hf-audio` records under `siq`."""
-
-    pretrained: Any = None
-    system: dict[str, Any] = {}
-
-
-class _Config(msgspec.Struct):
-    model_args: dict[str, Any] | str | None = None
-    siq: _Recorded = msgspec.field(default_factory=_Recorded)
-
-
-class _Task(msgspec.Struct):
-    metadata: Any = None
-
-
-class _Results(msgspec.Struct):
-    """What is read of a results file; all else in it is passed over."""
-
-    date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
-    configs: dict[str, _Task]
-    config: _Config = msgspec.field(default_factory=_Config)
-    model_name: Any = None
-    lm_eval_version: Any = None
-    transformers_version: Any = None
-    n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
-
-
-_RESULTS = msgspec.json.Decoder(_Results)
-
-
-class TaskRun(NamedTuple):
-    """One task of one results file.
-
-    Attributes:
-        date: When the run began, seconds since 1970.
-        results: The results file.
-        system: The system's name.
-        task: The task's name.
-        level: A key of `LEVELS`.
-        metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
-        described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
-        docs: How many docs were asked, and how many the task has; None if the results file does not say.
-        versions: Package -> its version in the run, for those that the results file names.
-    """
-
-    date: float
-    results: str
-    system: str
-    task: str
-    level: str
-    metadata: dict[str, Any]
-    described: dict[str, Any]
-    docs: tuple[int, int] | None = None
-    versions: Mapping[str, str] = MappingProxyType({})
-
-    @property
-    def dataset(self) -> str:
-        """Name of the data set that the task asks."""
-        return printable(str(self.metadata.get("dataset")))
-
-    @property
-    def samples(self) -> Path:
-        """The task's sample file."""
-        return samples_of(Path(self.results), self.task)
 
 
 class System(NamedTuple):
@@ -178,14 +106,14 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     """
     runs = list(runs)
     files = list(list_files(runs))
-    results = {path: _read_results(path) for path in once(path for path in files if not is_samples(path))}
+    results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
     missing = list(_undescribed(results, once(filter(is_samples, files))))
     if missing and not allow_missing:
         raise SpeechIQError(
             f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
             "away, or add --allow-missing"
         )
-    found = [task for path, of in results.items() for task in _tasks_of(path, of)]
+    found = [task for path, of in results.items() for task in tasks_of(path, of)]
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
@@ -210,19 +138,6 @@ def find_results(runs: Iterable[Path]) -> list[Path]:
     return once(path for path in list_files(runs) if not is_samples(path))
 
 
-def read_tasks(path: Path) -> list[TaskRun]:
-    """Reads the tasks with a level from one results file.
-
-    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval invents a `model_name` where no
-    model arguments were given), else `model_name`, else `pretrained` of the model arguments, else the folder's
-    name; characters that do not print are replaced by U+FFFD.
-
-    Raises:
-        SpeechIQError: The file cannot be read or is not lm-eval's.
-    """
-    return _tasks_of(path, _read_results(path))
-
-
 def name_control(described: Mapping[str, Any]) -> str:
     """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
 
@@ -233,56 +148,7 @@ def name_control(described: Mapping[str, Any]) -> str:
     return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
 
 
-def _read_results(path: Path) -> _Results:
-    try:
-        results = decode(read_plain(path), _RESULTS)
-        levels = (task.metadata for task in results.configs.values() if _level_of(task))
-        refuse_extremes([results.config.siq.system, *_names(results), *levels])
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise SpeechIQError(
-            f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
-        ) from error
-    return results
-
-
-def _tasks_of(path: Path, results: _Results) -> list[TaskRun]:
-    name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
-    counts = results.n_samples or {}
-    named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
-    versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
-    return [
-        TaskRun(
-            results.date,
-            str(path),
-            name,
-            task,
-            level,
-            of.metadata,
-            results.config.siq.system,
-            _docs(counts.get(task)),
-            versions,
-        )
-        for task, of in results.configs.items()
-        if (level := _level_of(of))
-    ]
-
-
-def _level_of(task: _Task) -> str:
-    level = task.metadata.get("level") if isinstance(task.metadata, dict) else None
-    return level if isinstance(level, str) and level in LEVELS else ""
-
-
-def _names(results: _Results) -> tuple[Any, ...]:
-    """What the system may be called, the best first."""
-    arguments = results.config.model_args or {}
-    if isinstance(arguments, str):
-        arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
-    return results.config.siq.pretrained, results.model_name, arguments.get("pretrained")
-
-
-def _undescribed(results: Mapping[Path, _Results], samples: Iterable[Path]) -> Iterator[str]:
+def _undescribed(results: Mapping[Path, Results], samples: Iterable[Path]) -> Iterator[str]:
     """A line for every results file without tasks, and for every sample file of a level whose task is in none."""
     tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
     known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
@@ -317,14 +183,6 @@ def _read_system(
         datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
     system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
     return system.narrow(scores)
-
-
-def _docs(counts: Any) -> tuple[int, int] | None:
-    """Return how many docs were asked and how many there are, from a task's `n-samples`; None if they are not there."""
-    match counts:
-        case {"effective": int(asked), "original": int(whole)}:
-            return asked, whole
-    return None
 
 
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:

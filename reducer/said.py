@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import jiwer
 
-from speechiq.reducer.runs import TaskRun
+from speechiq.reducer.results_file import TaskRun
 from speechiq.reducer.samples import read_rows
 
 

@@ -10,7 +10,7 @@ from speechiq.core.progress import progress_bar
 from speechiq.metrics.normaliser import DEFAULT, RULES, normalise
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.report.diff import Ops, compare
-from speechiq.reducer.runs import TaskRun
+from speechiq.reducer.results_file import TaskRun
 from speechiq.reducer.samples import read_rows
 
 

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from speechiq.reducer.conditions import read_conditions
 from speechiq.reducer.report.study import Study
-from speechiq.reducer.runs import System, TaskRun
+from speechiq.reducer.results_file import TaskRun
+from speechiq.reducer.runs import System
 
 
 class Asked(NamedTuple):

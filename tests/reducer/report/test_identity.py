@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from speechiq.reducer.report.identity import identify, short_names
-from speechiq.reducer.runs import System, TaskRun
+from speechiq.reducer.results_file import TaskRun
+from speechiq.reducer.runs import System
 
 DESCRIBED = {
     "cascade": ({"kind": "cascade", "asr": {"model": "w"}, "llm": {}}, ("Cascade", "w", "")),
