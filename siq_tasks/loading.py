@@ -104,7 +104,7 @@ def prepare(
     check_plain(dataset, "metadata.dataset")
     source = read_source(metadata)
     asked = [LAYOUT, dataset, source, source.state(), subset, selection]
-    name = hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+    name = hashlib.sha256(json.dumps(asked, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +243,7 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
         ({"length_column": "text"}, "row 0: text is 'one two', not a number of seconds"),
         ({"audio_column": "text"}, r"own/00000: .*one two: No such file"),
         ({"subset": True}, "subset=True: neither"),
+        ({"subset": Path("all")}, "subset=all: neither"),
         ({"subset": 10**400}, "subset=10{39}: only 1 clips"),
         ({"dataset_path": "./" + "x" * 300}, "no such folder"),
         ({"dataset_path": "~nobody-of-this-name/x"}, "dataset_path=~nobody-of-this-name/x: no such folder"),
