@@ -23,6 +23,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.coverage import caution
 from speechiq.reducer.interval import Cloud, Interval, attenuation
+from speechiq.reducer.levels import raw_range
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.siq import (
     DEFAULT_RULE,
@@ -146,7 +147,7 @@ def resample(
         draws=draws,
         left_out=drawn.left_out,
         seed=seed,
-        raw={level: cloud.interval for level, cloud in drawn.raw_clouds.items()},
+        raw={level: _within(cloud, *raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()},
         raw_std={level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()},
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,
@@ -259,6 +260,11 @@ def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
         with suppress(SpeechIQError):
             shifts[j, others] = score(rest, calibrate(rest, rule)).siq - whole[others]
     return shifts
+
+
+def _within(cloud: Cloud, lowest: float, highest: float) -> Cloud:
+    """Return the cloud with an interval that does not leave what the score can be."""
+    return cloud._replace(lowest=lowest, highest=highest)
 
 
 def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:

@@ -176,6 +176,16 @@ def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
         raise SpeechIQError(f"{where} {name!r}; {suggestion}choose from {', '.join(known)}")
 
 
+def raw_range(level: str) -> tuple[float, float]:
+    """Return the least and the largest raw score of a level, a fraction that grows with ability.
+
+    >>> raw_range("apply")
+    (0.0, 1.0)
+    """
+    least, largest = (LEVELS[level].sign * end for end in RANGES[LEVELS[level].metric])
+    return min(least, largest), max(least, largest)
+
+
 def per_cent(level: str, raw: float) -> float:
     """The raw score as people read it: a word error rate, a similarity or an accuracy.
 
