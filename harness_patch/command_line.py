@@ -32,7 +32,7 @@ speech systems (speechiq):
       The same as hf-audio with pretrained=openai:NAME: a model that hears, behind an OpenAI-compatible endpoint.
   Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; one model alone has no prefix:
 {options}
-      answer: generate or likelihood, how the last stage answers questions.
+      answer: generate, likelihood or argmax, how the last stage answers questions.
   store=FOLDER or store=off: where computed answers are kept (SIQ_STORE, or the cache folder).
   --metadata KEY=VALUE, read by the tasks:
       {metadata};
