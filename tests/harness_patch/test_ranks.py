@@ -90,7 +90,7 @@ patience = torch.distributed.group.WORLD._get_backend(torch.device("cpu")).optio
 try:
     HFAudio("gold+nobody/nothing", device="cpu", llm_device_map="auto")
 except SpeechIQError as error:
-    print(patience.days, error)
+    sys.stdout.write(f"{patience.days} {error}\\n")  # one piece, so that two processes do not mix their lines
 """
 
 
