@@ -77,7 +77,7 @@ def refuse_secrets(options: Any, given_by: str, mend: str) -> None:
 
 
 def _texts(options: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Each text among the options, with the name of the option that holds it."""
+    """Yield each text among the options, with the name of the option that holds it."""
     if isinstance(options, Mapping):
         for key, value in options.items():
             yield from _texts(value, f" {key}")

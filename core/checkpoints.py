@@ -11,7 +11,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
 from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
-from speechiq.core.opening import first_line as first_line
 
 DEMO = "demo:"
 RECOGNISERS = {

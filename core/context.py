@@ -1,4 +1,4 @@
-"""How many tokens a language model takes in all, prompt and answer."""
+"""Check that prompt and answer fit into the number of tokens that a language model takes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_context(config, tokenizer=None) -> int | None:
 
 
 def _stretch(positions: int, rope: Any) -> int:
-    """Of rotary positions that are stretched for the whole model, how many there are."""
+    """Return how many rotary positions there are, if they are stretched for the whole model."""
     if not isinstance(rope, dict) or rope.get("rope_type") not in STRETCHING:
         return positions
     return int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1.0))

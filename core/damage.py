@@ -1,4 +1,4 @@
-"""What is wrong with the files of a checkpoint, in words; nothing in them is executed."""
+"""Find damaged files of a checkpoint and say in words what is wrong; nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path]
 
 
 class _Damage(ValueError):
-    """What is wrong with a file, to be read after its name."""
+    """A fault of a file, in words that follow its name."""
 
 
 def _read_object(file: Path) -> dict:

@@ -45,7 +45,7 @@ def print_in_one_line() -> None:
 
 
 def _stopped(error: BaseException, trace: TracebackType | None) -> str:
-    """What to say of a Ctrl-C; empty if it stopped neither an import nor code of speechiq."""
+    """Return what to say of a Ctrl-C; empty if it stopped neither an import nor code of speechiq."""
     if not isinstance(error, KeyboardInterrupt):
         return ""
     frames = [(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame, _ in walk_tb(trace)]

@@ -1,4 +1,4 @@
-"""What to say of a package that is not installed: names that pip finds, wherever this package came from."""
+"""Say how to install a package that is missing, by names that pip finds, wherever this package came from."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
 
 
 def left_over(folder: Path) -> Iterator[Path]:
-    """The drafts directly in a folder that killed writers left; those of writers at work are younger."""
+    """Yield the drafts directly in a folder that killed writers left; those of writers at work are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
             if DRAFT.fullmatch(draft.name) and _age(draft) > LEFT_OVER:

@@ -1,4 +1,4 @@
-"""The one place where whatever goes wrong while a checkpoint is opened becomes one line."""
+"""Turn everything that can go wrong while a checkpoint is opened into one line, in this one place."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ def describe(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of another library says first, without its full stop."""
+    """Return what an error of another library says first, without its full stop."""
     return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from speechiq.core.endpoints import NoAnswer
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import whole
 
 CONTENT_FILTER = "content_filter"
 #: What the system said where a content filter left nothing.
 FILTERED = "[content filter]"
 LENGTH = "length"
-
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class Choice(NamedTuple):
@@ -61,12 +59,3 @@ def _read(choice: Any, name: str, length: str) -> Choice:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
         raise NoAnswer(f"sent a reply without text ({reason})")
     return Choice(whole(text), end if isinstance(end, str) else None)
-
-
-def whole(text: str) -> str:
-    """Return the text with U+FFFD in the place of half surrogate pairs, which no file in UTF-8 can hold.
-
-    >>> whole("caf\\ud83d") == "caf\N{REPLACEMENT CHARACTER}"
-    True
-    """
-    return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -35,12 +35,8 @@ class Response(str):
     correction: str
 
     def __new__(cls, text: str, *, heard: float = math.nan, hypotheses: tuple[str, ...] = (), correction: str = ""):
-        response = super().__new__(cls, _without_halves(text))
-        response.heard, response.hypotheses, response.correction = (
-            heard,
-            tuple(map(_without_halves, hypotheses)),
-            correction,
-        )
+        response = super().__new__(cls, whole(text))
+        response.heard, response.hypotheses, response.correction = heard, tuple(map(whole, hypotheses)), correction
         return response
 
     @classmethod
@@ -60,7 +56,12 @@ class Response(str):
         return self.saying(text)
 
 
-def _without_halves(text: str) -> str:
+def whole(text: str) -> str:
+    """Return the text with U+FFFD in the place of half surrogate pairs, which no file in UTF-8 can hold.
+
+    >>> whole("caf\\ud83d") == "caf\N{REPLACEMENT CHARACTER}"
+    True
+    """
     return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -36,7 +36,7 @@ def seal(key: str, row: Any) -> bytes:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether the line has its checksum and begins as `seal` begins one."""
+    """Return whether the line has its checksum and begins as `seal` begins one."""
     return (
         line[-1:] == b"\n"
         and line[TEXT:KEY] == b'["'
@@ -46,7 +46,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def unseal(line: bytes) -> dict[str, Any]:
-    """The row of a line under its key; empty where the line is not as `seal` made it.
+    """Return the row of a line under its key; empty where the line is not as `seal` made it.
 
     >>> unseal(seal("a", [1])), unseal(b"eda38613 ")
     ({'a': [1]}, {})

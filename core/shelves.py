@@ -69,7 +69,7 @@ def prune(store: Path | None, older_than: float) -> list[StageFolder]:
 
 
 def find_drafts(store: Path | None) -> list[Path]:
-    """The drafts that killed runs left in the store and in the clip folder."""
+    """Return the drafts that killed runs left in the store and in the clip folder."""
     places = [*_folders(store, STAGES), cache_dir("clips"), *_folders(cache_dir("clips"), CLIPS)]
     return [draft for folder in places for draft in left_over(folder)]
 

@@ -62,7 +62,7 @@ def use_store(place: str | Path | None) -> Iterator[None]:
 
 
 def store_folder() -> Path | None:
-    """Where the store is: as `use_store` says, `SIQ_STORE`, or a folder in the cache; `None` where it is `off`."""
+    """Return where the store is: as `use_store` says, `SIQ_STORE`, or a folder in the cache; `None` if it is `off`."""
     place = _chosen.get() or os.environ.get(VARIABLE)
     return None if place == OFF else expand(place) if place else cache_dir("responses")
 
@@ -234,7 +234,7 @@ def through(
 
 
 def read_stage(file: Path) -> dict[str, Any]:
-    """What a `stage.json` says; empty where it is missing or holds something else."""
+    """Return what a `stage.json` says; empty if it is missing or holds something else."""
     with suppress(OSError, ValueError):
         stage = decode(read_plain(file, LONGEST_STAGE), _STAGE)
         refuse_extremes(stage)

@@ -1,4 +1,4 @@
-"""What is checked around lm-eval's `simple_evaluate` and `evaluate` when speech is evaluated.
+"""Check speech runs before and around lm-eval's `simple_evaluate` and `evaluate`.
 
 Whatever starts a run, lm-eval's command line, a config file or a program, these two functions are called.
 """

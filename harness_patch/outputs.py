@@ -1,4 +1,4 @@
-"""What lm-eval writes: its place is checked before a run, its files after it.
+"""Check the place that lm-eval writes to before a run, and the files that it wrote after it.
 
 lm-eval itself only logs a file that it could not write, prints its table and exits with 0.
 """

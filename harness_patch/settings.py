@@ -7,8 +7,8 @@ from typing import Any
 
 from lm_eval.models.utils import normalize_gen_kwargs
 
-from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import first_line
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 

@@ -27,7 +27,6 @@ _REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MU
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
-_TAG = re.compile(r"<(answer|final|final_answer|choice|result)>([^<]*(?:<(?!/?\1>)[^<]*)*)</\1>", re.IGNORECASE)
 _TAG = re.compile(r"<(/?)([A-Za-z]\w{0,15})(?:\s[^<>]{0,80})?/?>")
 _CLOSING = re.compile(r"</([A-Za-z]\w{0,15})>")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")
@@ -92,7 +91,7 @@ def _read_json(text: str) -> str | None:
         except (ValueError, RecursionError):
             at = start.start() + 1
         else:
-            found = _choose(value) if _choose(value) is not None else found
+            found = found if (chosen := _choose(value)) is None else chosen
     if found is not None:
         return found
     pairs = [(name, "".join(values)) for name, *values in _PAIR.findall(text)]

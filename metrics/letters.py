@@ -20,7 +20,7 @@ from speechiq.metrics.answer_text import strip_answer
 UNPARSED = "?"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 # How clear a claim is.
-SPOKEN, BARE, STATED, CONCLUDED = 1, 2, 3, 4
+SPOKEN, BARE, STATED = 1, 2, 3
 
 # Characters that stand for a letter in brackets, a letter without, and the text of an option.
 _ENCLOSED_LETTER, _BARE_LETTER, _OPTION = 0xE000, 0xE040, 0xE100

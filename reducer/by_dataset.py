@@ -9,10 +9,10 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.flags import Flags
-from speechiq.reducer.ranking import Ranking, rank
-from speechiq.reducer.records import known
+from speechiq.reducer.ranking import NO_CONTEXT, Ranking, rank
+from speechiq.reducer.records import rows_of
 from speechiq.reducer.runs import System
-from speechiq.reducer.siq import competition_ranks
+from speechiq.reducer.siq import LevelScores, competition_ranks
 
 MACRO = "macro-average"
 
@@ -53,36 +53,14 @@ def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
     intervals and no flags.
     """
     first = next(iter(rankings.values()))
-    systems, about = first.scores.systems, {system.name: system for system in first.context.systems}
-    levels = [level for level in first.scores.levels if all(level in of.scores.levels for of in rankings.values())]
-    siq = np.mean([of.scores.siq for of in rankings.values()], axis=0)
-    ranks = competition_ranks(siq)
-    means = {
-        level: {
-            part: np.mean([getattr(of.scores.levels[level], part) for of in rankings.values()], axis=0)
-            for part in ("raw", "weighted", "z")
-        }
-        for level in levels
+    shared = [level for level in first.scores.levels if all(level in of.scores.levels for of in rankings.values())]
+    levels = {
+        level: LevelScores(*np.mean([of.scores.levels[level] for of in rankings.values()], axis=0)) for level in shared
     }
-    return [
-        {
-            "system": systems[j],
-            "siq": known(siq[j]),
-            "siq_interval": None,
-            "siq_std": None,
-            "rank": None if np.isnan(siq[j]) else int(ranks[j]),
-            "rank_probabilities": None,
-            "control": about[systems[j]].control or None,
-            "flags": Flags()._asdict(),
-            "mismatches": [],
-            "levels": {
-                level: {part: known(values[j]) for part, values in of.items()}
-                | {"raw_interval": None, "z_interval": None}
-                for level, of in means.items()
-            },
-        }
-        for j in np.lexsort((np.array(systems), ranks))
-    ]
+    siq = np.mean([of.scores.siq for of in rankings.values()], axis=0)
+    scores = first.scores._replace(levels=levels, siq=siq, ranks=competition_ranks(siq))
+    systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
+    return rows_of(scores, NO_CONTEXT._replace(systems=systems))
 
 
 def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:

@@ -50,7 +50,7 @@ def main() -> None:
         say(str(error))
         sys.exit(1)
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is not None or error.errno not in (*NO_ROOM, errno.EPIPE):
             raise
         if error.errno != errno.EPIPE:
             say(f"cannot write the output: {error.strerror}; make room, or send it elsewhere")

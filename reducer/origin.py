@@ -28,5 +28,10 @@ def origin(schema: str, runs: Iterable[Path]) -> dict[str, Any]:
         "speechiq": version("speechiq"),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "runs": [printable(str(run)) for run in runs],
-        "command": printable(shlex.join(["siq", *sys.argv[1:]])),
+        "command": command_line(),
     }
+
+
+def command_line() -> str:
+    """Return the `siq` command that runs, as a user would type it."""
+    return printable(shlex.join(["siq", *sys.argv[1:]]))

@@ -82,7 +82,7 @@ class TaskRun(NamedTuple):
 
     @property
     def samples(self) -> Path:
-        """The task's sample file."""
+        """Return the task's sample file."""
         return samples_of(Path(self.results), self.task)
 
 
@@ -143,7 +143,7 @@ def _level_of(task: _Task) -> str:
 
 
 def _names(results: Results) -> tuple[Any, ...]:
-    """What the system may be called, the best first."""
+    """Return what the system may be called, the best first."""
     arguments = results.config.model_args or {}
     if isinstance(arguments, str):
         arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))

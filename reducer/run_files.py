@@ -14,12 +14,12 @@ SAMPLES_NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
 
 
 def samples_of(results: Path, task: str) -> Path:
-    """The sample file of a task; `.name` keeps a task's name from leading out of the folder."""
+    """Return the sample file of a task; `.name` keeps a task's name from leading out of the folder."""
     return results.parent / Path(f"samples_{task}_{_stamp(results)}.jsonl").name
 
 
 def is_samples(path: Path) -> bool:
-    """Whether `list_files` gave the path as a sample file, not as a results file."""
+    """Return whether `list_files` gave the path as a sample file, not as a results file."""
     return path.suffix == ".jsonl"
 
 
@@ -28,7 +28,7 @@ def _stamp(path: Path) -> str:
 
 
 def list_files(runs: Iterable[Path]) -> Iterator[Path]:
-    """The results and sample files of some folders; of a results file itself and the samples of its date."""
+    """Yield the results and sample files of some folders; of a results file itself and the samples of its date."""
     for run in runs:
         if os.path.isfile(run):  # noqa: PTH113 (`is_file` raises on long names)
             beside = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
@@ -57,10 +57,10 @@ def _list_below(root: Path) -> Iterator[Path]:
 
 
 def once(paths: Iterable[Path]) -> list[Path]:
-    """Each file once, however often links lead to it."""
+    """Return each file once, however often links lead to it."""
     return list({place(path): path for path in reversed([*paths])}.values())[::-1]
 
 
 def place(path: Path) -> str:
-    """Where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
+    """Return where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
     return os.path.realpath(path)

@@ -149,7 +149,7 @@ def name_control(described: Mapping[str, Any]) -> str:
 
 
 def _undescribed(results: Mapping[Path, Results], samples: Iterable[Path]) -> Iterator[str]:
-    """A line for every results file without tasks, and for every sample file of a level whose task is in none."""
+    """Yield a line for each results file without tasks, and for each sample file of a level whose task is in none."""
     tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
     known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
     for path, of in results.items():

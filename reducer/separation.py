@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-CONFIDENCE = 0.95
+from speechiq.reducer.interval import CONFIDENCE
+
 ROUNDING = 1e-9
 
 

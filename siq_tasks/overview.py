@@ -1,4 +1,4 @@
-"""What the tasks of a data set ask about, for `siq tasks show`."""
+"""Describe the clips, questions and columns of a data set, for `siq tasks show`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists
+from speechiq.core.files import is_file
 from speechiq.core.json_lines import read_objects
 
 #: Ending -> what may divide columns; in a `.csv` it is what divides the names of the columns.
@@ -29,7 +29,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     """
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
-    if not exists(file) or not file.is_file():
+    if not is_file(file):
         raise SpeechIQError(
             f"{file}: no such file of rows; correct the path, or, if a folder of tasks was moved, make it anew with "
             f"`siq tasks new`"

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists
+from speechiq.core.files import is_file
 
 #: Bytes of a task file at most, and files that may include each other.
 LARGEST, DEEPEST = 1 << 20, 16
@@ -53,7 +53,7 @@ def read_task(file: Path, including: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def _read_mapping(file: Path) -> dict[str, Any]:
-    if not exists(file) or not file.is_file():
+    if not is_file(file):
         raise SpeechIQError(f"{file}: no such task file; correct the include or restore the file")
     try:
         if file.stat().st_size > LARGEST:

@@ -189,7 +189,7 @@ class AudioLLM:
     def _run(
         self, label: tuple, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep, steps=once
     ) -> list:
-        """What `go_on(model, reading, wishes, tell)` makes of the prompts, each with its wish, batch by batch."""
+        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
         if not prompts:
             return []
         self._check(prompts)
@@ -241,7 +241,7 @@ class AudioLLM:
         return cache
 
     def _feed(self, prompt: Prompt, wish, more: Callable[[Any], int]) -> Fed:
-        """What the model is fed; refused where `more(wish)` tokens after it exceed the context."""
+        """Return what the model is fed; refused where `more(wish)` tokens after it exceed the context."""
         fed = self.prompts.ask(self._parts(prompt))
         about = ", ".join(clip.name for clip in prompt.clips)
         item = f"the prompt about {about}" if about else f"the prompt {prompt.text[:60]!r}"

@@ -14,8 +14,8 @@ import soundfile
 import torch
 from jinja2 import TemplateError
 
-from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import first_line
 from speechiq.harness_patch.engines.encodings import LastFeatures, digest
 from speechiq.siq_tasks.audio import SAMPLING_RATE
 
@@ -106,7 +106,7 @@ class AudioPrompts:
 
     @property
     def has_request(self) -> bool:
-        """Whether transcripts are asked for by the processor's own request."""
+        """Return whether transcripts are asked for by the processor's own request."""
         return self.asked_by == "processor"
 
     def transcribe(self, samples: np.ndarray) -> Fed:

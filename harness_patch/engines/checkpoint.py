@@ -137,7 +137,7 @@ class Checkpoint:
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
-        """How the checkpoint generates by its own account, see `read_generation_config`."""
+        """Return how the checkpoint generates by its own account, see `read_generation_config`."""
         return read_generation_config(self.name, self.config, **self.loading.source)
 
     def identity(self) -> dict[str, Any]:

@@ -22,11 +22,12 @@ from tqdm import tqdm
 
 from speechiq.core.addresses import check_address
 from speechiq.core.batches import Keep, run_concurrently
-from speechiq.core.checkpoints import first_line
 from speechiq.core.console import printable
 from speechiq.core.endpoints import RETRIES, TIMEOUT, Client, Mends, NoAnswer
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.replies import read_choices, whole
+from speechiq.core.opening import first_line
+from speechiq.core.replies import read_choices
+from speechiq.core.response import whole
 from speechiq.harness_patch.engines.independence import check_samples
 from speechiq.harness_patch.engines.lm_eval_kinds import SECRET
 from speechiq.harness_patch.engines.lm_eval_text import AT_ONCE, SAMPLING, SEEDS, LMEvalText, copied, distinct
@@ -77,7 +78,7 @@ class LMEvalEndpoint(LMEvalText):
 
     @property
     def _tokenizer(self):
-        """The tokenizer that the model type was given, if any."""
+        """Return the tokenizer that the model type was given, if any."""
         return self._lm.tokenizer if callable(self._lm.tokenizer) else None
 
     def _check_address(self, url: str) -> str:

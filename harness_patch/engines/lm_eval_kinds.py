@@ -11,9 +11,9 @@ from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.huggingface import HFLM
 
 from speechiq.core.addresses import refuse_secrets
-from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
+from speechiq.core.opening import first_line
 from speechiq.harness_patch.engines.lm_eval_text import LMEvalText
 from speechiq.harness_patch.engines.lm_eval_transformers import LMEvalTransformers
 

@@ -16,10 +16,11 @@ from tqdm import tqdm
 from transformers import AutoTokenizer, GenerationConfig
 
 from speechiq.core.batches import Keep, drop, run_in_batches
-from speechiq.core.checkpoints import first_line, is_speech_recogniser, read_config, resolve
+from speechiq.core.checkpoints import is_speech_recogniser, read_config, resolve
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
+from speechiq.core.opening import first_line
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.harness_patch.engines.checkpoint import read_generation_config

@@ -10,8 +10,7 @@ import numpy as np
 from speechiq.core.batches import Keep, drop
 from speechiq.core.endpoints import NoAnswer
 from speechiq.core.passes import passes
-from speechiq.core.replies import whole
-from speechiq.core.response import Response
+from speechiq.core.response import Response, whole
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
 from speechiq.siq_tasks.audio import AudioClip
 

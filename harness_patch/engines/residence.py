@@ -1,4 +1,4 @@
-"""How long something stays in memory, such as a model: for one call, or for all calls inside a block."""
+"""Decide how long something stays in memory, such as a model: for one call, or for all calls inside a block."""
 
 from __future__ import annotations
 

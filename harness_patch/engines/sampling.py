@@ -22,8 +22,8 @@ from transformers import (
     TypicalLogitsWarper,
 )
 
-from speechiq.core.checkpoints import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import first_line
 
 PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
 #: In the order of transformers.
@@ -96,12 +96,12 @@ class Finished(StoppingCriteria):
     """
 
     def __init__(self, ends: Sequence[int], tell: Callable[[int], None]) -> None:
-        self.ends, self.tell = list(ends), tell
+        self.ends, self.tell = torch.tensor(list(ends), dtype=torch.long), tell
         self.ended: torch.Tensor | None = None
 
     def __call__(self, input_ids: torch.Tensor, scores, **kwargs) -> torch.Tensor:
-        last = input_ids[:, -1]
-        ended = torch.isin(last, torch.tensor(self.ends, device=last.device))
+        self.ends = self.ends.to(input_ids.device)
+        ended = torch.isin(input_ids[:, -1], self.ends)
         before = torch.zeros_like(ended) if self.ended is None else self.ended
         self.ended = ended | before
         self.tell(int((self.ended & ~before).sum()))

@@ -155,7 +155,7 @@ class TransformersLLM:
         return progress_bar(total=total, verb=f"{self.checkpoint.name} {verb}", unit=unit)
 
     def _run(self, label: tuple, rows: Sequence[Row], wishes: Sequence, go_on, keep: Keep, steps=once) -> list:
-        """What `go_on(model, reading, wishes, tell)` makes of the prompts, each with its wish, batch by batch."""
+        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
         with self.checkpoint.loaded() as model, self._bar(*label) as progress:
             if not can_join(DynamicCache(config=model.config)):
                 rows = [Row(row.ids, heard=0) for row in rows]

@@ -59,7 +59,7 @@ class Corrected:
         return corrected
 
     def _ask(self, prompts: Mapping[int, Words], limits: Mapping[int, int]) -> dict[int, str]:
-        """The corrector's answer to each prompt, those of one limit in one call."""
+        """Return the corrector's answer to each prompt, those of one limit in one call."""
         answers: dict[int, str] = {}
         with getattr(self.ger, "at_work", nullcontext)():
             for limit in sorted(set(limits.values())):
@@ -70,7 +70,7 @@ class Corrected:
         return answers
 
     def _limit(self, clip: AudioClip, text: str) -> int:
-        """How many tokens the correction of a text may have."""
+        """Return how many tokens the correction of a text may have."""
         tokens = getattr(self.ger, "count", count_by_bytes)(text)
         if self.max_gen_toks is None:
             return 2 ** math.ceil(math.log2(BESIDE + SLACK * tokens))

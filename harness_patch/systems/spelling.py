@@ -114,7 +114,7 @@ def _parse_stage(role: str, part: str, spelling: str) -> Stage:
 
 
 def _needs_answerer(part: str, engine: str) -> bool:
-    """Whether what stands alone is a recogniser by its engine."""
+    """Return whether what stands alone is a recogniser by its engine."""
     alone = part if part in ENGINES["asr"] else engine
     return alone in ENGINES["asr"] and alone not in ENGINES["audio"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +25,7 @@ from speechiq.reducer.commands.score import (
     read_norms,
     read_set,
 )
+from speechiq.reducer.origin import command_line
 from speechiq.reducer.records import MEND
 
 
@@ -61,5 +60,5 @@ def report(
     )
     for warning in (*study.warnings, *study.ranking.context.remarks.warnings()):
         say(f"warning: {warning}")
-    page.write(page.render(study, shlex.join(["siq", *sys.argv[1:]])), output, force=force)
+    page.write(page.render(study, command_line()), output, force=force)
     say(f"wrote {output}")

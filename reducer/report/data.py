@@ -62,7 +62,7 @@ class Firm(NamedTuple):
 
 
 def standings(study: Study) -> list[Standing]:
-    """The leaderboard, best system first; without SIQ by name, SIQ NaN."""
+    """Return the leaderboard, best system first; without SIQ by name, SIQ NaN."""
     scores, context = study.ranking.scores, study.ranking.context
     bootstrap = None if context.remarks.no_siq else context.bootstrap
     rows = [

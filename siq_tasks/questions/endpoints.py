@@ -35,7 +35,7 @@ class Author(Protocol):
     name: str
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """The answer; a refusal in the model's own words. A `SpeechIQError` where none can be had."""
+        """Return the answer; a refusal in the model's own words. A `SpeechIQError` where none can be had."""
 
 
 class AuthorSpec(NamedTuple):
@@ -52,7 +52,7 @@ class AuthorSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What question files and errors call it."""
+        """Return what question files and errors call it."""
         return f"{self.engine}:{self.model}"
 
     def open(self, base_url: str | None = None) -> Author:
