@@ -1,4 +1,4 @@
-"""Puts the start-up files into every kind of install; all metadata is in setup.cfg.
+"""Computes the list of packages and puts the start-up files into every kind of install; all metadata is in setup.cfg.
 
 `speechiq.pth` (and `speechiq.start`, its successor by PEP 829) lets `lm_eval` find the suite and the
 model type: see docs/architecture.md, "Plugin discovery". `py.typed` lies in the namespace folder itself, without
@@ -8,7 +8,7 @@ which pip would leave that folder behind on uninstall.
 import shutil
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import _StaticPth, editable_wheel
 
@@ -49,4 +49,7 @@ class EditableWithStartUp(editable_wheel):
         copy_start_up_files(unpacked_wheel)
 
 
-setup(cmdclass={"build_py": BuildWithStartUp, "editable_wheel": EditableWithStartUp})
+# Folders without an `__init__.py` (tests, docs, benchmarks, tools) are not installed.
+PACKAGES = [f"speechiq.{name}" for name in find_packages()]
+
+setup(packages=PACKAGES, cmdclass={"build_py": BuildWithStartUp, "editable_wheel": EditableWithStartUp})

@@ -30,6 +30,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import SAMPLING_RATE, AudioClip
 from speechiq.harness_patch.engines.checkpoint import CPU_BATCH
 from speechiq.harness_patch.engines.recogniser import Recogniser
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
@@ -37,7 +38,6 @@ from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT
 from speechiq.metrics import similarity
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.metrics.similarity import PROMPTS
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.file import read_questions
 

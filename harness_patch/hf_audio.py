@@ -17,9 +17,11 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from speechiq.core.clip import AudioClip, as_clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
@@ -27,8 +29,7 @@ from speechiq.harness_patch.settings import normalise
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, spell_out
 from speechiq.harness_patch.systems.spelling import REFERENCE
-from speechiq.harness_patch.systems.system import Prompt, Question, Scored
-from speechiq.siq_tasks.audio import AudioClip, as_clip
+from speechiq.harness_patch.systems.system import Question
 
 log = logging.getLogger(__name__)
 

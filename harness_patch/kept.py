@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
+from speechiq.core.clip import AudioClip
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import Shelf, through
-from speechiq.harness_patch.systems.system import Prompt, Scored
-from speechiq.siq_tasks.audio import AudioClip
 
 
 class _Told(TypedDict):

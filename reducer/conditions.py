@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
-from speechiq.reducer.frozen import shorten
+from speechiq.core.frozen import shorten
 from speechiq.reducer.levels import FIRST_RULES, LEVELS
 from speechiq.reducer.results_file import TaskRun
 from speechiq.reducer.runs import System

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.files import write_whole
+from speechiq.core.frozen import digest
 from speechiq.reducer.flags import Flags
-from speechiq.reducer.frozen import digest
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.pool import Pool
 from speechiq.reducer.ranking import Ranking

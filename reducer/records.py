@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.files import write_whole
+from speechiq.core.frozen import shorten
 from speechiq.reducer.conditions import ASPECTS
 from speechiq.reducer.flags import Flags
-from speechiq.reducer.frozen import shorten
 from speechiq.reducer.interval import CONFIDENCE, Interval
 from speechiq.reducer.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq import Scores

@@ -13,8 +13,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from speechiq.core.console import printable
+from speechiq.core.frozen import shorten
 from speechiq.reducer.conditions import ASPECTS, summarise
-from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import others_than_usual, per_cent
 from speechiq.reducer.ranking import NO_CONTEXT, Context
 from speechiq.reducer.records import rows_of

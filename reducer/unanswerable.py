@@ -19,9 +19,9 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
+from speechiq.core.frozen import digest, freeze, thaw
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.reducer.answers import Answers, Question, read_asked
-from speechiq.reducer.frozen import digest, freeze, thaw
 from speechiq.reducer.records import MEND
 from speechiq.reducer.runs import System
 from speechiq.reducer.samples import Item, show_item

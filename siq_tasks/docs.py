@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.normaliser import read_normaliser
-from speechiq.siq_tasks.audio import AudioClip
 
 LEVELS = ("remember", "understand", "apply")
 ASKED = ("question_id", "question", "options", "answer")

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from speechiq.core.cache import cache_dir
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.core.ids import check_plain, complete_ids, shorten
+from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
-from speechiq.siq_tasks.ids import check_plain, complete_ids, shorten
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
-from speechiq.siq_tasks.recordings.inspection import read_length
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, keep
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest

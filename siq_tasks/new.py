@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from speechiq.core.clip import digest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
-from speechiq.siq_tasks.audio import digest
+from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.docs import LEVELS
 from speechiq.siq_tasks.loading import list_doubts
-from speechiq.siq_tasks.recordings.inspection import inspect
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
 from speechiq.siq_tasks.suite import HERE, data_sets

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import complete_ids
 from speechiq.siq_tasks.docs import LEVELS
-from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions.file import PER_CLIP, locate, read_questions
 from speechiq.siq_tasks.rows import open_rows, read_source
 from speechiq.siq_tasks.suite import HERE, list_clips, read_one_task

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from speechiq.core.cache import cache_dir
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.files import write_whole
-from speechiq.siq_tasks.audio import SAMPLING_RATE
-from speechiq.siq_tasks.recordings.inspection import inspect
+from speechiq.core.recordings.inspection import inspect
 
 CLIPS = "clips"
 ADVICE = "make room or set SIQ_CACHE to a folder that has it"

@@ -9,7 +9,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
-from speechiq.siq_tasks.ids import check_plain
+from speechiq.core.ids import check_plain
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.core.clip import AudioClip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop
+from speechiq.core.clip import AudioClip
 from speechiq.core.endpoints import Refusal
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.replies import CONTENT_FILTER, FILTERED, LENGTH, Choice, read_choices
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.independence import check_samples
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
-from speechiq.harness_patch.systems.system import Prompt, Scored
-from speechiq.siq_tasks.audio import AudioClip
 
 log = logging.getLogger(__name__)
 

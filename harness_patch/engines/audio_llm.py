@@ -15,11 +15,13 @@ from transformers import AutoProcessor, BatchFeature, Cache
 
 from speechiq.core.batches import Keep, drop, once, run_in_batches, together
 from speechiq.core.checkpoints import find_audio_language_model
+from speechiq.core.clip import AudioClip
 from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.audio_prompts import AudioPrompts, Fed
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
@@ -38,8 +40,6 @@ from speechiq.harness_patch.engines.prefix import (
 )
 from speechiq.harness_patch.engines.reach import Reach
 from speechiq.harness_patch.engines.sampling import sampling_settings
-from speechiq.harness_patch.systems.system import Prompt, Scored
-from speechiq.siq_tasks.audio import AudioClip
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ import soundfile
 import torch
 from jinja2 import TemplateError
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
 from speechiq.harness_patch.engines.encodings import LastFeatures, digest
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 #: A prompt in parts: words, and audio as float32 arrays of 16 kHz.
 Parts = Sequence["str | np.ndarray"]

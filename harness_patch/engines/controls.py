@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
-from speechiq.siq_tasks.audio import AudioClip
 
 
 class Gold:

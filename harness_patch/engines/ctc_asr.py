@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from transformers import AutoModelForCTC
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.pieces import batches
 from speechiq.harness_patch.engines.recogniser import Recogniser
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 CHUNK_S, STRIDE_S = 30.0, 5.0
 #: A frame lasts 10, 20, 40, ... or 320 ms; chunks begin where frames of any of these lengths begin. In samples.

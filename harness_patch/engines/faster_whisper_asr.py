@@ -12,6 +12,7 @@ import torch
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files import expand, is_file, is_folder
@@ -20,7 +21,6 @@ from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.siq_tasks.audio import AudioClip
 
 WEIGHTS, TOKENIZER = "model.bin", "tokenizer.json"
 

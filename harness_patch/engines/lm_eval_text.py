@@ -23,10 +23,10 @@ from speechiq.core.identity import identity
 from speechiq.core.opening import first_line
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Scored
 from speechiq.harness_patch.engines.checkpoint import read_generation_config
 from speechiq.harness_patch.engines.residence import Residence
 from speechiq.harness_patch.engines.sampling import PENALTY, PROCESSORS
-from speechiq.harness_patch.systems.system import Scored
 
 SAMPLING = ("temperature", "top_k", "top_p")
 NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop
+from speechiq.core.clip import AudioClip
 from speechiq.core.endpoints import NoAnswer
 from speechiq.core.passes import passes
 from speechiq.core.response import Response, whole
 from speechiq.harness_patch.engines.remote import Calling, Remote, encode
-from speechiq.siq_tasks.audio import AudioClip
 
 PATH = "/audio/transcriptions"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speechiq.core.batches import Keep, drop
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
-from speechiq.harness_patch.systems.system import Prompt
 
 
 class OpenAIText(AudioEndpoint):

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from transformers import StoppingCriteria
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.nbest import join
 from speechiq.harness_patch.engines.recogniser import Recogniser
 from speechiq.harness_patch.engines.windows import split
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 WINDOW_S = 30.0
 #: More than anybody says, in any tokens; what a model writes beyond that is no transcript.

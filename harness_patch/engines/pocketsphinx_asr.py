@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop, run_concurrently
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.siq_tasks.audio import AudioClip
 
 BUNDLED = "en-us"
 

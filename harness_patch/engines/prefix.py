@@ -22,6 +22,7 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer
 
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Scored
 from speechiq.harness_patch.engines.sampling import (
     PROCESSORS,
     Finished,
@@ -31,7 +32,6 @@ from speechiq.harness_patch.engines.sampling import (
     refuse_nan,
     sampling_settings,
 )
-from speechiq.harness_patch.systems.system import Scored
 
 ANSWER = 256  # tokens, lm-eval's own default
 LONGER = "give a smaller max_gen_toks or a model with a longer context, or leave the item out"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from speechiq.core.clip import SAMPLING_RATE, AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.audio_prompts import AudioPrompts
 from speechiq.harness_patch.engines.windows import split
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
 FIRST_TRIAL_S = 32
 #: Of the model's context, tokens that are kept free for the words of a prompt and for the answer.

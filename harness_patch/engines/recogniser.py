@@ -11,12 +11,12 @@ from transformers import AutoProcessor
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.clip import SAMPLING_RATE, AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
 
 class Recogniser(ABC):

@@ -12,11 +12,11 @@ import numpy as np
 import soundfile
 
 from speechiq.core.batches import Keep, drop, run_concurrently
+from speechiq.core.clip import SAMPLING_RATE, AudioClip
 from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.harness_patch.engines.windows import split
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip
 
 CONCURRENT = 8
 

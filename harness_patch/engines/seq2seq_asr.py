@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from transformers import AutoModelForSpeechSeq2Seq
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
 from speechiq.harness_patch.engines.nbest import read_beams
 from speechiq.harness_patch.engines.pieces import TOKENS_PER_S, WINDOW_S, InPieces, Spent
 from speechiq.harness_patch.engines.whisper_asr import WhisperASR
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddings")
 

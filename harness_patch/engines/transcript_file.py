@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
+from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.nbest import unlike
-from speechiq.siq_tasks.audio import AudioClip
-from speechiq.siq_tasks.ids import find_listed
 
 MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 

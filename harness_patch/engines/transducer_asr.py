@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from transformers import AutoModelForRNNT, AutoModelForTDT
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.harness_patch.engines.pieces import InPieces, Spent
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 #: Ten symbols for each frame of 80 ms, the blank among them: what only a model that is caught in a loop reaches.
 STEPS_PER_S = 125

@@ -18,6 +18,7 @@ from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Scored
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.prefix import (
     ANSWER,
@@ -31,7 +32,6 @@ from speechiq.harness_patch.engines.prefix import (
     write,
 )
 from speechiq.harness_patch.engines.sampling import sampling_settings
-from speechiq.harness_patch.systems.system import Scored
 
 
 class Row(NamedTuple):

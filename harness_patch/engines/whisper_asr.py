@@ -10,10 +10,10 @@ from transformers import AutoModelForSpeechSeq2Seq
 from transformers.models.whisper.tokenization_whisper import TO_LANGUAGE_CODE
 
 from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.nbest import OneTime, WhisperWithBeams, join, read_beams, read_windows
 from speechiq.harness_patch.engines.recogniser import Recogniser
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 
 class WhisperASR(Recogniser):

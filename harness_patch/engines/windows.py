@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from speechiq.siq_tasks.audio import SAMPLING_RATE
+from speechiq.core.clip import SAMPLING_RATE
 
 SEARCHED_S, PAUSE_S, STEP_S = 2.0, 0.1, 0.01
 

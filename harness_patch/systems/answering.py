@@ -10,9 +10,10 @@ from typing import Any, Protocol
 import torch
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.harness_patch.engines.independence import check_settings
 from speechiq.harness_patch.engines.sampling import draw, uniforms
-from speechiq.harness_patch.systems.system import AUDIO, LETTERS, Hearer, Prompt, Question
+from speechiq.harness_patch.systems.system import LETTERS, Hearer, Question
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from speechiq.core.clip import AudioClip
+from speechiq.core.prompt import Prompt, Scored, Words
 from speechiq.core.response import Response
 from speechiq.harness_patch.engines.residence import Residence
-from speechiq.harness_patch.systems.system import Prompt, Scored, Words
-from speechiq.siq_tasks.audio import AudioClip, transcription_prompt
+from speechiq.siq_tasks.audio import transcription_prompt
 
 
 class Cascade:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.system import LETTERS, Prompt, Question, Scored
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.harness_patch.systems.system import LETTERS, Question
 
 
 class ConstantLetter:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Words
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
-from speechiq.harness_patch.systems.system import Words
-from speechiq.siq_tasks.audio import AudioClip
 
 NBEST = 5
 #: An answer may have so many tokens beside those of the transcript, times so much, in the next power of two.

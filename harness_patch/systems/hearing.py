@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from speechiq.core.clip import AudioClip
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Answering
-from speechiq.harness_patch.systems.system import Hearer, Prompt, Question, Scored
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.harness_patch.systems.system import Hearer, Question
 
 
 class HearingSystem:

@@ -15,6 +15,7 @@ from rich.console import Console
 from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, exists, write_whole
+from speechiq.core.frozen import shorten
 from speechiq.reducer import compare as comparing
 from speechiq.reducer import side_by_side, unanswerable
 from speechiq.reducer.bootstrap import DRAWS
@@ -35,7 +36,6 @@ from speechiq.reducer.commands.score import (
 )
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.conditions import Mismatch, summarise
-from speechiq.reducer.frozen import shorten
 from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.origin import origin
 from speechiq.reducer.pool import align

@@ -9,6 +9,7 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.files import check_output
+from speechiq.core.frozen import shorten
 from speechiq.reducer import norms, siq
 from speechiq.reducer.commands.score import (
     AllowMissing,
@@ -21,7 +22,6 @@ from speechiq.reducer.commands.score import (
     read_levels,
     read_set,
 )
-from speechiq.reducer.frozen import shorten
 from speechiq.reducer.norms.file import ADVICE_FILE
 from speechiq.reducer.remarks import FEW
 

@@ -10,7 +10,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
-from speechiq.reducer.frozen import digest, thaw
+from speechiq.core.frozen import digest, thaw
 from speechiq.reducer.levels import LEVELS, RANGES
 from speechiq.reducer.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq import ROUNDING, share_out

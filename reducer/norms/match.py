@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.frozen import shorten
 from speechiq.reducer.conditions import CLIPS, Mismatch, by_level
 from speechiq.reducer.conditions import compare as compare_conditions
-from speechiq.reducer.frozen import shorten
 from speechiq.reducer.norms.norms import Norms
 from speechiq.reducer.pool import levels_of, refuse_missing
 from speechiq.reducer.runs import System

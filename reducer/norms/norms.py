@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.frozen import freeze, shorten
 from speechiq.reducer.conditions import Scalar, by_level, compare_systems, summarise
-from speechiq.reducer.frozen import freeze, shorten
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import align, levels_of
 from speechiq.reducer.runs import System

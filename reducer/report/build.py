@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.core.frozen import digest
 from speechiq.reducer import unanswerable
-from speechiq.reducer.frozen import digest
 from speechiq.reducer.levels import others_than_usual
 from speechiq.reducer.records import MEND
 from speechiq.reducer.remarks import MEANINGS

@@ -21,7 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from speechiq.reducer.frozen import shorten
+from speechiq.core.frozen import shorten
 from speechiq.reducer.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.report"

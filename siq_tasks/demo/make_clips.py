@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files import write_whole
-from speechiq.siq_tasks.recordings.ogg import checksum_of, read_pages
+from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 HERE = Path(__file__).resolve().parent
 RATE = 16_000

@@ -10,8 +10,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
+from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, UNPARSED, parse_letter
-from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
 from speechiq.siq_tasks.questions.endpoints import Author

@@ -15,8 +15,8 @@ from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, parse_letter
-from speechiq.siq_tasks.ids import complete_ids
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import (
     Draft,

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.harness_patch.systems.answering import way_of_answering
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.system import Prompt, Question, Scored
-from speechiq.siq_tasks.audio import AudioClip
+from speechiq.harness_patch.systems.system import Question
 
 OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
 

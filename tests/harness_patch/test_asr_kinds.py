@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.ctc_asr import CTCASR, GRID, chunks_of, merge, spell
@@ -18,7 +19,6 @@ from speechiq.harness_patch.engines.transducer_asr import RNNTASR, TDTASR
 from speechiq.harness_patch.engines.transformers_asr import transformers_asr
 from speechiq.harness_patch.engines.windows import split
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch import tiny
 from tests.harness_patch.tiny_recognisers import save
 

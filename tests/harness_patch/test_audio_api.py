@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 import soundfile
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
 from speechiq.harness_patch.engines.independence import PROBE
 from speechiq.harness_patch.engines.openai_text import OpenAIText
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.system import Prompt
 from speechiq.reducer import read_systems
-from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
 from tests.siq_tasks.questions.server import Handler, completion, serving
 

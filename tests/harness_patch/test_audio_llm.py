@@ -18,13 +18,13 @@ from transformers import (
     Qwen2_5OmniThinkerForConditionalGeneration,
 )
 
+from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Prompt
 from speechiq.core.shelves import look
 from speechiq.harness_patch.engines import audio_llm
 from speechiq.harness_patch.engines.audio_llm import AudioLLM
-from speechiq.harness_patch.systems.system import Prompt
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip
 from tests.harness_patch import tiny
 
 SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}

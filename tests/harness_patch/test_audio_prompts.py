@@ -8,12 +8,12 @@ import pytest
 import torch
 from transformers import LlavaConfig, WhisperFeatureExtractor
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.engines.audio_llm import AudioLLM
 from speechiq.harness_patch.engines.encodings import LastFeatures, keep_encodings
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.system import Prompt
-from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch import tiny
 
 #: The form of chat templates which take words only.

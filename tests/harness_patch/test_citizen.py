@@ -9,8 +9,8 @@ from datasets import Dataset
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.audio import as_clip
 
 COMMON_VOICE = Path(lm_eval.tasks.__file__).with_name("common_voice") / "common_voice_en.yaml"
 HEARD = """

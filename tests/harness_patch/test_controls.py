@@ -6,9 +6,9 @@ import pytest
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.transcript_file import TranscriptFile
-from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.suite import list_clips
 
 LLM = "demo:SmolLM2-135M-Instruct"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, Response
 from speechiq.harness_patch.engines.controls import Gold, Silence
@@ -18,7 +19,6 @@ from speechiq.harness_patch.engines.transcript_file import TranscriptFile
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import Corrected
 from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
-from speechiq.siq_tasks.audio import AudioClip
 from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.harness_patch.engines.openai_asr import OpenAIASR
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.siq_tasks.audio import AudioClip
 from tests.siq_tasks.questions.server import serving
 
 KEY = "sk-never-shown-4711"

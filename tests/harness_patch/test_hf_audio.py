@@ -13,11 +13,11 @@ from lm_eval.api.instance import Instance
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.shelves import look
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
-from speechiq.siq_tasks.audio import AudioClip
 from tests.conftest import run
 
 GOLD = "gold+demo:SmolLM2-135M-Instruct"

@@ -12,10 +12,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.embedder import Embedder, check_embedder
-from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch import tiny, tiny_recognisers
 
 LLM = "demo:SmolLM2-135M-Instruct"
@@ -202,7 +202,7 @@ PROGRAM = """
 import sys
 from tests.harness_patch import test_hostile
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.siq_tasks.audio import AudioClip, as_clip
+from speechiq.core.clip import AudioClip, as_clip
 import numpy as np
 clip = as_clip({"array": np.zeros(16000, np.float32), "sampling_rate": 16000})
 print_in_one_line()

@@ -9,12 +9,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Words
 from speechiq.harness_patch.engines import sampling
 from speechiq.harness_patch.engines.prefix import read, write
 from speechiq.harness_patch.engines.sampling import processors, sampling_settings
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.kept import Kept
-from speechiq.harness_patch.systems.system import Words
 
 NAME = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]

@@ -18,6 +18,7 @@ from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines import lm_eval_kinds, sampling
@@ -30,7 +31,6 @@ from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
-from speechiq.siq_tasks.audio import AudioClip
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
 

@@ -11,16 +11,16 @@ from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoPro
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.engines import loading
 from speechiq.harness_patch.engines.audio_llm import AudioLLM
 from speechiq.harness_patch.engines.checkpoint import Checkpoint
 from speechiq.harness_patch.engines.loading import Loading
 from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.system import Prompt
-from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch import tiny
 
 SMOLLM = "demo:SmolLM2-135M-Instruct"

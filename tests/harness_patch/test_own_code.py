@@ -6,10 +6,10 @@ import pytest
 import transformers
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.engines.ctc_asr import CTCASR
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.siq_tasks.audio import AudioClip
 from tests.harness_patch.tiny_recognisers import save
 
 LLM = "demo:SmolLM2-135M-Instruct"

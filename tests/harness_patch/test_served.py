@@ -12,12 +12,12 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
 from speechiq.harness_patch.engines.openai_asr import OpenAIASR
-from speechiq.harness_patch.systems.system import Prompt
 from speechiq.metrics.normaliser import normalise
-from speechiq.siq_tasks.audio import AudioClip
 from tests.served import transformers_serve
 
 SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 8}

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speechiq.core.clip import SAMPLING_RATE
 from speechiq.harness_patch.engines.windows import SEARCHED_S, split
-from speechiq.siq_tasks.audio import SAMPLING_RATE
 
 
 @given(samples=st.integers(0, 3_000_000), longest=st.floats(1, 40))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from speechiq.core.frozen import freeze
 from speechiq.metrics.choice import vote
 from speechiq.reducer.answers import Question
-from speechiq.reducer.frozen import freeze
 from speechiq.reducer.unanswerable import SCHEMA, VERSION, write_set
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks import loading
-from speechiq.siq_tasks.audio import AudioClip
 from speechiq.siq_tasks.loading import prepare
 from tests.siq_tasks.conftest import README, encode, esb_row, write_parquet
 

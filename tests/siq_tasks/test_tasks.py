@@ -8,13 +8,14 @@ import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
-import speechiq.siq_tasks.audio as audio
+import speechiq.core.clip as clip_module
 import speechiq.siq_tasks.demo.demo as demo
+import speechiq.siq_tasks.suite as suite
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
-SUITE = Path(audio.__file__).parent
+SUITE = Path(suite.__file__).parent
 FILES = sorted(file for file in SUITE.rglob("*.yaml") if not file.name.startswith("_"))
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -86,7 +87,7 @@ def test_the_embedder_is_told_by_metadata_and_recorded_in_every_doc(demo_models)
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
     copy = shutil.copytree(SUITE / "demo", tmp_path / "demo")
     monkeypatch.setattr(demo, "HERE", copy)
-    monkeypatch.setattr(audio, "PACKAGE", tmp_path)
+    monkeypatch.setattr(clip_module, "PACKAGE", tmp_path)
     assert manager.load("siq_demo_apply")["tasks"]
     copy.joinpath("clips", "kennedy.ogg").write_bytes(b"")
     with pytest.raises(SpeechIQError, match=r"clips/kennedy\.ogg: not readable as audio"):

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.siq_tasks.audio import AudioClip, as_clip, digest
-from speechiq.siq_tasks.recordings.inspection import read_length
+from speechiq.core.clip import AudioClip, as_clip, digest
+from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.store import keep
+from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
-from tests.siq_tasks.recordings import by_ffmpeg
 
 SNDFILE = {
     "PCM_16": "WAV",

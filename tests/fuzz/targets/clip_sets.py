@@ -12,11 +12,11 @@ from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.options import LEVELS
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.templates import read_task
+from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq
 from tests.fuzz.mutations import PLACES, VALUES
 from tests.fuzz.targets import questions
 from tests.fuzz.targets.target import Target, write_lines
-from tests.siq_tasks.recordings import by_ffmpeg
 
 SAID = "The town council approved the new bridge on Tuesday evening."
 CLIPS = {"a": "wav", "b": "wav", "c": "m4a"}

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.clip import AudioClip
+from speechiq.core.prompt import Prompt
 from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
 from speechiq.harness_patch.engines.openai_asr import OpenAIASR
 from speechiq.harness_patch.engines.openai_text import OpenAIText
-from speechiq.harness_patch.systems.system import Prompt
-from speechiq.siq_tasks.audio import AudioClip
 from tests.fuzz.judge import judge, run_siq
 from tests.fuzz.targets import questions
 from tests.fuzz.targets.target import Target

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from speechiq.siq_tasks.recordings.damage import UNKNOWN_END, Damage
+from speechiq.core.recordings.damage import UNKNOWN_END, Damage
 
 #: libsndfile's names of the formats whose length is checked -> the ending of such a file.
 KINDS = {

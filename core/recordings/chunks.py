@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from speechiq.siq_tasks.recordings.damage import SPARE, UNKNOWN_END, Buffer, Damage, compare
+from speechiq.core.recordings.damage import SPARE, UNKNOWN_END, Buffer, Damage, compare
 
 #: Written by programs that stream (ffmpeg, SoX, arecord) instead of a length they do not know yet.
 STREAMED = {-1, 0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF}

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from speechiq.siq_tasks.recordings import chunks, matroska, mpeg, ogg
-from speechiq.siq_tasks.recordings.damage import Buffer, Damage
+from speechiq.core.recordings import chunks, matroska, mpeg, ogg
+from speechiq.core.recordings.damage import Buffer, Damage
 
 CHECKS = {
     b"RIFF": chunks.check_riff,

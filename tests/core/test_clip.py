@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip, to_answer, to_transcribe
+from speechiq.siq_tasks.audio import to_answer, to_transcribe
 
 
 def write_tone(file, rate=SAMPLING_RATE, channels=1, seconds=1.0, **options):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from speechiq.siq_tasks.recordings.damage import SPARE, Buffer, Damage
+from speechiq.core.recordings.damage import SPARE, Buffer, Damage
 
 FIRST, LAST = 2, 4
 HEADER = struct.Struct("<4sxBqIIIB")

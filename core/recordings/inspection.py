@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.recordings.damage import Damage
-from speechiq.siq_tasks.recordings.readers import Reader, open_reader
-from speechiq.siq_tasks.recordings.structure import check_structure
+from speechiq.core.recordings.damage import Damage
+from speechiq.core.recordings.readers import Reader, open_reader
+from speechiq.core.recordings.structure import check_structure
 
 FIX = "replace the file or leave the clip out"
 #: Full scale is 1. What recognisers square must stay finite in float32, so louder samples are no sound.

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
+from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip, decode, digest
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.audio import SAMPLING_RATE, AudioClip, as_clip, decode, digest
-from speechiq.siq_tasks.recordings.damage import UNKNOWN_END
-from speechiq.siq_tasks.recordings.inspection import inspect
-from tests.siq_tasks.recordings import (
+from speechiq.core.recordings.damage import UNKNOWN_END
+from speechiq.core.recordings.inspection import inspect
+from tests.core.recordings import (
     FFMPEG,
     OPEN_END,
     SECONDS,
@@ -216,8 +216,8 @@ def test_audio_of_other_tasks_is_checked_as_well():
 LIMITED = """
 import resource
 from pathlib import Path
-from speechiq.siq_tasks.audio import AudioClip, digest
-from speechiq.siq_tasks.recordings.inspection import inspect
+from speechiq.core.clip import AudioClip, digest
+from speechiq.core.recordings.inspection import inspect
 file = Path({file!r})
 inspect(file, "warm up")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from speechiq.siq_tasks.recordings.damage import UNKNOWN_END, Buffer, Damage
+from speechiq.core.recordings.damage import UNKNOWN_END, Buffer, Damage
 
 #: kbit/s by (MPEG-1, layer), for the values 1 to 14 of a header.
 KBITS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speechiq.siq_tasks.recordings.damage import Buffer, Damage
+from speechiq.core.recordings.damage import Buffer, Damage
 
 SEGMENT, CLUSTER = 0x18538067, 0x1F43B675
 
