@@ -98,7 +98,7 @@ def write_checkpoint(folder: Path) -> None:
 def run_suite(place: str, clips: str) -> None:
     """This suite's recogniser."""
     from speechiq.core.clip import AudioClip
-    from speechiq.harness_patch.engines.transformers_asr import transformers_asr
+    from speechiq.engines.asr.hf import transformers_asr
 
     engine = transformers_asr(measure.ASR)(model=measure.ASR, device="cpu", batch_size="auto")
     listed = [AudioClip(clip) for clip in list_clips()[: int(clips)]]
@@ -114,7 +114,7 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     from transformers import pipeline
 
     from speechiq.core.clip import SAMPLING_RATE, AudioClip
-    from speechiq.harness_patch.engines.checkpoint import CPU_BATCH
+    from speechiq.engines._shared.checkpoint import CPU_BATCH
 
     way = {"batch_size": CPU_BATCH, "chunk_length_s": 30} if chunked else {"batch_size": 1}
     folder = resolve(measure.ASR)

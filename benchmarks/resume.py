@@ -62,7 +62,8 @@ def evaluate(journal: str, *arguments: str) -> None:
     from lm_eval import evaluator
     from lm_eval.__main__ import cli_evaluate
 
-    from speechiq.harness_patch.engines import recogniser, transformers_llm
+    from speechiq.engines.asr import recognizer as recogniser
+    from speechiq.engines.text import hf as transformers_llm
     from speechiq.metrics import embedder
 
     with Path(journal).open("a", buffering=1) as lines:

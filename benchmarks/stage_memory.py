@@ -40,9 +40,9 @@ def count_weights() -> float:
 def work(part: str, clips: str) -> None:
     """One part, in a process of its own; prints the weights that lived at once."""
     from speechiq.core.clip import AudioClip
-    from speechiq.harness_patch.engines.checkpoint import Checkpoint
-    from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
-    from speechiq.harness_patch.engines.whisper_asr import WhisperASR
+    from speechiq.engines._shared.checkpoint import Checkpoint
+    from speechiq.engines.asr.whisper import WhisperASR
+    from speechiq.engines.text.hf import TransformersLLM
     from speechiq.metrics import embedder
     from speechiq.metrics.similarity import PROMPTS
     from speechiq.siq_tasks.demo.demo import HERE, list_clips

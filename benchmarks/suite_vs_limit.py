@@ -31,9 +31,9 @@ from transformers import (
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.clip import SAMPLING_RATE, AudioClip
-from speechiq.harness_patch.engines.checkpoint import CPU_BATCH
-from speechiq.harness_patch.engines.recogniser import Recogniser
-from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.engines._shared.checkpoint import CPU_BATCH
+from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT
 from speechiq.metrics import similarity
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE

@@ -31,10 +31,10 @@ from transformers import (
 from speechiq.core.checkpoints import resolve
 from speechiq.core.clip import SAMPLING_RATE, AudioClip
 from speechiq.core.prompt import AUDIO, Prompt
-from speechiq.harness_patch.engines.prefix import greedy
-from speechiq.harness_patch.engines.recogniser import Recogniser
-from speechiq.harness_patch.engines.sampling import SeededSampling, processors, sampling_settings
-from speechiq.harness_patch.engines.transformers_llm import TransformersLLM
+from speechiq.engines._shared.prefill import greedy
+from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
+from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.system import Question
 from speechiq.metrics import similarity
 from speechiq.metrics.similarity import PROMPTS, cosine

@@ -162,8 +162,8 @@ def _with_help(init):
 
 def speech_help() -> str:
     """Return what `lm_eval run --help` says about speech systems, from the engines and options that there are."""
-    from speechiq.harness_patch.engines.loading import OPTIONS as LOADING
-    from speechiq.harness_patch.engines.remote import OPTIONS as CALLING
+    from speechiq.engines._shared.loading import OPTIONS as LOADING
+    from speechiq.engines._shared.remote import OPTIONS as CALLING
     from speechiq.harness_patch.systems.spelling import ENGINES
     from speechiq.siq_tasks.options import LEVELS
 

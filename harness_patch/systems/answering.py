@@ -11,8 +11,8 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
-from speechiq.harness_patch.engines.independence import check_settings
-from speechiq.harness_patch.engines.sampling import draw, uniforms
+from speechiq.engines._shared.independence import check_settings
+from speechiq.engines._shared.sampling import draw, uniforms
 from speechiq.harness_patch.systems.system import LETTERS, Hearer, Question
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"

@@ -9,7 +9,7 @@ from typing import Any
 from speechiq.core.clip import AudioClip
 from speechiq.core.prompt import Prompt, Scored, Words
 from speechiq.core.response import Response
-from speechiq.harness_patch.engines.residence import Residence
+from speechiq.engines._shared.residence import Residence
 from speechiq.siq_tasks.audio import transcription_prompt
 
 

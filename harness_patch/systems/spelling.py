@@ -16,25 +16,25 @@ REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
 DEFAULT_ENGINE = "hf"
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
-TEXT = {"hf": "transformers_llm:TransformersLLM", "openai": "openai_text:OpenAIText"}
+TEXT = {"hf": "text.hf:TransformersLLM", "openai": "text.openai:OpenAIText"}
 ENGINES = {
-    "audio": {"hf": "audio_llm:AudioLLM", "openai": "audio_endpoint:AudioEndpoint"},
+    "audio": {"hf": "audio.hf:AudioLLM", "openai": "audio.openai:AudioEndpoint"},
     "asr": {
-        "hf": "transformers_asr:transformers_asr",
-        "pocketsphinx": "pocketsphinx_asr:PocketSphinxASR",
-        "gold": "controls:Gold",
-        "silence": "controls:Silence",
-        "transcripts": "transcript_file:TranscriptFile",
-        "openai": "openai_asr:OpenAIASR",
-        "faster-whisper": "faster_whisper_asr:FasterWhisperASR",
+        "hf": "asr.hf:transformers_asr",
+        "pocketsphinx": "asr.pocketsphinx:PocketSphinxASR",
+        "gold": "asr.controls:Gold",
+        "silence": "asr.controls:Silence",
+        "transcripts": "asr.transcript_file:TranscriptFile",
+        "openai": "asr.openai:OpenAIASR",
+        "faster-whisper": "asr.faster_whisper:FasterWhisperASR",
     },
     "ger": TEXT,
     "llm": TEXT,
 }
-LM_EVAL = "lm_eval_kinds:lm_eval_text"
-PLACE = "speechiq.harness_patch.engines"
+LM_EVAL = "text.lm_eval_kinds:lm_eval_text"
+PLACE = "speechiq.engines"
 SHARED = {"model", "device", "batch_size", "prefix"}
-GROUPS = {"loading": "loading", "calling": "remote"}
+GROUPS = {"loading": "_shared.loading", "calling": "_shared.remote"}
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 WITHOUT_MODEL = ("gold", "silence")
 #: What is written where an engine needs a model; of others `ENGINE:MODEL`.

@@ -20,10 +20,10 @@ from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
+from speechiq.engines._shared.independence import PROBE
+from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.audio_api import AudioAPI
-from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
-from speechiq.harness_patch.engines.independence import PROBE
-from speechiq.harness_patch.engines.openai_text import OpenAIText
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.reducer import read_systems

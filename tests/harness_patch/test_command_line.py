@@ -13,8 +13,8 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.loading import OPTIONS
 from speechiq.harness_patch.command_line import speech_help
-from speechiq.harness_patch.engines.loading import OPTIONS
 from speechiq.harness_patch.evaluation import NOISE, _without
 from tests.conftest import run
 

@@ -13,9 +13,9 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, Response
-from speechiq.harness_patch.engines.controls import Gold, Silence
-from speechiq.harness_patch.engines.openai_text import OpenAIText
-from speechiq.harness_patch.engines.transcript_file import TranscriptFile
+from speechiq.engines.asr.controls import Gold, Silence
+from speechiq.engines.asr.transcript_file import TranscriptFile
+from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import Corrected
 from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read

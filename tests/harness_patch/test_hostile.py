@@ -16,7 +16,8 @@ from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.embedder import Embedder, check_embedder
-from tests.harness_patch import tiny, tiny_recognisers
+from tests.engines import tiny
+from tests.engines import tiny_recognizers as tiny_recognisers
 
 LLM = "demo:SmolLM2-135M-Instruct"
 

@@ -8,9 +8,9 @@ import transformers
 from speechiq.core.checkpoints import resolve
 from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.engines.ctc_asr import CTCASR
+from speechiq.engines.asr.ctc import CTCASR
 from speechiq.harness_patch.systems.build import build_system
-from tests.harness_patch.tiny_recognisers import save
+from tests.engines.tiny_recognizers import save
 
 LLM = "demo:SmolLM2-135M-Instruct"
 CODE = """

@@ -15,8 +15,8 @@ from speechiq.core.checkpoints import resolve
 from speechiq.core.clip import AudioClip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
-from speechiq.harness_patch.engines.openai_asr import OpenAIASR
+from speechiq.engines.asr.openai import OpenAIASR
+from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.metrics.normaliser import normalise
 from tests.served import transformers_serve
 

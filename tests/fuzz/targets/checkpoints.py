@@ -11,9 +11,10 @@ import transformers
 from speechiq.core.checkpoints import resolve
 from speechiq.core.identity import identity
 from speechiq.harness_patch.systems.spelling import Stage, build_stage
+from tests.engines import tiny
+from tests.engines import tiny_recognizers as tiny_recognisers
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
-from tests.harness_patch import tiny, tiny_recognisers
 
 
 def prepare_recogniser(folder: Path) -> list[Path]:

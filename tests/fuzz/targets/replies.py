@@ -10,9 +10,9 @@ from typing import Any
 
 from speechiq.core.clip import AudioClip
 from speechiq.core.prompt import Prompt
-from speechiq.harness_patch.engines.audio_endpoint import AudioEndpoint
-from speechiq.harness_patch.engines.openai_asr import OpenAIASR
-from speechiq.harness_patch.engines.openai_text import OpenAIText
+from speechiq.engines.asr.openai import OpenAIASR
+from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines.text.openai import OpenAIText
 from tests.fuzz.judge import judge, run_siq
 from tests.fuzz.targets import questions
 from tests.fuzz.targets.target import Target

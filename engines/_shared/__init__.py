@@ -1,0 +1,1 @@
+"""What several engines share: loading, prefill, sampling, chunks of long audio."""

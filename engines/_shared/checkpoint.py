@@ -1,0 +1,180 @@
+"""A `transformers` checkpoint that is in memory only while its stage works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
+
+from speechiq.core.batches import needing_memory
+from speechiq.core.checkpoints import read_config, resolve
+from speechiq.core.damage import check_filled, find_damaged_weights
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
+from speechiq.core.opening import opening
+from speechiq.engines._shared.loading import ADAPTER, Loading
+from speechiq.engines._shared.residence import Residence
+
+CPU_BATCH, ACCELERATOR_BATCH = 8, 32
+ORDER = "check the order of the stages in pretrained=ASR+LLM"
+
+
+class Checkpoint:
+    """The model, processor and settings of one stage.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        model_class: the auto class that loads it.
+        fits: tells from a config whether this stage can run the checkpoint.
+        wanted: what the stage needs, in words, for the error.
+        mend: what to do about a checkpoint that does not fit.
+        device: where it runs.
+        batch_size: items a batch, or `auto`.
+        equip: what is put on the loaded model, for as long as it is loaded.
+        **loading: the options of `Loading`.
+
+    Raises:
+        SpeechIQError: no config under that name, a checkpoint of another kind, or options that cannot work.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        model_class,
+        fits: Callable[[Any], bool],
+        wanted: str,
+        *,
+        device,
+        batch_size,
+        mend: str = ORDER,
+        equip: Callable[[torch.nn.Module], AbstractContextManager] = nullcontext,
+        **loading: Any,
+    ) -> None:
+        self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(device), equip
+        self.loading = Loading(**loading)
+        self.loading.check()
+        self.config = read_config(model, **self.loading.source)
+        if not fits(self.config):
+            raise SpeechIQError(
+                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {mend}"
+            )
+        if damage := find_damaged_weights(resolve(model)):
+            raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
+        automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
+        self.batch_size = automatic if batch_size == "auto" else batch_size
+        self._model: torch.nn.Module | None = None
+        self._residence = Residence(self._in_memory)
+
+    def staying(self) -> AbstractContextManager:
+        """Return a block that keeps what is loaded inside until the outermost such block ends; it loads nothing."""
+        return self._residence.staying()
+
+    @contextmanager
+    def loaded(self) -> Iterator[torch.nn.Module]:
+        """The model in inference mode; inside another such block it is the one that is loaded already.
+
+        When the outermost block ends, the weights are gone, whoever holds the model.
+
+        Raises:
+            SpeechIQError: transformers cannot load the checkpoint with these options.
+        """
+        with self._residence.loaded():
+            yield self._model
+
+    @contextmanager
+    def _in_memory(self) -> Iterator[None]:
+        self._model = self._load()
+        try:
+            with torch.inference_mode(), self.equip(self._model):
+                yield
+        finally:
+            self._free()
+
+    def _load(self) -> torch.nn.Module:
+        arguments, prefix = self.loading.arguments(self.device), self.loading.prefix
+        smaller = (
+            f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
+            f"model"
+        )
+        given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
+        what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
+        places = [resolve(self.name), *([self.loading.adapter] if self.loading.peft else [])]
+        with (
+            opening(what, "fix the options or the checkpoint", *places),
+            needing_memory(f"{self.name}: does not fit into memory", smaller),
+        ):
+            model, found = self.model_class.from_pretrained(
+                places[0], config=self.config, output_loading_info=True, **arguments, **self.loading.source
+            )
+            check_filled(self.name, model, found["missing_keys"])
+            self.loading.adapt(model)
+        return (model if "device_map" in arguments else model.to(self.device)).eval()
+
+    def _free(self) -> None:
+        model, self._model = self._model, None
+        for module in list(model.modules()):
+            vars(module).clear()
+        if torch.accelerator.is_available():
+            torch.accelerator.empty_cache()
+
+    def load_processor(self, processor_class):
+        """The tokenizer or processor that belongs to the checkpoint.
+
+        Raises:
+            SpeechIQError: there is none.
+        """
+        kind = processor_class.__name__.removeprefix("Auto").lower()
+        what = f"{self.name}: its {kind} cannot be loaded"
+        fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
+        with opening(what, fix, resolve(self.name)):
+            return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
+
+    @cached_property
+    def generation_config(self) -> GenerationConfig:
+        """Return how the checkpoint generates by its own account, see `read_generation_config`."""
+        return read_generation_config(self.name, self.config, **self.loading.source)
+
+    def identity(self) -> dict[str, Any]:
+        """What tells its rows in the store from others'."""
+        adapter = {"adapter": identity(self.loading.adapter, holds=ADAPTER)} if self.loading.peft else {}
+        return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
+
+    def describe(self) -> dict[str, Any]:
+        commit = getattr(self.config, "_commit_hash", None)
+        dtype = self.loading.dtype_on(self.device)
+        if dtype == "auto":
+            dtype = str(self.config.dtype or dtype).removeprefix("torch.")
+        return {
+            "model": self.name,
+            "model_type": self.config.model_type,
+            **self.loading.describe(),
+            "dtype": dtype,
+            **({"commit": commit} if commit else {}),
+        }
+
+
+def read_generation_config(model: str, config, **source: Any) -> GenerationConfig:
+    """Return how a checkpoint generates by its own account, without its weights.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        config: of the checkpoint, which counts if no generation config comes with it.
+        **source: which revision, and whether its code may run.
+
+    Raises:
+        SpeechIQError: its file is damaged; transformers itself would generate by other settings then.
+    """
+    place = resolve(model)
+    with opening(f"{model}: its generation config cannot be read", "fix or remove that file", place):
+        try:
+            return GenerationConfig.from_pretrained(place, **source)
+        except OSError:
+            if Path(place, GENERATION_CONFIG_NAME).is_file():
+                raise
+            return GenerationConfig.from_model_config(config)

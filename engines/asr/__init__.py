@@ -1,0 +1,1 @@
+"""Speech recognizers: clips in, transcripts out, a file for each backend."""

@@ -1,0 +1,76 @@
+"""Speech recognition behind an endpoint: `/v1/audio/transcriptions`, as OpenAI, vLLM and others serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.batches import Keep, drop
+from speechiq.core.clip import AudioClip
+from speechiq.core.endpoints import NoAnswer
+from speechiq.core.passes import passes
+from speechiq.core.response import Response, whole
+from speechiq.engines._shared.remote import Calling, Remote, encode
+
+PATH = "/audio/transcriptions"
+
+
+class OpenAIASR:
+    """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
+
+    What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
+    cut a file after 30 s without a word: give those `longest=30`. Without it `heard` is NaN.
+
+    Args:
+        model: as the endpoint calls it.
+        device, batch_size: not used.
+        longest: see `Remote`.
+        language: spoken language.
+        prompt: words that the recogniser is to expect; what it makes of them is its own affair.
+        **calling: see `Calling`.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        device,
+        batch_size,
+        longest: float | None = None,
+        language: str = "en",
+        prompt: str | None = None,
+        **calling: Any,
+    ) -> None:
+        self.remote = Remote(model, Calling(**{"prefix": "asr_", **calling}), longest)
+        self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        passes["asr_clips"] += len(clips)
+        return self.remote.run(clips, self._transcribe, "transcribing", "clip", keep)
+
+    def _transcribe(self, clip: AudioClip) -> Response:
+        said = " ".join(map(self._send, self.remote.pieces(clip)))
+        return Response(said.strip(), heard=self.remote.heard)
+
+    def _send(self, samples: np.ndarray) -> str:
+        file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
+
+        fields = {"model": self.remote.model, **self.settings}
+        return self.remote.endpoint.ask(PATH, "transcription", _read, data=fields, files={"file": file})
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "asr", **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        return self.remote.describe() | {"engine": "openai", **self.settings}
+
+
+def _read(reply: Any) -> str:
+    text = reply["text"]
+    if text is None:
+        raise NoAnswer("sent a transcription without text")
+    if not isinstance(text, str):
+        raise TypeError(f"text is a {type(text).__name__}")
+    return whole(text).strip()

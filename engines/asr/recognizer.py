@@ -1,0 +1,97 @@
+"""What all recognisers of `transformers` share: clips in, transcripts out, one model in memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from transformers import AutoProcessor
+
+from speechiq.core.batches import Keep, drop, run_in_batches
+from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
+from speechiq.core.response import Response
+from speechiq.engines._shared.checkpoint import Checkpoint
+
+
+class Recogniser(ABC):
+    """An engine of the ASR stage; which kind of model it is for, its class says.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        device, batch_size, **loading: see `Checkpoint`; a batch is counted in clips.
+
+    Raises:
+        SpeechIQError: a checkpoint of another kind, or one without a processor.
+    """
+
+    model_class: Any
+    nbest: int | None = None
+
+    def __init__(self, model, *, device, batch_size, **loading) -> None:
+        self.checkpoint = Checkpoint(
+            model, self.model_class, self.fits, "a speech recogniser", device=device, batch_size=batch_size, **loading
+        )
+        self.processor = _load_processor(self.checkpoint)
+
+    @classmethod
+    def fits(cls, config) -> bool:
+        """Whether a checkpoint with this config is of this kind."""
+        return find_recogniser(config) is cls.model_class
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        """A transcript a clip, heard to the end; its `hypotheses` are the n-best list where one was asked for."""
+        doing = f"{self.checkpoint.name} transcribing"
+        with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
+            return run_in_batches(
+                clips,
+                lambda batch: self._hear(model, batch),
+                length=lambda clip: clip["duration"],
+                batch_size=self.checkpoint.batch_size,
+                progress=progress,
+                keep=keep,
+            )
+
+    def _hear(self, model, clips: Sequence[AudioClip]) -> list[Response]:
+        found = self.decode(model, [clip["array"] for clip in clips])
+        passes["asr_clips"] += len(clips)
+        return [Response(texts[0], heard=1.0, hypotheses=texts[: self.nbest] if self.nbest else ()) for texts in found]
+
+    @abstractmethod
+    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        """What each sound says, best first.
+
+        Args:
+            model: in memory, in inference mode.
+            sounds: float32, shape (samples,), 16 kHz.
+        """
+
+    def features(self, model, sounds: Sequence[np.ndarray], **settings: Any):
+        """What the model is fed, where it is and in its dtype."""
+        return self.request(sounds, **settings).to(model.device, model.dtype)
+
+    def request(self, sounds: Sequence[np.ndarray], **settings: Any):
+        """What the processor makes of the sounds."""
+        asked = {"sampling_rate": SAMPLING_RATE, "padding": True, "return_tensors": "pt"} | settings
+        return self.processor(audio=list(sounds), **asked)
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "asr", **self.describe(), **self.checkpoint.identity()}
+
+    def describe(self) -> dict[str, Any]:
+        return self.checkpoint.describe()
+
+
+def _load_processor(checkpoint: Checkpoint):
+    processor = checkpoint.load_processor(AutoProcessor)
+    if missing := [part for part in ("feature_extractor", "tokenizer") if getattr(processor, part, None) is None]:
+        raise SpeechIQError(
+            f"{checkpoint.name}: comes without a {missing[0].replace('_', ' ')}; "
+            f"save the processor of the model it was trained from into its folder"
+        )
+    return processor

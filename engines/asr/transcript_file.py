@@ -1,0 +1,82 @@
+"""Transcripts made elsewhere, in the place of a recogniser."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import expand, is_file
+from speechiq.core.ids import find_listed
+from speechiq.core.json_lines import read_objects
+from speechiq.core.response import Response
+from speechiq.engines.asr.nbest import unlike
+
+MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
+
+
+class TranscriptFile:
+    """A JSONL file, a line a clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
+
+    The data set before the `/` may be left out if no two clips of the run have the same rest.
+
+    Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts, and a corrector
+    is given all that differ in words. `heard`, seconds that were listened to / seconds in the clip, may stand
+    beside it. Lines about clips that are not asked for do no harm.
+
+    Args:
+        model: the file.
+        device, batch_size: not used.
+
+    Raises:
+        SpeechIQError: no such file, or a line that is no transcript; named by its number.
+    """
+
+    def __init__(self, model: str, *, device, batch_size) -> None:
+        self.file = expand(model)
+        if not is_file(self.file):
+            raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
+        self.texts: dict[str, Response] = {}
+        for _, where, row in read_objects(self.file, MEND):
+            key, text = _read(row, where)
+            if key in self.texts:
+                raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
+            self.texts[key] = text
+
+    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+        names = {clip["id"]: find_listed(str(clip["id"]), self.texts) for clip in clips}
+        if missing := [key for key, name in names.items() if name is None]:
+            raise SpeechIQError(
+                f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
+                f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
+                f"`siq tasks show` lists"
+            )
+        keys: dict[str, str] = {}
+        for key, name in names.items():
+            if keys.setdefault(name, key) != key:
+                raise SpeechIQError(
+                    f"{self.file}: id {name!r} could be {keys[name]!r} or {key!r}; write the data set before it"
+                )
+        return [self.texts[names[clip["id"]]] for clip in clips]
+
+    def describe(self) -> dict[str, Any]:
+        return {"transcripts": self.file.name, "clips": len(self.texts)}
+
+
+def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
+    try:
+        texts = row["nbest"] if "nbest" in row else [row["text"]]
+        if not isinstance(texts, list):
+            raise TypeError("nbest is no list")
+        key, text, heard = row["id"], texts[0], row.get("heard", math.nan)
+    except (TypeError, KeyError, IndexError) as error:
+        raise SpeechIQError(f"{where}: no transcript ({type(error).__name__}: {error}); {MEND}") from error
+    if other := [found for found in (key, *texts) if not isinstance(found, str)]:
+        raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; mend the line")
+    if row.get("text", text) != text:
+        raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
+    if "heard" in row and not (isinstance(heard, int | float) and 0 <= heard <= 1):
+        raise SpeechIQError(f"{where}: heard={heard!r}; give the share of the clip that was heard, 0 to 1")
+    return key, Response(text, heard=heard, hypotheses=unlike(texts) if "nbest" in row else ())

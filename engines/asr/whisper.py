@@ -1,0 +1,92 @@
+"""Speech recognition by Whisper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from transformers import AutoModelForSpeechSeq2Seq
+from transformers.models.whisper.tokenization_whisper import TO_LANGUAGE_CODE
+
+from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, join, read_beams, read_windows
+from speechiq.engines.asr.recognizer import Recogniser
+
+
+class WhisperASR(Recogniser):
+    """Greedy or beam-search decoding, of clips of any length.
+
+    Whisper is decoded with its timestamp tokens, as OpenAI's own program does: without them it may end a
+    clip after the first sentence. A clip shorter than the window is padded with silence before its spectrogram is
+    taken, as transformers does; OpenAI's program pads the spectrogram itself, so that single words may differ. A clip
+    longer than the model's window is decoded window by window, each beginning where the last one's final timestamp
+    ended, so nothing is cut off.
+
+    Args:
+        model, device, batch_size, **loading: see `Recogniser`.
+        language: spoken language, for checkpoints that know several.
+        num_beams: 1 is greedy; by default `nbest` or 1.
+        nbest: how many hypotheses to keep, at most: those of the beams that differ in words. Of a long clip see
+            `nbest.join`.
+
+    Raises:
+        SpeechIQError: a language that the checkpoint does not know, or too few beams.
+    """
+
+    def __init__(self, model, *, device, batch_size, language="en", num_beams=None, nbest=None, **loading) -> None:
+        self.num_beams, self.nbest = read_beams(num_beams, nbest)
+        self.model_class = WhisperWithBeams if self.nbest else AutoModelForSpeechSeq2Seq
+        super().__init__(model, device=device, batch_size=batch_size, **loading)
+        self.language = language
+        self.settings = self._choose_settings()
+
+    @classmethod
+    def fits(cls, config) -> bool:
+        return config.model_type == "whisper" and find_recogniser(config) is not None
+
+    def _choose_settings(self) -> dict[str, Any]:
+        defaults = self.checkpoint.generation_config
+        languages = ["en"]
+        settings: dict[str, Any] = {"do_sample": False, "num_beams": self.num_beams}
+        if getattr(defaults, "no_timestamps_token_id", None) is not None:
+            settings["return_timestamps"] = True
+        if getattr(defaults, "is_multilingual", False):
+            languages = [token.strip("<|>") for token in defaults.lang_to_id]
+            settings |= {"language": self.language, "task": "transcribe"}
+        if TO_LANGUAGE_CODE.get(self.language.lower(), self.language) not in languages:
+            raise SpeechIQError(
+                f"asr_language={self.language}: unknown to {self.checkpoint.name}; it knows {', '.join(languages[:12])}"
+            )
+        return settings
+
+    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
+        texts: dict[int, tuple[str, ...]] = {}
+        for padding, is_of_it in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
+            if some := [i for i, sound in enumerate(sounds) if is_of_it(len(sound))]:
+                texts.update(zip(some, self._decode(model, [sounds[i] for i in some], padding), strict=True))
+        return [texts[i] for i in range(len(sounds))]
+
+    def _decode(self, model, sounds: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
+        """Sounds that are all shorter than the window, or all longer."""
+        features = self.features(model, sounds, padding=padding, return_attention_mask=True, truncation=False)
+        if self.nbest:
+            return self._decode_beams(model, features)
+        found = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
+        return [(text.strip(),) for text in found]
+
+    def _decode_beams(self, model, features) -> list[tuple[str, ...]]:
+        eos = model.generation_config.eos_token_id
+        begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
+        timing = [OneTime(begin)] if "return_timestamps" in self.settings else []
+        found = model.generate(**features, **self.settings, logits_processor=timing, return_segments=True)
+        clips = [read_windows(segments, eos=eos, begin=begin) for segments in found["segments"]]
+        said = [[self.processor.batch_decode(beams, skip_special_tokens=True) for beams in clip] for clip in clips]
+        return [join(windows, "") for windows in said]
+
+    def describe(self) -> dict[str, Any]:
+        nbest = {"nbest": self.nbest} if self.nbest else {}
+        return super().describe() | {"language": self.language} | self.settings | nbest

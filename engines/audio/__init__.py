@@ -1,0 +1,1 @@
+"""Language models that hear, a file for each backend."""

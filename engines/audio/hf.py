@@ -1,0 +1,300 @@
+"""End to end: a language model that hears, run by `transformers`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers import AutoProcessor, BatchFeature, Cache
+
+from speechiq.core.batches import Keep, drop, once, run_in_batches, together
+from speechiq.core.checkpoints import find_audio_language_model
+from speechiq.core.clip import AudioClip
+from speechiq.core.context import check_tokens, read_context
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
+from speechiq.core.passes import passes
+from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.response import Response
+from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.encodings import Encodings, keep_encodings
+from speechiq.engines._shared.prefill import (
+    ANSWER,
+    LONGER,
+    Beginnings,
+    Reading,
+    begin,
+    can_join,
+    read,
+    weigh_all,
+    write,
+)
+from speechiq.engines._shared.sampling import sampling_settings
+from speechiq.engines.asr.chunked import TOKENS_PER_S
+from speechiq.engines.audio.coverage import Reach
+from speechiq.engines.audio.prompts import AudioPrompts, Fed
+
+log = logging.getLogger(__name__)
+
+#: Of a transcript beside those for its seconds: for the words that some models put before it.
+TOKENS_BESIDE = 64
+MEND = (
+    "give a text model a recogniser before it (pretrained=ASR+LLM), a recogniser a language model behind it, "
+    "or choose a model that takes audio and text"
+)
+
+
+class Written(NamedTuple):
+    """What a model wrote about a piece, and whether it would have gone on."""
+
+    text: str
+    cut: bool
+
+
+class AutoModelThatHears:
+    """The auto class that the auto mappings of transformers name for a config."""
+
+    @staticmethod
+    def from_pretrained(place: str, *, config, **options: Any):
+        auto_class, part = find_audio_language_model(config)
+        return auto_class.from_pretrained(place, config=part, **options)
+
+
+class AudioLLM:
+    """Clips go into the chat template of the model's own processor, and each is read once.
+
+    What a prompt begins with, up to the end of its audio, is read alone, unpadded, so that nothing depends on the
+    batch, and once for all questions about the clip. The caches are joined and copied, and the rest is done in
+    batches. Audio is encoded once for transcript and questions, as long as the model stays loaded.
+
+    A clip longer than the model takes is transcribed in pieces; in a question it is fed as several pieces of audio,
+    or, where the model takes but one, as far as it goes, and `heard` tells how far. The transcript of a piece ends at
+    the latest after `TOKENS_PER_S` times its seconds and `TOKENS_BESIDE`; where that cuts transcripts, a warning counts
+    them.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        device: see `Checkpoint`.
+        batch_size: see `Checkpoint`; counted in prompts.
+        language: of the speech, for processors whose transcription request asks for it.
+        asked_by: `processor` or `task`, see `AudioPrompts`.
+        **loading: see `Loading`.
+
+    Raises:
+        SpeechIQError: a checkpoint that does not hear, that only transcribes, or that lacks what makes a chat.
+    """
+
+    def __init__(
+        self, model: str, *, device, batch_size, language: str = "en", asked_by: str | None = None, **loading: Any
+    ) -> None:
+        self.checkpoint = Checkpoint(
+            model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
+            "a language model that hears", mend=MEND, equip=self._equip, device=device, batch_size=batch_size,
+            **loading,
+        )  # fmt: skip
+        if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
+            raise SpeechIQError(f"{model}: hears by an adapter that comes with it, and {missing('peft')}")
+        self.prompts = AudioPrompts(model, self.checkpoint.load_processor(AutoProcessor), language, asked_by)
+        self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
+        self.own = self.checkpoint.generation_config
+        self.reach = Reach(self.prompts, self.context)
+        self._encodings: Encodings | None = None
+
+    @contextmanager
+    def _equip(self, model) -> Iterator[None]:
+        try:
+            with keep_encodings(model) as self._encodings:
+                yield
+        finally:
+            self._encodings = None
+
+    def at_work(self) -> AbstractContextManager:
+        return self.checkpoint.staying()
+
+    @property
+    def asks_in_words(self) -> bool:
+        """Whether a transcript depends on the words with which the task asks for it."""
+        return not self.prompts.has_request
+
+    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+        pieces = [self.reach.pieces(clip) for clip in clips]
+        sizes = list(map(len, pieces))
+        label = "transcribing", sum(sizes), "piece"
+        prompts = [Prompt.about(piece.get("words", ""), [piece]) for group in pieces for piece in group]
+        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clips[0]["duration"]) for prompt in prompts]
+        keep_whole = together(sizes, _join, keep)
+        parts = iter(self._run(label, prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
+        written = [[next(parts) for _ in range(size)] for size in sizes]
+        if cut := sum(any(part.cut for part in group) for group in written):
+            log.warning(
+                "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d a second",
+                self.checkpoint.name, cut, len(clips), TOKENS_BESIDE, TOKENS_PER_S,
+            )  # fmt: skip
+        return list(map(_join, written))
+
+    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+        return [
+            prompt.share_heard(
+                [
+                    seconds / clip["duration"]
+                    for seconds, clip in zip(self.reach.of_a_prompt(prompt.clips), prompt.clips, strict=True)
+                ]
+            )
+            for prompt in prompts
+        ]
+
+    def generate(
+        self,
+        prompts: Sequence[Prompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        keep: Keep = drop,
+    ) -> list[list[str]]:
+        """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say.
+
+        Raises:
+            SpeechIQError: a prompt that leaves no room for its answer in the model's context, before it is read.
+        """
+        label, more = ("answering", sum(map(len, seeds)), "answer"), int(settings.get("max_gen_toks", ANSWER))
+        feed, answer = partial(self._feed, more=lambda _: more), partial(self._answer, settings)
+        return self._run(label, prompts, seeds, feed, answer, keep, steps=lambda item: len(item[1]))
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """How answers are sampled: by the task's settings, else by the model's own."""
+        return sampling_settings(settings, self.own)
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings that decide an answer, for the keys of the response store."""
+        return {**settings, **self.sampling(settings)}
+
+    def loglikelihood(
+        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        """How likely each continuation is as the beginning of the model's answer to the prompt.
+
+        Every prompt, also one without clips, stands in the model's chat template: nowhere else has the model met
+        audio.
+        """
+        tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
+        feed = partial(self._feed, more=lambda group: max(map(len, group), default=0))
+        return self._run(("weighing", len(prompts), "prompt"), prompts, tokens, feed, weigh_all, keep)
+
+    def _run(
+        self, label: tuple, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep, steps=once
+    ) -> list:
+        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
+        if not prompts:
+            return []
+        self._check(prompts)
+        verb, total, unit = label
+        doing = f"{self.checkpoint.name} {verb}"
+        with self.checkpoint.loaded() as model, progress_bar(total=total, verb=doing, unit=unit) as progress:
+            return run_in_batches(
+                list(zip(prompts, wishes, strict=True)),
+                partial(self._run_batch, model, Beginnings(), feed, partial(go_on, tell=progress.update)),
+                length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
+                batch_size=self.checkpoint.batch_size,
+                progress=progress,
+                keep=keep,
+                kind=lambda item: bool(item[0].clips),
+                steps=steps,
+            )
+
+    def _check(self, prompts: Sequence[Prompt]) -> None:
+        crowded = [prompt for prompt in prompts if len(prompt.clips) > 1]
+        if crowded and not self.prompts.takes_several:
+            raise SpeechIQError(
+                f"{self.checkpoint.name}: takes one clip a prompt, and {crowded[0].clips[0].name} comes with others; "
+                f"choose another model for this task"
+            )
+
+    def _run_batch(self, model, beginnings: Beginnings, feed, go_on, batch) -> list:
+        rows, caches = [], []
+        for prompt, wish in batch:
+            fed = feed(prompt, wish)
+            rows.append(fed.ids)
+            if prompt.clips:
+                key = *(clip.key for clip in prompt.clips), *fed.ids[: fed.begins]
+                caches.append(beginnings.take(key, partial(self._begin, model, fed, len(prompt.clips))))
+        beginnings.forget_all_but_last()
+        wishes = [wish for _, wish in batch]
+        if caches and not can_join(caches[0]):
+            one_by_one = zip(rows, caches, wishes, strict=True)
+            return [go_on(model, read(model, [row], [cache]), [wish])[0] for row, cache, wish in one_by_one]
+        return go_on(model, read(model, rows, caches), wishes)
+
+    def _begin(self, model, fed: Fed, clips: int) -> Cache:
+        """The cache of a prompt up to the end of its audio."""
+        ids = torch.tensor([fed.ids[: fed.begins]], device=model.device)
+        features = BatchFeature(fed.features).to(model.device, model.dtype)
+        calls = self._encodings and self._encodings.calls
+        cache = begin(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
+        if self._encodings is None or self._encodings.calls > calls:
+            passes["encoded_clips"] += clips
+        return cache
+
+    def _feed(self, prompt: Prompt, wish, more: Callable[[Any], int]) -> Fed:
+        """Return what the model is fed; refused where `more(wish)` tokens after it exceed the context."""
+        fed = self.prompts.ask(self._parts(prompt))
+        about = ", ".join(clip.name for clip in prompt.clips)
+        item = f"the prompt about {about}" if about else f"the prompt {prompt.text[:60]!r}"
+        check_tokens(self.checkpoint.name, item, fed.ids, more(wish), self.context, LONGER)
+        return fed
+
+    def _feed_to_transcribe(self, prompt: Prompt, limit: int) -> Fed:
+        (clip,) = prompt.clips
+        if self.prompts.has_request:
+            return self.prompts.transcribe(clip["array"])
+        return self._feed(prompt, limit, more=lambda _: 1)
+
+    def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
+        first, *others = prompt.words
+        parts = [first]
+        shares = self.reach.of_a_prompt(prompt.clips)
+        for clip, share, words in zip(prompt.clips, shares, others, strict=True):
+            parts += [*(piece["array"] for piece in self.reach.pieces(clip, share)), words]
+        return [part for part in parts if len(part)]
+
+    def _answer(self, settings, model, reading: Reading, seeds, tell) -> list[list[str]]:
+        rows = write(model, reading, seeds, settings, self.prompts.pad_token_id, tell)
+        texts = iter(self.prompts.write_out(rows.tolist()))
+        return [[next(texts) for _ in row] for row in seeds]
+
+    def _write_down(self, model, reading: Reading, limits: Sequence[int], tell) -> list[Written]:
+        if self.context is not None:
+            room = self.context - reading.mask.sum(1)
+            limits = [max(1, min(pair)) for pair in zip(limits, room.tolist(), strict=True)]
+        settings = {"do_sample": False, "max_gen_toks": max(limits) + 1}
+        pad = self.prompts.pad_token_id
+        rows = write(model, reading, [[0]] * len(limits), settings, pad, tell).tolist()
+        texts = self.prompts.write_out_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
+        return [
+            Written(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))
+            for text, row, limit in zip(texts, rows, limits, strict=True)
+        ]
+
+    def _describe_transcription(self) -> dict[str, Any]:
+        return self.prompts.describe() | {"tokens_per_s": TOKENS_PER_S, "tokens_beside": TOKENS_BESIDE}
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "audio", "transcription": self._describe_transcription(), **self.checkpoint.identity()}
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "end to end",
+            **self.checkpoint.describe(),
+            "transcription": self._describe_transcription(),
+            **self.reach.describe(),
+        }
+
+
+def _join(parts: Sequence[Written]) -> Response:
+    """The transcript of a clip from those of its pieces."""
+    return Response(" ".join(part.text for part in parts).strip(), heard=1.0)

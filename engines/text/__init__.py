@@ -1,0 +1,1 @@
+"""Language models that read text, a file for each backend."""

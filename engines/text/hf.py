@@ -1,0 +1,214 @@
+"""A text stage run by `transformers`: sampled answers and log-likelihoods, each prompt read once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from tqdm import tqdm
+from transformers import AutoModelForCausalLM, AutoTokenizer, Cache, DynamicCache
+
+from speechiq.core.batches import Keep, drop, once, run_in_batches
+from speechiq.core.checkpoints import is_language_model, resolve
+from speechiq.core.context import check_tokens, read_context
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import opening
+from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Scored
+from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.prefill import (
+    ANSWER,
+    LONGER,
+    Beginnings,
+    Reading,
+    begin,
+    can_join,
+    read,
+    weigh_all,
+    write,
+)
+from speechiq.engines._shared.sampling import sampling_settings
+
+
+class Row(NamedTuple):
+    """A prompt.
+
+    Attributes:
+        ids: of its tokens.
+        heard: how many of them, from the first, hold what was heard, and are those of every prompt about it.
+    """
+
+    ids: list[int]
+    heard: int
+
+    @classmethod
+    def of(cls, prompt: str, ids: list[int], tokenise: Callable[[str], list[int]]) -> Row:
+        """The last token of what was heard may be another where the text goes on."""
+        heard = prompt[: getattr(prompt, "heard", 0)]
+        return cls(ids, _count_shared([ids[:-1], tokenise(heard)]) if heard else 0)
+
+
+class TransformersLLM:
+    """A causal language model.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        device: see `Checkpoint`.
+        batch_size: see `Checkpoint`; counted in prompts.
+        **loading: see `Loading`.
+
+    Raises:
+        SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
+    """
+
+    def __init__(self, model, *, device, batch_size, **loading: Any) -> None:
+        self.checkpoint = Checkpoint(
+            model, AutoModelForCausalLM, is_language_model,
+            "a language model", device=device, batch_size=batch_size, **loading,
+        )  # fmt: skip
+        self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
+        self.tokenizer.pad_token = self.tokenizer.pad_token or self.tokenizer.eos_token
+        self.own = self.checkpoint.generation_config
+        self.context = read_context(self.checkpoint.config, self.tokenizer)
+        with opening(f"{model}: its chat template does not work", "fix or remove the template", resolve(model)):
+            _as_chat(self.tokenizer, "Hello")
+
+    def at_work(self) -> AbstractContextManager:
+        return self.checkpoint.staying()
+
+    def count(self, text: str) -> int:
+        """Return how many tokens a text has."""
+        return len(self.tokenizer(text, add_special_tokens=False).input_ids)
+
+    def generate(
+        self,
+        prompts: Sequence[str],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        keep: Keep = drop,
+    ) -> list[list[str]]:
+        """Answers to each prompt, put through the chat template where the model has one.
+
+        Args:
+            prompts: what a user says; what `Words` begin with is read once for all that share it.
+            seeds: for each prompt a seed an answer; all of one length.
+            settings: see `prefix.write`.
+
+        Raises:
+            SpeechIQError: a prompt that leaves no room for its answer in the model's context.
+        """
+        tokenise = partial(_as_chat, self.tokenizer)
+        rows = [Row.of(prompt, tokenise(prompt), tokenise) for prompt in prompts]
+        self._check(prompts, [row.ids for row in rows], int(settings.get("max_gen_toks", ANSWER)))
+        label = "answering", sum(map(len, seeds)), "answer"
+        write_answers = partial(_sample, self.tokenizer, settings)
+        return self._run(label, rows, seeds, write_answers, keep, steps=lambda item: len(item[1]))
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """See `prefix.sampling_settings`."""
+        return sampling_settings(settings, self.own)
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings that decide an answer, for the keys of the response store."""
+        return {**settings, **self.sampling(settings)}
+
+    def loglikelihood(
+        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        """How likely each continuation is after its context, both taken as plain text.
+
+        Context and continuation are tokenised as one text and parted where the continuations part, so that
+        a token never ends where only the context does.
+
+        Raises:
+            SpeechIQError: a context and continuation that are longer than the model's context.
+        """
+        rows, tails, longest = [], [], []
+        for context, group in zip(contexts, continuations, strict=True):
+            head, *whole = _tokenise(self.tokenizer, [context, *(context + text for text in group)])
+            start = _count_shared([head, *whole])
+            rows.append(Row.of(context, head[:start], lambda text: self.tokenizer(text).input_ids))
+            tails.append([row[start:] for row in whole])
+            longest.append(max([head, *whole], key=len))
+        self._check(contexts, longest, 0)
+        return self._run(("weighing", len(rows), "prompt"), rows, tails, weigh_all, keep)
+
+    def _check(self, prompts: Sequence[str], rows: Sequence[Sequence[int]], more: int) -> None:
+        """Refuse prompts that the model cannot read whole, before it is loaded."""
+        name, text = self.checkpoint.name, self.checkpoint.config.get_text_config(decoder=True)
+        known = getattr(text, "vocab_size", None) or math.inf
+        for prompt, ids in zip(prompts, rows, strict=True):
+            about = getattr(prompt, "about", "")
+            item = f"the prompt about {about}" if about else f"the prompt {prompt[:60]!r}"
+            check_tokens(name, item, ids, more, self.context, LONGER)
+            if max(ids, default=0) >= known:
+                raise SpeechIQError(
+                    f"{name}: its tokenizer makes token {max(ids)}, but the model knows {known}; give the tokenizer of "
+                    f"the same checkpoint"
+                )
+
+    def _bar(self, verb: str, total: int, unit: str) -> tqdm:
+        return progress_bar(total=total, verb=f"{self.checkpoint.name} {verb}", unit=unit)
+
+    def _run(self, label: tuple, rows: Sequence[Row], wishes: Sequence, go_on, keep: Keep, steps=once) -> list:
+        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
+        with self.checkpoint.loaded() as model, self._bar(*label) as progress:
+            if not can_join(DynamicCache(config=model.config)):
+                rows = [Row(row.ids, heard=0) for row in rows]
+            return run_in_batches(
+                list(zip(rows, wishes, strict=True)),
+                partial(_run_batch, model, Beginnings(), go_on, progress.update),
+                length=lambda item: (item[0].heard, item[0].ids[: item[0].heard], len(item[0].ids)),
+                batch_size=self.checkpoint.batch_size,
+                progress=progress,
+                keep=keep,
+                kind=lambda item: item[0].heard > 0,
+                steps=steps,
+            )
+
+    def identity(self) -> dict[str, Any]:
+        return {"stage": "text", **self.checkpoint.identity()}
+
+    def describe(self) -> dict[str, Any]:
+        return self.checkpoint.describe()
+
+
+def _tokenise(tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    tokens = tokenizer(list(texts)).input_ids
+    start = [] if _count_shared(tokens) else [tokenizer.bos_token_id or tokenizer.eos_token_id]
+    return [start + row for row in tokens]
+
+
+def _count_shared(rows: Sequence[Sequence[int]]) -> int:
+    columns = enumerate(zip(*rows, strict=False))
+    return next((i for i, column in columns if len(set(column)) > 1), min(map(len, rows)))
+
+
+def _as_chat(tokenizer, prompt: str) -> list[int]:
+    if tokenizer.chat_template is None:
+        return tokenizer(prompt).input_ids
+    said = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True)["input_ids"]
+
+
+def _run_batch(model, beginnings: Beginnings, go_on, tell, batch) -> list:
+    rows, wishes = zip(*batch, strict=True)
+    heard = [row.ids[: row.heard] for row in rows if row.heard]
+    caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in heard]
+    beginnings.forget_all_but_last()
+    return go_on(model, read(model, [row.ids for row in rows], caches), wishes, tell)
+
+
+def _begin(model, ids: Sequence[int]) -> Cache:
+    row = torch.tensor([ids], device=model.device)
+    return begin(model, input_ids=row, attention_mask=torch.ones_like(row))
+
+
+def _sample(tokenizer, settings: Mapping[str, Any], model, reading: Reading, seeds, tell) -> list[list[str]]:
+    rows = write(model, reading, seeds, settings, tokenizer.pad_token_id, tell)
+    texts = iter(tokenizer.batch_decode(rows, skip_special_tokens=True))
+    return [[next(texts) for _ in row] for row in seeds]

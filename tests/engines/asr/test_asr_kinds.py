@@ -1,0 +1,186 @@
+"""Recognisers other than Whisper: real architectures and processors, tiny and untrained, so the words mean nothing."""
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.engines._shared.windows import split
+from speechiq.engines.asr.chunked import padding_shows
+from speechiq.engines.asr.ctc import CTCASR, GRID, chunks_of, merge, spell
+from speechiq.engines.asr.hf import transformers_asr
+from speechiq.engines.asr.seq2seq import Seq2SeqASR
+from speechiq.engines.asr.transducer import RNNTASR, TDTASR
+from speechiq.harness_patch.systems.build import build_system
+from tests.engines import tiny
+from tests.engines.tiny_recognizers import save
+
+LLM = "demo:SmolLM2-135M-Instruct"
+ENGINES = {
+    "wav2vec2": CTCASR,
+    "wav2vec2-base": CTCASR,
+    "parakeet_ctc": CTCASR,
+    "moonshine": Seq2SeqASR,
+    "canary": Seq2SeqASR,
+    "parakeet_tdt": TDTASR,
+    "parakeet_rnnt": RNNTASR,
+}
+
+
+@pytest.fixture(scope="module")
+def saved(demo_models, tmp_path_factory):
+    """Where a model of a kind is saved, made once."""
+    made = {}
+
+    def place(kind: str) -> str:
+        if kind not in made:
+            made[kind] = str(save(kind, tmp_path_factory.mktemp(kind)))
+        return made[kind]
+
+    return place
+
+
+@pytest.fixture(scope="module")
+def clips(demo_clips):
+    """One clip that is heard whole by all, one nearly so, and a long one."""
+    return [
+        next(clip for clip in demo_clips if name in clip["path"]) for name in ("kennedy", "medical-1", "earnings-2")
+    ]
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_each_kind_finds_its_engine_and_transcripts_do_not_depend_on_the_batch(saved, clips, kind):
+    engine = transformers_asr(saved(kind))
+    assert engine is ENGINES[kind]
+    before = passes["asr_clips"]
+    together = engine(saved(kind), device="cpu", batch_size=3).transcribe(clips)
+    assert passes["asr_clips"] == before + 3
+    alone = engine(saved(kind), device="cpu", batch_size=1).transcribe(clips)
+    assert together == alone and all(together) and len(set(together)) == 3
+    assert [response.heard for response in together] == [1.0] * 3
+
+
+@pytest.mark.parametrize("kind", ["wav2vec2", "moonshine", "parakeet_tdt"])
+def test_each_kind_runs_in_lm_eval_under_the_one_spelling(saved, kind):
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"{saved(kind)}+{LLM}"},
+        tasks=["siq_demo_remember"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        limit=2,
+        bootstrap_iters=0,
+    )
+    assert results["results"]["siq_demo_remember"]["wer,transcript"] > 0
+
+
+def test_a_language_model_that_hears_may_stand_where_a_recogniser_does(demo_models, tmp_path, clips):
+    ear = tiny.make("qwen2_audio", tmp_path)
+    system = build_system(f"{ear}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
+    (said,) = system.transcribe([AudioClip(clips[0], duration=2.0, words="<audio>\nWrite it down.")])
+    assert said and said.heard == 1
+
+
+def test_chunks_that_overlap_say_what_the_whole_clip_says(saved, clips):
+    whole = CTCASR(saved("wav2vec2-without-attention"), device="cpu", batch_size=1, chunk_s=60)
+    chunked = CTCASR(saved("wav2vec2-without-attention"), device="cpu", batch_size=2, chunk_s=7.7, stride_s=1.5)
+    assert chunked.transcribe(clips) == whole.transcribe(clips)
+
+
+@given(st.integers(400, 400_000), st.integers(1, 20), st.integers(0, 9), st.sampled_from([320, 640, 1280, 2560]))
+def test_every_frame_counts_once_whatever_the_chunks(samples, steps, strides, frame):
+    step, chunk = steps * GRID, (steps + strides) * GRID + 1234
+    chunks = chunks_of(samples, chunk, step)
+    heard = [torch.arange(start // frame, -(-(stop - 79) // frame)) for start, stop in chunks]
+    assert merge(chunks, heard).tolist() == list(range(-(-(samples - 79) // frame)))
+
+
+def test_a_letter_that_stands_twice_stays_so(saved):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(saved("wav2vec2"))
+    frames = tokenizer.convert_tokens_to_ids(["H", "H", "E", "<pad>", "L", "L", "<pad>", "L", "O", "|", "<pad>", "U"])
+    assert spell(tokenizer, frames, 0) == "HELLO U"
+
+
+def test_padding_shows_where_it_leaks_into_normalisation_and_not_where_frames_stand_alone():
+    def padded(sounds):
+        return torch.nn.utils.rnn.pad_sequence([torch.tensor(sound) for sound in sounds], batch_first=True)
+
+    frames = lambda sounds: padded(sounds).unfold(1, 400, 320)  # noqa: E731
+    assert not padding_shows(lambda sounds: frames(sounds)[:, :100], torch.float32)
+    assert padding_shows(
+        lambda sounds: frames(sounds)[:, :100] / padded(sounds).std(dim=1)[:, None, None], torch.float32
+    )
+
+
+def test_a_long_clip_says_what_its_pieces_say(saved, clips):
+    asr = Seq2SeqASR(saved("moonshine"), device="cpu", batch_size=2, window_s=10)
+    whole = clips[-1]["array"]
+    pieces = [whole[start:stop] for start, stop in split(whole, 10)]
+    with asr.checkpoint.loaded() as model:
+        assert asr.decode(model, [whole]) == [(" ".join(text for (text,) in asr.decode(model, pieces)),)]
+
+
+def test_an_n_best_list_begins_with_what_beam_search_says(saved, clips):
+    options = {"device": "cpu", "batch_size": 3, "num_beams": 4}
+    lists = Seq2SeqASR(saved("moonshine"), nbest=3, **options).transcribe(clips)
+    assert lists == Seq2SeqASR(saved("moonshine"), **options).transcribe(clips)
+    assert all(len(set(response.hypotheses)) == 3 and response.hypotheses[0] == response for response in lists)
+
+
+def test_the_language_goes_into_the_prompt_of_a_model_that_is_told(saved):
+    asr = Seq2SeqASR(saved("canary"), device="cpu", batch_size=1, language="de")
+    (ids,) = asr.request([np.zeros(16_000, np.float32)])["decoder_input_ids"].tolist()
+    assert asr.processor.tokenizer.convert_ids_to_tokens(ids) == ["<|startofcontext|>", "<|de|>", "<|de|>"]
+    assert asr.describe()["language"] == "de"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (
+            "wav2vec2",
+            {"asr_nbest": 5},
+            "asr_nbest: no such option .*lists come from Whisper and other encoder-dec",
+        ),
+        ("parakeet_tdt", {"asr_nbest": 5}, "asr_nbest: no such option .*Whisper"),
+        ("wav2vec2", {"asr_window_s": 5}, "asr_window_s: no such option .*asr_chunk_s"),
+        ("wav2vec2", {"asr_chunk_s": 10}, "asr_chunk_s=10: nothing is left of a chunk"),
+        ("wav2vec2", {"asr_stride_s": "much"}, "asr_stride_s=much: not a number of seconds"),
+        ("moonshine", {"asr_window_s": 0.1}, "asr_window_s=0.1: no piece of a clip can be heard so"),
+        ("canary", {"asr_language": "tlh"}, "cannot be asked for a transcript with asr_language=tlh"),
+        ("moonshine", {"asr_language": "de"}, "asr_language=de: .*moonshine.* cannot be told the language"),
+        ("moonshine", {"asr_nbest": 5, "asr_num_beams": 2}, "asr_nbest=5: asr_num_beams=2 cannot give so many"),
+    ],
+)
+def test_what_a_kind_cannot_do_is_refused_before_it_is_loaded(saved, kind, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build_system(f"{saved(kind)}+{LLM}", options, device="cpu", batch_size=1, seed=0)
+
+
+def test_a_ctc_model_is_no_language_model(saved):
+    with pytest.raises(SpeechIQError, match="a wav2vec2 checkpoint cannot stand where a language model must"):
+        build_system(f"{saved('wav2vec2')}+{saved('wav2vec2')}", {}, device="cpu", batch_size=1, seed=0)
+
+
+def test_a_checkpoint_that_was_not_trained_for_recognition_is_refused(saved, tmp_path):
+    model, processor = transformers.Wav2Vec2Model, transformers.AutoProcessor
+    model.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
+    processor.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
+    with pytest.raises(SpeechIQError, match="holds a Wav2Vec2Model, which writes no text"):
+        CTCASR(str(tmp_path), device="cpu", batch_size=1)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_checkpoint_without_its_processor_or_half_of_it_is_refused(saved, tmp_path, kept):
+    transformers.AutoModelForCTC.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
+    if kept:
+        transformers.AutoFeatureExtractor.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
+    with pytest.raises(SpeechIQError, match="processor"):
+        CTCASR(str(tmp_path), device="cpu", batch_size=1)

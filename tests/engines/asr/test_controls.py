@@ -1,0 +1,87 @@
+"""Systems that hear nothing, or what somebody else heard, through lm-eval."""
+
+import json
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.asr.transcript_file import TranscriptFile
+from speechiq.siq_tasks.suite import list_clips
+
+LLM = "demo:SmolLM2-135M-Instruct"
+
+
+def evaluate(*tasks, **system):
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args=system,
+        tasks=[f"siq_demo_{task}" for task in tasks],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        bootstrap_iters=0,
+    )
+    return {name: value for scores in results["results"].values() for name, value in scores.items()}
+
+
+def test_a_constant_letter_scores_its_share_of_the_questions(demo_models):
+    scores = evaluate("remember", "apply", pretrained="letter:B")
+    assert scores["wer,transcript"] == 1
+    assert scores["acc,vote"] == pytest.approx(11 / 42) and scores["agreement,vote"] == 1
+
+
+def test_none_of_the_above_is_a_letter_too(demo_models):
+    assert evaluate("apply", pretrained="letter:E")["none_of_the_above,vote"] == 1
+
+
+def test_transcripts_made_elsewhere_are_scored_by_the_docs_ids(demo_models, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [{"id": clip["id"], "nbest": [clip["text"], "worse"]} for clip in reversed(list_clips("demo"))]
+    file.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    assert evaluate("remember", pretrained=f"transcripts:{file}+{LLM}")["wer,transcript"] == 0
+
+
+def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "demo/earnings-1", "text": "hello"}\n{"id": "other/1", "text": "hello"}')
+    with pytest.raises(SpeechIQError, match=r"13 of 14 clips have no transcript, 'demo/earnings-2' among them"):
+        evaluate("remember", pretrained=f"transcripts:{file}+{LLM}")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a", "text": ', "mine.jsonl' line 2 is not a whole JSON object"),
+        ('{"id": "a"}', "mine.jsonl' line 2: no transcript .*nbest"),
+        ('{"id": "a", "nbest": []}', "mine.jsonl' line 2: no transcript"),
+        ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: id and text must be strings, found 7"),
+        ('{"id": "b", "text": "x"}', "mine.jsonl' line 2: id 'b' stands twice"),
+        ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl' line 2: text is not the first of nbest"),
+        ('{"id": "a", "text": "x", "heard": 2}', "mine.jsonl' line 2: heard=2; give the share of the clip"),
+    ],
+)
+def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, line, message):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "b", "text": "x"}\n' + line)
+    with pytest.raises(SpeechIQError, match=message):
+        TranscriptFile(str(file), device="cpu", batch_size=1)
+
+
+def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "heard": 0.5}')
+    (said,) = TranscriptFile(str(file), device="cpu", batch_size=1).transcribe([AudioClip(id="a")])
+    assert (said, said.heard, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
+
+
+def test_a_clip_is_found_without_its_data_set(tmp_path):
+    file = tmp_path / "transcripts.jsonl"
+    file.write_text('{"id": "a", "text": "short"}\n{"id": "calls/b", "text": "long"}\n{"id": "b", "text": "no"}\n')
+    engine = TranscriptFile(str(file), device="cpu", batch_size=1)
+    assert engine.transcribe([AudioClip(id="calls/a"), AudioClip(id="calls/b")]) == ["short", "long"]
+    with pytest.raises(SpeechIQError, match=r"id 'a' could be 'calls/a' or 'other/a'; write the data set before it"):
+        engine.transcribe([AudioClip(id="calls/a"), AudioClip(id="other/a")])
+    with pytest.raises(SpeechIQError, match=r"1 of 2 clips have no transcript, 'calls/c' among them; .*'a'"):
+        engine.transcribe([AudioClip(id="calls/a"), AudioClip(id="calls/c")])

