@@ -10,9 +10,9 @@ from accelerate.commands.launch import launch_command_parser
 from lm_eval._cli.harness import HarnessCLI
 from typer.main import get_command
 
+from speechiq.cli.main import app
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spelling import ENGINES, find_options, parse
-from speechiq.reducer.cli import app
 from speechiq.siq_tasks.demo.run import SYSTEMS
 from tests.reducer.conftest import write_run
 

@@ -84,7 +84,7 @@ def test_without_the_start_up_file_siq_run_does_the_same(fresh):
     away = start_up.rename(start_up.with_suffix(".away"))
     try:
         plain = fresh.run("-m", "lm_eval", "validate", "--tasks", "siq_demo")
-        ours = fresh.run("-m", "speechiq.reducer.cli", "run", "validate", "--tasks", "siq_demo")
+        ours = fresh.run("-m", "speechiq.cli.main", "run", "validate", "--tasks", "siq_demo")
     finally:
         away.rename(start_up)
     assert "Tasks not found: siq_demo" in plain.stdout

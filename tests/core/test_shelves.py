@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.shelves import look, prune
 from speechiq.core.store import Shelf
-from speechiq.reducer.cli import app
 
 
 def fill(store, model, age=0.0):

@@ -13,8 +13,8 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.cli import app
 
 PATIENCE = 30
 LONGEST_LINE = 4000

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.by_dataset import split
-from speechiq.reducer.cli import app
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}

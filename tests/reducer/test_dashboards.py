@@ -14,9 +14,9 @@ from lm_eval.result_schema import EvalResults, SampleResult
 from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.bootstrap import resample
-from speechiq.reducer.cli import app
 from speechiq.reducer.dashboards import folder_names, write_harness
 from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.pool import Pool

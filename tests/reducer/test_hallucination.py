@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.cli import app
 from speechiq.reducer.hallucination import count, interval
 from speechiq.reducer.unanswerable import Confirmed, confirm, find, write_review, write_set
 from tests.reducer.conftest import write_answers

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, norms, rank, read_systems
-from speechiq.reducer.cli import app
 from speechiq.reducer.levels import choose
 from tests.reducer.conftest import levels, write_run
 

@@ -13,11 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.frozen import freeze
 from speechiq.reducer import LEVELS, System, align, as_csv, as_json, calibrate, norms, rank, read_systems, score
 from speechiq.reducer import unanswerable as sets
-from speechiq.reducer.cli import app
 from speechiq.reducer.norms import Norms
 from speechiq.reducer.report.study import weights_by_rule
 from speechiq.reducer.siq import level_weights

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.reducer import LEVELS
-from speechiq.reducer.cli import app
 from tests.reducer.conftest import levels, write_run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "score.md").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_csv, as_json, as_table, norms, rank, read_systems
-from speechiq.reducer.cli import app
 from speechiq.reducer.dashboards import as_harness
 from speechiq.reducer.markup import as_latex, as_markdown
 from speechiq.reducer.separation import separates

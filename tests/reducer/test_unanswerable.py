@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.frozen import freeze
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.cli import app
 from speechiq.reducer.unanswerable import SCHEMA, VERSION, confirm, find, read, write_review, write_set
 from tests.reducer.conftest import frozen_set, levels, write_answers, write_run
 

@@ -8,10 +8,10 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import report, unanswerable
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.cli import app
 from speechiq.reducer.report import data, doubts, items, page
 from speechiq.reducer.report.build import content
 from tests.reducer.conftest import levels, write_run

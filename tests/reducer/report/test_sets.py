@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.reducer import report
 from speechiq.reducer.by_dataset import macro_average, rank_by_dataset
-from speechiq.reducer.cli import app
 from speechiq.reducer.report import provenance, sets
 from speechiq.reducer.runs import find_tasks, read_systems
 from tests.reducer.conftest import levels, write_run

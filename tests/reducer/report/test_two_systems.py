@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.metrics.normaliser import normalise
-from speechiq.reducer.cli import app
 from speechiq.reducer.levels import choose
 from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.build import SECTIONS, content

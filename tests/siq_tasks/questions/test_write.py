@@ -23,9 +23,7 @@ KEY = "sk-never-shown-4711"
 AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
-COMMAND = (
-    "from speechiq.reducer import cli; from speechiq.siq_tasks.questions.cli import app; cli.app = app; cli.main()"
-)
+COMMAND = "from speechiq.reducer import cli; from speechiq.cli.questions import app; cli.app = app; cli.main()"
 
 
 @pytest.fixture(autouse=True)
@@ -308,5 +306,5 @@ def test_an_output_that_is_no_file_is_refused_before_anything_is_asked(tmp_path)
 
 def test_the_command_can_be_listed_without_heavy_imports():
     heavy = "{'torch', 'lm_eval', 'datasets', 'openai', 'transformers'}"
-    code = f"import sys, speechiq.siq_tasks.questions.cli; print({heavy} & set(sys.modules))"
+    code = f"import sys, speechiq.cli.questions; print({heavy} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

@@ -1,4 +1,4 @@
-"""Define the `siq` command, with the commands of `commands/` and of the other rooms."""
+"""Define the `siq` command, from the commands of this folder."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 
 import typer
 
+from speechiq.cli import demo, norms, store, unanswerable
+from speechiq.cli.compare import compare
+from speechiq.cli.hallucination import hallucination
+from speechiq.cli.questions import app as questions
+from speechiq.cli.report import report
+from speechiq.cli.run import PASS_ON, run
+from speechiq.cli.score import score
+from speechiq.cli.tasks import tasks
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.commands import demo, norms, store, unanswerable
-from speechiq.reducer.commands.compare import compare
-from speechiq.reducer.commands.hallucination import hallucination
-from speechiq.reducer.commands.report import report
-from speechiq.reducer.commands.run import PASS_ON, run
-from speechiq.reducer.commands.score import score
-from speechiq.siq_tasks.cli import tasks
-from speechiq.siq_tasks.questions.cli import app as questions
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.cli import app
 from speechiq.siq_tasks.demo import run as demo
 from tests.reducer.conftest import levels, write_run
 

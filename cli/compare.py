@@ -12,14 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from speechiq.core.console import printable, say
-from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, exists, write_whole
-from speechiq.core.frozen import shorten
-from speechiq.reducer import compare as comparing
-from speechiq.reducer import side_by_side, unanswerable
-from speechiq.reducer.bootstrap import DRAWS
-from speechiq.reducer.commands.score import (
+from speechiq.cli.options import (
     WIDTH_OF_A_PIPE,
     AllowMismatch,
     AllowMissing,
@@ -34,6 +27,13 @@ from speechiq.reducer.commands.score import (
     read_norms,
     read_set,
 )
+from speechiq.core.console import printable, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import check_output, exists, write_whole
+from speechiq.core.frozen import shorten
+from speechiq.reducer import compare as comparing
+from speechiq.reducer import side_by_side, unanswerable
+from speechiq.reducer.bootstrap import DRAWS
 from speechiq.reducer.compare import Comparison
 from speechiq.reducer.conditions import Mismatch, summarise
 from speechiq.reducer.levels import LEVELS, Level

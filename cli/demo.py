@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from speechiq.cli.options import Force
+from speechiq.cli.report import report
+from speechiq.cli.score import score
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
-from speechiq.reducer.commands.report import report
-from speechiq.reducer.commands.score import Force, score
 
 app = typer.Typer(no_args_is_help=True, help="The bundled demo set and its models.")
 

@@ -7,11 +7,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.core.console import say
-from speechiq.core.files import check_output
-from speechiq.core.frozen import shorten
-from speechiq.reducer import norms, siq
-from speechiq.reducer.commands.score import (
+from speechiq.cli.options import (
     AllowMissing,
     Exclude,
     Force,
@@ -22,6 +18,10 @@ from speechiq.reducer.commands.score import (
     read_levels,
     read_set,
 )
+from speechiq.core.console import say
+from speechiq.core.files import check_output
+from speechiq.core.frozen import shorten
+from speechiq.reducer import norms, siq
 from speechiq.reducer.norms.file import ADVICE_FILE
 from speechiq.reducer.remarks import FEW
 

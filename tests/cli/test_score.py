@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli.main import app, main
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.cli import app, main
 from tests.reducer.conftest import levels, write_run
 
 
@@ -227,17 +227,17 @@ def test_bad_arguments(two_runs, arguments, message):
 
 def test_as_a_process(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
-    done = python("-m", "speechiq.reducer.cli", "score", two_runs)
+    done = python("-m", "speechiq.cli.main", "score", two_runs)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.index(" good ") < done.stdout.index(" bad ")
-    refused = python("-m", "speechiq.reducer.cli", "score", two_runs / "good")
+    refused = python("-m", "speechiq.cli.main", "score", two_runs / "good")
     assert refused.returncode == 1 and refused.stdout == ""
     assert refused.stderr.startswith("siq: SIQ compares systems") and refused.stderr.count("\n") == 1
 
 
 def test_needs_neither_torch_nor_lm_eval():
     heavy = "{'torch', 'lm_eval', 'transformers', 'datasets'}"
-    done = python("-c", f"import sys, speechiq.reducer.cli; print({heavy} & set(sys.modules))")
+    done = python("-c", f"import sys, speechiq.cli.main; print({heavy} & set(sys.modules))")
     assert done.stdout == "set()\n", done.stderr
 
 
@@ -270,7 +270,7 @@ def test_draws_have_a_limit(command, draws):
 
 
 def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
-    program = "from speechiq.reducer.cli import main; main()"
+    program = "from speechiq.cli.main import main; main()"
     command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
     for ending, told in (
         (">/dev/full", "siq: cannot write the output: No space left on device; make room"),

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from speechiq.cli.options import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
 from speechiq.reducer import hallucination as counting
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.commands.score import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
 from speechiq.reducer.records import MEND
 
 

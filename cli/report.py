@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.core.console import say
-from speechiq.core.files import check_output
-from speechiq.reducer import siq
-from speechiq.reducer.commands.score import (
+from speechiq.cli.options import (
     AllowMismatch,
     AllowMissing,
     Draws,
@@ -25,6 +22,9 @@ from speechiq.reducer.commands.score import (
     read_norms,
     read_set,
 )
+from speechiq.core.console import say
+from speechiq.core.files import check_output
+from speechiq.reducer import siq
 from speechiq.reducer.origin import command_line
 from speechiq.reducer.records import MEND
 

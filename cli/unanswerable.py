@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer import unanswerable
 from speechiq.reducer.answers import read_answers
-from speechiq.reducer.commands.score import AllowMissing, Force, Runs
 
 app = typer.Typer(no_args_is_help=True, help="Questions without an answer: find candidates, confirm them.")
 
