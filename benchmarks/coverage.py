@@ -22,9 +22,9 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
-from speechiq.reducer.bootstrap import draw
-from speechiq.reducer.compare import draw_gap, flat
-from speechiq.reducer.runs import System
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.stats.bootstrap import draw
+from speechiq.reducer.stats.comparison import draw_gap, flat
 
 TRUTH, PART = 1_000_000, 100_000
 TAILS = (2.5, 97.5)

@@ -31,22 +31,23 @@ from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, exists, write_whole
 from speechiq.core.frozen import shorten
-from speechiq.reducer import compare as comparing
-from speechiq.reducer import side_by_side, unanswerable
-from speechiq.reducer.bootstrap import DRAWS
-from speechiq.reducer.compare import Comparison
-from speechiq.reducer.conditions import Mismatch, summarise
 from speechiq.reducer.levels import LEVELS, Level
-from speechiq.reducer.origin import origin
-from speechiq.reducer.pool import align
-from speechiq.reducer.ranking import narrow
-from speechiq.reducer.records import MEND, as_text
-from speechiq.reducer.remarks import Remarks, remark
-from speechiq.reducer.runs import Runs, System, read_systems
-from speechiq.reducer.said import read_said
-from speechiq.reducer.siq import DEFAULT_RULE, check_rule
-from speechiq.reducer.table import fits, print_unbroken
-from speechiq.reducer.unanswerable import ConfirmedSet
+from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.read.runs import Runs, System, read_systems
+from speechiq.reducer.read.texts import read_said
+from speechiq.reducer.show import side_by_side
+from speechiq.reducer.show.origin import origin
+from speechiq.reducer.show.records import MEND, as_text
+from speechiq.reducer.show.remarks import Remarks, remark
+from speechiq.reducer.show.table import fits, print_unbroken
+from speechiq.reducer.siq import unanswerable
+from speechiq.reducer.siq.ranking import narrow
+from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.siq.unanswerable import ConfirmedSet
+from speechiq.reducer.stats import comparison as comparing
+from speechiq.reducer.stats.bootstrap import DRAWS
+from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.pool import align
 
 ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 SCHEMA = "speechiq-comparison"

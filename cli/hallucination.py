@@ -12,10 +12,10 @@ from rich.console import Console
 from speechiq.cli.options import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
-from speechiq.reducer import hallucination as counting
-from speechiq.reducer import unanswerable
-from speechiq.reducer.answers import read_answers
-from speechiq.reducer.records import MEND
+from speechiq.reducer.read.answers import read_answers
+from speechiq.reducer.show.records import MEND
+from speechiq.reducer.siq import hallucination as counting
+from speechiq.reducer.siq import unanswerable
 
 
 def hallucination(

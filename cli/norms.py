@@ -21,9 +21,10 @@ from speechiq.cli.options import (
 from speechiq.core.console import say
 from speechiq.core.files import check_output
 from speechiq.core.frozen import shorten
-from speechiq.reducer import norms, siq
-from speechiq.reducer.norms.file import ADVICE_FILE
-from speechiq.reducer.remarks import FEW
+from speechiq.reducer.show.remarks import FEW
+from speechiq.reducer.siq import norms
+from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.norms.file import ADVICE_FILE
 
 app = typer.Typer(no_args_is_help=True, help="Norms: a pool of systems as the scale for others.")
 

@@ -10,11 +10,12 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import norms, siq, unanswerable
 from speechiq.reducer.levels import LEVELS, Level, choose
-from speechiq.reducer.norms import Norms
-from speechiq.reducer.runs import System, read_systems
-from speechiq.reducer.unanswerable import ConfirmedSet
+from speechiq.reducer.read.runs import System, read_systems
+from speechiq.reducer.siq import norms, unanswerable
+from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.siq.unanswerable import ConfirmedSet
 
 WIDTH_OF_A_PIPE = 240
 MOST_DRAWS = 1_000_000

@@ -24,9 +24,9 @@ from speechiq.cli.options import (
 )
 from speechiq.core.console import say
 from speechiq.core.files import check_output
-from speechiq.reducer import siq
-from speechiq.reducer.origin import command_line
-from speechiq.reducer.records import MEND
+from speechiq.reducer.show.origin import command_line
+from speechiq.reducer.show.records import MEND
+from speechiq.reducer.siq import scale as siq
 
 
 def report(
@@ -45,7 +45,7 @@ def report(
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
     check_output(output, force, MEND)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    from speechiq.reducer import report as page
+    from speechiq.reducer.show import report as page
 
     norms = read_norms(norms_file, weights)
     study = page.gather(

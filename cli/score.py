@@ -29,10 +29,11 @@ from speechiq.cli.options import (
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, check_output_folder, refuse_same, write_whole
-from speechiq.reducer import dashboards, markup, records, siq, table
-from speechiq.reducer.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
-from speechiq.reducer.origin import origin
-from speechiq.reducer.ranking import rank
+from speechiq.reducer.show import dashboards, markup, records, table
+from speechiq.reducer.show.origin import origin
+from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
+from speechiq.reducer.siq.ranking import rank
 
 SCHEMA = "speechiq-scores"
 

@@ -10,8 +10,8 @@ import typer
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
-from speechiq.reducer import unanswerable
-from speechiq.reducer.answers import read_answers
+from speechiq.reducer.read.answers import read_answers
+from speechiq.reducer.siq import unanswerable
 
 app = typer.Typer(no_args_is_help=True, help="Questions without an answer: find candidates, confirm them.")
 

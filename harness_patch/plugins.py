@@ -13,7 +13,7 @@ import sys
 SUITE = "speechiq"
 #: Commands whose start takes seconds, and what each imports first.
 COMMANDS = ("lm_eval", "lm-eval", "siq")
-BEGINNINGS = ("lm_eval", "speechiq.reducer")
+BEGINNINGS = ("lm_eval", "speechiq.cli")
 
 
 def register_models(models) -> None:

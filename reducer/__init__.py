@@ -1,17 +1,14 @@
 """Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
-from speechiq.reducer.bootstrap import Bootstrap, leave_one_out, resample
-from speechiq.reducer.by_dataset import macro_average, rank_by_dataset
-from speechiq.reducer.compare import Comparison
-from speechiq.reducer.flags import Flags
-from speechiq.reducer.interval import Interval
 from speechiq.reducer.levels import LEVELS, Level
-from speechiq.reducer.norms import Norms
-from speechiq.reducer.pool import Pool, align
-from speechiq.reducer.ranking import Context, Ranking, rank
-from speechiq.reducer.records import as_csv, as_json, write_csv, write_json
-from speechiq.reducer.runs import Runs, System, read_systems
-from speechiq.reducer.siq import (
+from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.read.runs import Runs, System, read_systems
+from speechiq.reducer.show.records import as_csv, as_json, write_csv, write_json
+from speechiq.reducer.show.table import as_table
+from speechiq.reducer.siq.by_dataset import macro_average, rank_by_dataset
+from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.siq.ranking import Context, Ranking, rank
+from speechiq.reducer.siq.scale import (
     RULES,
     LevelScale,
     LevelScores,
@@ -23,7 +20,10 @@ from speechiq.reducer.siq import (
     score,
     sensitivity,
 )
-from speechiq.reducer.table import as_table
+from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
+from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.pool import Pool, align
 
 __all__ = [
     "LEVELS",

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from speechiq.reducer.runs import find_results
+from speechiq.reducer.read.runs import find_results
 from speechiq.siq_tasks.demo.run import SYSTEMS, lm_eval_command
 from tests.conftest import run
 

@@ -9,8 +9,8 @@ import pytest
 
 from speechiq.core.frozen import freeze
 from speechiq.metrics.choice import vote
-from speechiq.reducer.answers import Question
-from speechiq.reducer.unanswerable import SCHEMA, VERSION, write_set
+from speechiq.reducer.read.answers import Question
+from speechiq.reducer.siq.unanswerable import SCHEMA, VERSION, write_set
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 

@@ -1,0 +1,1 @@
+"""Read runs: files of lm-eval in, systems with their answers out."""

@@ -1,0 +1,158 @@
+"""One results file of lm-eval (`results_<date>.json`): which tasks of which system it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import read_plain
+from speechiq.core.json_text import decode, refuse_extremes
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.read.run_files import samples_of
+
+YEAR_10000 = 253_402_300_800
+
+
+class _Recorded(msgspec.Struct):
+    """What `hf-audio` records under `siq`."""
+
+    pretrained: Any = None
+    system: dict[str, Any] = {}
+
+
+class _Config(msgspec.Struct):
+    model_args: dict[str, Any] | str | None = None
+    siq: _Recorded = msgspec.field(default_factory=_Recorded)
+
+
+class _Task(msgspec.Struct):
+    metadata: Any = None
+
+
+class Results(msgspec.Struct):
+    """The part of a results file that is read; all else in it is passed over."""
+
+    date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
+    configs: dict[str, _Task]
+    config: _Config = msgspec.field(default_factory=_Config)
+    model_name: Any = None
+    lm_eval_version: Any = None
+    transformers_version: Any = None
+    n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
+
+
+_RESULTS = msgspec.json.Decoder(Results)
+
+
+class TaskRun(NamedTuple):
+    """One task of one results file.
+
+    Attributes:
+        date: When the run began, seconds since 1970.
+        results: The results file.
+        system: The system's name.
+        task: The task's name.
+        level: A key of `LEVELS`.
+        metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
+        described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
+        docs: How many docs were asked, and how many the task has; None if the results file does not say.
+        versions: Package -> its version in the run, for those that the results file names.
+    """
+
+    date: float
+    results: str
+    system: str
+    task: str
+    level: str
+    metadata: dict[str, Any]
+    described: dict[str, Any]
+    docs: tuple[int, int] | None = None
+    versions: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set that the task asks."""
+        return printable(str(self.metadata.get("dataset")))
+
+    @property
+    def samples(self) -> Path:
+        """Return the task's sample file."""
+        return samples_of(Path(self.results), self.task)
+
+
+def read_results(path: Path) -> Results:
+    """Read what is needed of a results file.
+
+    Raises:
+        SpeechIQError: The file cannot be read or is not lm-eval's.
+    """
+    try:
+        results = decode(read_plain(path), _RESULTS)
+        levels = (task.metadata for task in results.configs.values() if _level_of(task))
+        refuse_extremes([results.config.siq.system, *_names(results), *levels])
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise SpeechIQError(
+            f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
+        ) from error
+    return results
+
+
+def tasks_of(path: Path, results: Results) -> list[TaskRun]:
+    """Return the tasks with a level of one results file.
+
+    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval invents a `model_name` where no
+    model arguments were given), else `model_name`, else `pretrained` of the model arguments, else the folder's
+    name; characters that do not print are replaced by U+FFFD.
+
+    Args:
+        path: Of the file.
+        results: What `read_results` gave.
+    """
+    name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
+    counts = results.n_samples or {}
+    named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
+    versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
+    return [
+        TaskRun(
+            results.date,
+            str(path),
+            name,
+            task,
+            level,
+            of.metadata,
+            results.config.siq.system,
+            _docs(counts.get(task)),
+            versions,
+        )
+        for task, of in results.configs.items()
+        if (level := _level_of(of))
+    ]
+
+
+def _level_of(task: _Task) -> str:
+    level = task.metadata.get("level") if isinstance(task.metadata, dict) else None
+    return level if isinstance(level, str) and level in LEVELS else ""
+
+
+def _names(results: Results) -> tuple[Any, ...]:
+    """Return what the system may be called, the best first."""
+    arguments = results.config.model_args or {}
+    if isinstance(arguments, str):
+        arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
+    return results.config.siq.pretrained, results.model_name, arguments.get("pretrained")
+
+
+def _docs(counts: Any) -> tuple[int, int] | None:
+    """Return how many docs were asked and how many there are, from a task's `n-samples`; None if they are not there."""
+    match counts:
+        case {"effective": int(asked), "original": int(whole)}:
+            return asked, whole
+    return None

@@ -1,0 +1,218 @@
+"""Reads what lm-eval wrote: folders of runs in, one `System` per speech system out.
+
+lm-eval puts `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
+into the same folder. A task takes part when the metadata it recorded in the results file names its
+`level`; task names mean nothing. Nothing that a run names is imported, evaluated or followed as a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS, Level
+from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
+from speechiq.reducer.read.options import changes
+from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
+from speechiq.reducer.read.run_files import is_samples, list_files, once, place, samples_of
+from speechiq.reducer.read.samples import Item, may_hold_scores, read_samples, show_item
+
+
+class System(NamedTuple):
+    """One speech system's answers.
+
+    Attributes:
+        name: The `model_name` lm-eval recorded.
+        scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
+            `(clip, question)` at the Apply level.
+        flags: How often it failed in ways that scores hide, over the items of `scores`.
+        tasks: Where the scores come from.
+        told: What `flags` are counted from.
+        excluded: The sha256 of the set whose questions were left out; None where there is none.
+        levels: The levels to score, each with the column that `scores` were read from.
+        datasets: clip -> name of its data set.
+    """
+
+    name: str
+    scores: dict[str, dict[Item, float]]
+    flags: Flags = Flags()
+    tasks: tuple[TaskRun, ...] = ()
+    told: tuple[Told, ...] = ()
+    excluded: str | None = None
+    levels: Mapping[str, Level] = LEVELS
+    datasets: Mapping[str, str] = MappingProxyType({})
+
+    def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
+        """The system with some of its scores, and the flags of these."""
+        return self._replace(scores=scores, flags=count_flags(self.told, scores))
+
+    def restrict(self, levels: Iterable[str]) -> System:
+        """Return the system with some of its levels alone."""
+        kept = {level: of for level, of in self.levels.items() if level in levels}
+        tasks = tuple(task for task in self.tasks if task.level in kept)
+        scores = {level: of for level, of in self.scores.items() if level in kept}
+        return self._replace(levels=kept, tasks=tasks).narrow(scores)
+
+    @property
+    def control(self) -> str:
+        """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other."""
+        return next((control for task in self.tasks if (control := name_control(task.described))), "")
+
+
+class Runs(NamedTuple):
+    """All systems found, by name, and one line for every choice made between runs."""
+
+    systems: list[System]
+    warnings: list[str]
+
+
+def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS) -> Runs:
+    """Reads every system below some folders.
+
+    Where a system ran the same task more than once, the newest run by `date` counts.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+        levels: The levels to read, each with the column to read, as `levels.choose` gives them.
+
+    Raises:
+        SpeechIQError: A path does not exist, holds no run, or a file of a run is missing or cannot be used.
+    """
+    newest, warnings = find_tasks(runs, allow_missing)
+    systems: dict[str, list[TaskRun]] = {}
+    for task in newest:
+        systems.setdefault(task.system, []).append(task)
+    known: dict[Item, Item] = {}
+    datasets: dict[str, str] = {}
+    return Runs([_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)], warnings)
+
+
+def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Every system's tasks, the newest run of each; a line for every older run left out, and for every system that ran
+    its tasks with several options.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: Whether runs may be left out because the results file that describes them is missing or empty;
+            a line says so then.
+
+    Raises:
+        SpeechIQError: A path does not exist, holds no run, or a results file is missing or cannot be used.
+    """
+    runs = list(runs)
+    files = list(list_files(runs))
+    results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
+    missing = list(_undescribed(results, once(filter(is_samples, files))))
+    if missing and not allow_missing:
+        raise SpeechIQError(
+            f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
+            "away, or add --allow-missing"
+        )
+    found = [task for path, of in results.items() for task in tasks_of(path, of)]
+    found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
+    if not found:
+        raise SpeechIQError(
+            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: looked for "
+            "results_<date>.json files with a task whose metadata names a level; "
+            "give the folder that lm_eval had as --output_path"
+        )
+    newest = {(task.system, task.task): task for task in found}
+    told = [f"{line}: left out" for line in missing]
+    return list(newest.values()), [*told, *_superseded(found, newest), *_described_otherwise(newest.values())]
+
+
+def find_results(runs: Iterable[Path]) -> list[Path]:
+    """Lists the results files, each once, however often links or overlapping folders lead to it.
+
+    Args:
+        runs: Folders, walked to any depth through links; or results files, whatever their name.
+
+    Raises:
+        SpeechIQError: A path does not exist or a folder cannot be read.
+    """
+    return once(path for path in list_files(runs) if not is_samples(path))
+
+
+def name_control(described: Mapping[str, Any]) -> str:
+    """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
+
+    >>> name_control({"kind": "cascade", "asr": {"control": "gold"}}), name_control({"kind": "cascade", "asr": {}})
+    ('gold', '')
+    """
+    stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
+    return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
+
+
+def _undescribed(results: Mapping[Path, Results], samples: Iterable[Path]) -> Iterator[str]:
+    """Yield a line for each results file without tasks, and for each sample file of a level whose task is in none."""
+    tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
+    known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
+    for path, of in results.items():
+        if not of.configs:
+            yield f"{str(path)!r} names no task"
+    for path in samples:
+        if (place(path.parent), path.name) not in known and may_hold_scores(path):
+            yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
+
+
+def _read_system(
+    name: str,
+    tasks: list[TaskRun],
+    levels: Mapping[str, Level],
+    known: dict[Item, Item],
+    datasets: dict[str, str],
+) -> System:
+    scores: dict[str, dict[Item, float]] = {}
+    told = []
+    tasks = [task for task in tasks if task.level in levels]
+    for task in tasks:
+        samples = read_samples(task.samples, levels[task.level], known)
+        of_level = scores.setdefault(task.level, {})
+        if twice := of_level.keys() & samples.scores.keys():
+            raise SpeechIQError(
+                f"{str(task.samples)!r}: {show_item(min(twice))} of system {name!r} was already scored "
+                f"by another {task.level} task; score only one of the two tasks"
+            )
+        of_level |= samples.scores
+        told.append(collect(task.level, samples.scores, samples.flags))
+        datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
+    system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
+    return system.narrow(scores)
+
+
+def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
+    left: dict[tuple[str, str, str], list[TaskRun]] = {}
+    for task in found:
+        kept = newest[task.system, task.task]
+        left.setdefault((task.system, kept.results, task.results), []).append(task)
+    for (system, kept, older), tasks in left.items():
+        if kept != older:
+            names, apart = ", ".join(task.task for task in tasks), _apart(tasks[0], newest[system, tasks[0].task])
+            yield (
+                f"system {system!r} has several runs of {names}: taking the newest, {kept!r}, not {older!r}"
+                + f", which ran with other options: {apart}" * bool(apart)
+            )
+
+
+def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
+    """A line for every system whose tasks ran with other options than its newest."""
+    systems: dict[str, list[TaskRun]] = {}
+    for task in sorted(tasks, key=lambda task: task.date):
+        systems.setdefault(task.system, []).append(task)
+    for system, (*others, newest) in systems.items():
+        if told := [(task.task, apart) for task in others if (apart := _apart(task, newest))]:
+            older, apart = told[0]
+            yield (
+                f"system {system!r} ran {older} with other options than {newest.task}: {apart}; both count: rerun "
+                "one of the two, or name runs with the same"
+            )
+
+
+def _apart(older: TaskRun, newer: TaskRun) -> str:
+    """The options in which two runs differ; nothing is known of a run that is not described."""
+    return changes(older.described, newer.described) if older.described and newer.described else ""

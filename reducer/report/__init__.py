@@ -1,6 +1,0 @@
-"""The report: one page that opens offline, from the files that lm-eval wrote."""
-
-from speechiq.reducer.report.build import build, render, write
-from speechiq.reducer.report.study import Study, gather
-
-__all__ = ["Study", "build", "gather", "render", "write"]

@@ -1,0 +1,1 @@
+"""Show scores: tables, records, dashboards and the report."""

@@ -1,0 +1,198 @@
+"""Write scores as plain data: JSON with every digit, CSV for spreadsheets. docs/score.md lists keys and columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.files import write_whole
+from speechiq.core.frozen import shorten
+from speechiq.reducer.read.conditions import ASPECTS
+from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
+from speechiq.reducer.siq.scale import Scores
+from speechiq.reducer.stats.interval import CONFIDENCE, Interval
+
+MEND = "name a file in a folder that exists and is yours"
+POOLED = "all"
+
+
+def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
+    """Return the ranking as plain data, unrounded, best system first; unknown values are None.
+
+    Returns:
+        The keys of docs/score.md but those of the file as a whole. `raw` grows with ability: Remember's is -WER.
+    """
+    norms, bootstrap, shifts, remarks = context.norms, context.bootstrap, context.shifts, context.remarks
+    mismatched = {of.aspect for of in context.mismatches}
+    levels = {level: context.levels[level] for level in scores.levels}
+    weights = {level: of.weight for level, of in scores.scale.levels.items()}
+    return {
+        "weights": None if remarks.no_siq else weights,
+        "rule": None if remarks.no_siq else scores.scale.rule,
+        "clips": {level: len(of.discrimination) for level, of in scores.scale.levels.items()},
+        "chance": {level: of.chance for level, of in levels.items() if of.chance is not None},
+        "norms": norms
+        and {
+            "name": norms.name,
+            "sha256": norms.sha256,
+            "systems": norms.systems,
+            "match": {aspect: aspect not in mismatched for aspect in ASPECTS},
+        },
+        "mismatches": [of.text for of in context.mismatches],
+        "excluded": context.excluded,
+        "excluded_set": context.excluded_set,
+        "bootstrap": bootstrap
+        and {
+            "draws": bootstrap.draws,
+            "left_out": bootstrap.left_out,
+            "seed": bootstrap.seed,
+            "confidence": CONFIDENCE,
+            "caution": bootstrap.caution,
+        },
+        "leave_one_out": None if shifts is None else _name_shifts(scores.systems, shifts),
+        "systems": rows_of(scores, context),
+        "measures": {level: of.metric for level, of in levels.items()},
+        "items": {level: of.items for level, of in remarks.counts.items()},
+        "limited": {
+            level: {"asked": of.asked, "whole": of.whole} for level, of in remarks.counts.items() if of.limited
+        },
+        "separates": dict(remarks.separates),
+        "identical": [list(names) for names in remarks.identical],
+        "no_siq": remarks.no_siq,
+        "remarks": list(remarks.lines(context.levels)),
+    }
+
+
+def as_csv(
+    scores: Scores,
+    context: Context = NO_CONTEXT,
+    others: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    **common: str,
+) -> str:
+    """Return the ranking as CSV, one row per system, unrounded; columns `<level>_raw` and so on.
+
+    Unknown values are empty. A text that a spreadsheet would take for a formula gets a quote in front.
+
+    Args:
+        scores: Scores of the ranking.
+        context: Context of the scores.
+        others: Data set -> its rows as `rows_of` makes them.
+        **common: Further columns that all rows share.
+    """
+    shared = {
+        "excluded_set": shorten(context.excluded_set or ""),
+        "norms": context.norms.title if context.norms else "",
+        "interval_caution": (context.bootstrap and context.bootstrap.caution) or "",
+    }
+    rows = [
+        _flatten(row) | shared | {"dataset": dataset} | common
+        for dataset, part in ({POOLED: rows_of(scores, context)} | (others or {})).items()
+        for row in part
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: without_formula(cell) if isinstance(cell, str) else cell for key, cell in row.items()})
+    return text.getvalue()
+
+
+def without_formula(name: str) -> str:
+    """Return a name with a quote in front if a spreadsheet would take it for a formula.
+
+    >>> without_formula("=1+1"), without_formula("openai/whisper-base")
+    ("'=1+1", 'openai/whisper-base')
+    """
+    return "'" * name.lstrip().startswith(("=", "+", "-", "@")) + name
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """Return JSON content as the text of a file."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
+    """Write `as_json` to a file, complete or not at all."""
+    write_whole(path, as_text(as_json(scores, context)).encode(), MEND)
+
+
+def write_csv(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
+    """Write `as_csv` to a file, complete or not at all."""
+    write_whole(path, as_csv(scores, context).encode(), MEND)
+
+
+def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
+    """Return one dict per system, by rank and then by name; numbers that are NaN are None."""
+    bootstrap = context.bootstrap
+    about = {system.name: system for system in context.systems}
+    rows = []
+    for j in np.lexsort((np.array(scores.systems), scores.ranks)):
+        name = scores.systems[j]
+        system = about.get(name)
+        siq = known(scores.siq[j])
+        drawn = None if siq is None else bootstrap
+        rows.append(
+            {
+                "system": name,
+                "siq": siq,
+                "siq_interval": drawn and _interval(drawn.siq, j),
+                "siq_std": drawn and float(drawn.siq_std[j]),
+                "rank": None if siq is None else int(scores.ranks[j]),
+                "rank_probabilities": drawn and drawn.ranks[j].tolist(),
+                "control": system and (system.control or None),
+                "flags": (system.flags if system else Flags())._asdict(),
+                "mismatches": [of.text for of in context.mismatches if of.system == name],
+                "levels": {
+                    level: {part: known(values[j]) for part, values in of._asdict().items()}
+                    | {
+                        "raw_interval": bootstrap and _interval(bootstrap.raw[level], j),
+                        "z_interval": _interval(bootstrap.z[level], j)
+                        if bootstrap and known(of.z[j]) is not None
+                        else None,
+                    }
+                    for level, of in scores.levels.items()
+                },
+            }
+        )
+    return rows
+
+
+def known(value: float) -> float | None:
+    """Return a number as plain data; None for NaN.
+
+    >>> known(np.float64(0.5)), known(math.nan)
+    (0.5, None)
+    """
+    return None if math.isnan(value) else float(value)
+
+
+def _flatten(row: dict[str, Any]) -> dict[str, Any]:
+    cells = {"rank": row["rank"], "system": row["system"], "siq": row["siq"]}
+    for level, of in row["levels"].items():
+        cells |= {f"{level}_{part}": of[part] for part in ("raw", "weighted", "z")}
+    intervals = {"siq": row["siq_interval"]} | {
+        f"{level}_{part}": of[f"{part}_interval"] for level, of in row["levels"].items() for part in ("raw", "z")
+    }
+    for name, interval in intervals.items():
+        cells |= dict(zip((f"{name}_low", f"{name}_high"), interval or (None, None), strict=True))
+    cells |= {"siq_std": row["siq_std"], "control": row["control"]} | row["flags"]
+    return cells | {"mismatches": "; ".join(row["mismatches"])}
+
+
+def _interval(interval: Interval, j: int) -> list[float]:
+    return [float(interval.low[j]), float(interval.high[j])]
+
+
+def _name_shifts(systems: Sequence[str], shifts: np.ndarray) -> dict[str, dict[str, float | None]]:
+    return {
+        left: {name: float(shift) if np.isfinite(shift) else None for name, shift in zip(systems, row, strict=True)}
+        for left, row in zip(systems, shifts, strict=True)
+    }

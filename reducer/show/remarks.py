@@ -1,0 +1,195 @@
+"""Collect the remarks on a ranking: why there is no SIQ, what was asked, and which numbers mean little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from speechiq.reducer.levels import LEVELS, Level, per_cent
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.stats.pool import Pool, find_identical
+from speechiq.reducer.stats.separation import separates
+
+FEWEST_FOR_SIQ = 3
+FEW = 5
+TWO_SYSTEMS = (
+    "no SIQ and no Z: of two systems one stands at Z +1 and the other at Z -1 whatever they did; "
+    "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
+)
+MEANINGS = {
+    "remember": "how well speech is written down",
+    "understand": "how well its meaning is kept",
+    "apply": "whether questions about it are answered",
+}
+WAYS = {
+    "apply": "; for Apply write questions (`siq questions write`, docs/questions.md) and run the data set's apply task"
+}
+
+
+class Count(NamedTuple):
+    """The size of a level.
+
+    Attributes:
+        clips: Number of scored clips.
+        items: Number of items: the clips, or at Apply their questions.
+        asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
+        whole: Number of docs that these tasks have.
+    """
+
+    clips: int
+    items: int
+    asked: int | None = None
+    whole: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Return whether only a part of the tasks was asked, as with `--limit`."""
+        return self.asked is not None and self.asked < self.whole
+
+
+class Remarks(NamedTuple):
+    """The remarks on a ranking.
+
+    Attributes:
+        no_siq: Why there is no SIQ, and what to do; None if there is one.
+        few: Why the scale is weak; None if it is not.
+        counts: level -> its size.
+        same_clips: Whether all levels hold the same clips.
+        separates: level -> whether some two systems differ on it beyond chance.
+        weights: level -> its share of the SIQ.
+        pairs: Number of pairs of systems.
+        identical: Groups of systems that have the same scores everywhere.
+        floors: Name of each system that hears nothing -> level -> its mean raw score.
+    """
+
+    no_siq: str | None = None
+    few: str | None = None
+    counts: Mapping[str, Count] = MappingProxyType({})
+    same_clips: bool = True
+    separates: Mapping[str, bool] = MappingProxyType({})
+    weights: Mapping[str, float] = MappingProxyType({})
+    pairs: int = 0
+    identical: tuple[tuple[str, ...], ...] = ()
+    floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+
+    def lines(self, levels: Mapping[str, Level]) -> Iterator[str]:
+        """Yield the remarks in words, a line each; `warnings` are not among them."""
+        yield from filter(None, (self.no_siq, self.few))
+        yield from self.counted()
+        for level, apart in self.separates.items():
+            if not apart:
+                moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
+                yield (
+                    f"{level.title()}: no two systems differ beyond chance (paired 95 % intervals, widened for "
+                    f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
+                )
+        for name, floor in self.floors.items():
+            shown = (f"{levels[of].unit.removesuffix(' %')} {per_cent(of, raw):.1f} %" for of, raw in floor.items())
+            yield f"floor: without hearing anything, {name} has {', '.join(shown)}"
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what may be a mistake of the user, a line each."""
+        for names in self.identical:
+            yield (
+                f"systems {' and '.join(map(repr, names))} have the same score on every clip of every level; "
+                "if they are one system under several names, give one of them, since each moves all SIQ"
+            )
+
+    def counted(self) -> Iterator[str]:
+        """Yield the size of each level, and whether that is a part of its tasks."""
+        if not self.counts:
+            return
+        clips = {level: of.clips for level, of in self.counts.items()}
+        if self.same_clips:
+            yield _number(max(clips.values()), "clip") + "".join(
+                f", {_number(of.items, 'question')}" for level, of in self.counts.items() if _has_questions(level)
+            )
+        else:
+            shown = [
+                f"{level.title()} {_number(of.clips, 'clip')}"
+                + f" ({_number(of.items, 'question')})" * _has_questions(level)
+                for level, of in self.counts.items()
+            ]
+            yield f"the levels hold different clips: {', '.join(shown)}"
+        limited = [
+            f"{level.title()} {of.asked} of {of.whole} {'questions' if _has_questions(level) else 'clips'}"
+            for level, of in self.counts.items()
+            if of.limited
+        ]
+        if limited:
+            yield f"a part of the tasks was asked (--limit): {', '.join(limited)}"
+
+
+NO_REMARKS = Remarks()
+
+
+def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
+    """Return the remarks on a pool.
+
+    Args:
+        pool: The systems lined up.
+        systems: The same systems, in the pool's order, with the items that are scored.
+        norms: Whose scale is used; None if the pool sets its own.
+    """
+    clips = [set(of) for of in pool.clips.values()]
+    return Remarks(
+        no_siq=explain_no_siq(pool, norms),
+        few=_explain_few(pool, norms),
+        counts={level: _count(level, pool, systems) for level in pool.raw},
+        same_clips=all(of == clips[0] for of in clips),
+        separates={level: separates(raw) for level, raw in pool.raw.items()} if len(pool.systems) > 1 else {},
+        pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
+        identical=tuple(find_identical(pool)),
+        floors={
+            system.name: {level: float(raw[row].mean()) for level, raw in pool.raw.items()}
+            for row, system in enumerate(systems)
+            if system.control == "silence"
+        },
+    )
+
+
+def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
+    """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
+    return explain_lacking(pool) or (None if has_scale(pool, norms) else TWO_SYSTEMS)
+
+
+def explain_lacking(pool: Pool) -> str | None:
+    """Return which levels a pool lacks for an SIQ and what to do, in one line; None if it has all."""
+    lacking = [level for level in LEVELS if level not in pool.raw]
+    if not lacking:
+        return None
+    here, there = (" and ".join(level.title() for level in of) for of in (pool.raw, lacking))
+    meaning = "; ".join(f"{level.title()} shows {MEANINGS[level]}" for level in pool.raw)
+    ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in lacking)
+    return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
+
+
+def has_scale(pool: Pool, norms: Norms | None = None) -> bool:
+    """Return whether Z means anything: on norms, or among three systems or more."""
+    return norms is not None or len(pool.systems) >= FEWEST_FOR_SIQ
+
+
+def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
+    count = len(norms.systems if norms else pool.systems)
+    if count >= FEW or not has_scale(pool, norms):
+        return None
+    whose = f"norms of only {count} systems" if norms else f"only {count} systems"
+    advice = f"build norms from {FEW} or more" if norms else f"score {FEW} or more together, or use --norms"
+    return f"{whose}: each result depends strongly on which systems they are; {advice}"
+
+
+def _count(level: str, pool: Pool, systems: Sequence[System]) -> Count:
+    docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
+    totals = [tuple(map(sum, zip(*one, strict=True))) for one in docs if one]
+    asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))
+    return Count(len(pool.clips[level]), len(systems[0].scores[level]), asked, whole)
+
+
+def _has_questions(level: str) -> bool:
+    return len(LEVELS[level].item) > 1
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

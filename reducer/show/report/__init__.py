@@ -1,0 +1,6 @@
+"""The report: one page that opens offline, from the files that lm-eval wrote."""
+
+from speechiq.reducer.show.report.build import build, render, write
+from speechiq.reducer.show.report.study import Study, gather
+
+__all__ = ["Study", "build", "gather", "render", "write"]

@@ -1,0 +1,133 @@
+"""From folders of runs to the page, and the page to its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.files import refuse_to_overwrite, write_whole
+from speechiq.core.frozen import digest
+from speechiq.reducer.levels import others_than_usual
+from speechiq.reducer.show.records import MEND
+from speechiq.reducer.show.remarks import MEANINGS
+from speechiq.reducer.show.report import data, doubts, items, page, provenance, sets
+from speechiq.reducer.show.report.study import Study, gather, weights_by_rule
+from speechiq.reducer.show.table import FLAGS, TITLE, TITLE_WITHOUT
+from speechiq.reducer.siq import unanswerable
+
+#: Sections of the page in their order: id, which names the template too -> heading.
+SECTIONS = {
+    "leaderboard": "Leaderboard",
+    "datasets": "Data sets",
+    "curve": "Scale",
+    "levels": "Level profiles",
+    "understanding": "Errors and understanding",
+    "firmness": "Stability",
+    "deciding": "Deciding clips",
+    "doubts": "Suspect items",
+    "review": "Review",
+    "clips": "Clips",
+    "about": "About",
+}
+
+
+def build(runs: Iterable[Path], **options: Any) -> str:
+    """The report of some runs as an HTML page.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`, `levels`.
+
+    Raises:
+        SpeechIQError: What reading, lining up or scoring the runs refuses.
+    """
+    return render(gather(runs, **options))
+
+
+def render(study: Study, command: str = "") -> str:
+    """Return the page of what was gathered.
+
+    Args:
+        study: What `gather` gave.
+        command: The command that makes the page; "" leaves it out.
+    """
+    return page.render("page.html.j2", **content(study), made=provenance.made(study, command))
+
+
+def content(study: Study) -> dict[str, Any]:
+    """What the template is filled with."""
+    rows, pool = data.standings(study), study.ranking.pool
+    listening = {study.names[row] for row in study.listening}
+    encoders = {
+        name: identity.encoder or name
+        for name, identity in zip(study.names, study.identities, strict=True)
+        if not identity.control
+    }
+    charts = data.charts(study, rows)
+    sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
+    return {
+        "title": TITLE if study.has_siq else TITLE_WITHOUT,
+        "systems_counted": f"{len(rows)} {'system' if len(rows) == 1 else 'systems'}",
+        "questions_asked": [MEANINGS[level] for level in study.levels],
+        "level_names": [level.title() for level in study.levels],
+        "no_siq": study.ranking.context.remarks.no_siq,
+        "sections": sections,
+        "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
+        "rows": rows,
+        "context": study.ranking.context,
+        "measures": others_than_usual(study.ranking.context.levels),
+        "scale": study.ranking.scores.scale,
+        "warnings": study.warnings,
+        "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
+        "reach": data.reach(rows),
+        "chance": data.chance(study.ranking.context.levels),
+        "labels": dict(zip(study.names, study.labels, strict=True)),
+        "charts": charts,
+        "weights": weights_by_rule(study.ranking),
+        "firm": data.firmness(study, rows),
+        "set_tables": sets.tables(study),
+        "set_cautions": sets.cautions(study),
+        "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
+        "parting": items.parting(pool, study.listening),
+        "disagreements": doubts.disagreements(study.clips, encoders),
+        "failed": doubts.failed_with_reference(study.answers, listening),
+        "has_gold": any(identity.control == "gold" for identity in study.identities),
+        "has_questions": bool(study.answers.questions),
+        "review": unanswerable.find(study.answers) if study.answers.questions and encoders else [],
+        "clip_count": len(study.clips),
+        "clip_columns": data.clip_columns(study),
+        "clips": data.browser_data(study, rows),
+        "sounds": data.sounds(study),
+        "asked": provenance.tasks(study.ranking.context.systems),
+        "described": provenance.descriptions(study.ranking.context.systems),
+        "key": digest([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
+    }
+
+
+def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
+    """Return whether a section has something to show."""
+    return {
+        "datasets": bool(study.sets),
+        "curve": "bell" in charts,
+        "levels": "profiles" in charts,
+        "understanding": "clips-wer" in charts,
+        "firmness": study.has_siq,
+        "doubts": not {"remember", "apply"}.isdisjoint(study.levels),
+        "review": "apply" in study.levels,
+    }.get(section, True)
+
+
+def write(text: str, path: Path, *, force: bool = False) -> None:
+    """Writes a page, whole or not at all.
+
+    Args:
+        text: What `build` made.
+        path: Of the file.
+        force: Whether a file that is there is replaced.
+
+    Raises:
+        SpeechIQError: The file is there already, or cannot be written.
+    """
+    refuse_to_overwrite(path, force)
+    write_whole(path, text.encode(errors="replace"), MEND)

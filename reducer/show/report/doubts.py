@@ -1,0 +1,106 @@
+"""Where the data may be wrong: systems agree on other words, or the reference does not lead to the right answer."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from speechiq.reducer.read.answers import Answers
+from speechiq.reducer.show.report.clips import Clip
+from speechiq.reducer.show.report.diff import Edit, edits
+
+NEARLY_ALL = 0.8
+CONTEXT = 4
+
+
+class Disagreement(NamedTuple):
+    """One place at which encoders agree against the reference; texts are normalised.
+
+    Attributes:
+        clip: Its id.
+        before: Words of the reference in front.
+        reference: Its words in question; may be empty.
+        written: What was written in their place; may be empty.
+        after: Words of the reference behind.
+        agree: How many encoders write this.
+        encoders: Of how many.
+    """
+
+    clip: str
+    before: str
+    reference: str
+    written: str
+    after: str
+    agree: int
+    encoders: int
+
+
+class Failed(NamedTuple):
+    """A question that the control `gold`, which reads the reference, and nearly all systems fail."""
+
+    clip: str
+    question_id: str
+    question: str
+    answer: str
+    votes: tuple[tuple[str, int], ...]
+    failed: int
+    systems: int
+
+
+def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> list[Disagreement]:
+    """Edits that nearly all encoders (`NEARLY_ALL`, at least two) make alike, most agreed first.
+
+    Systems that share an encoder hear alike and count once.
+
+    Args:
+        clips: With what was written.
+        encoders: system -> the model that takes in the sound; systems that do not listen are left out.
+    """
+    found = []
+    for clip in clips:
+        makers: dict[Edit, set[str]] = defaultdict(set)
+        for system, heard in clip.heard.items():
+            if system in encoders:
+                for edit in edits(heard.ops):
+                    makers[edit].add(encoders[system])
+        count = len({encoders[system] for system in clip.heard if system in encoders})
+        found += [
+            _show(clip, edit, len(who), count) for edit, who in makers.items() if len(who) >= max(2, NEARLY_ALL * count)
+        ]
+    return sorted(found, key=lambda place: (-place.agree / place.encoders, -place.agree, place.clip))
+
+
+def failed_with_reference(answers: Answers, systems: Collection[str]) -> list[Failed]:
+    """Questions that every `gold` control and nearly all systems fail; empty without such a control.
+
+    Args:
+        answers: Of all systems.
+        systems: Those that listen.
+    """
+    gold = [system for system, control in answers.controls.items() if control == "gold"]
+    found = []
+    for item, question in answers.questions.items():
+        votes = Counter(answers.votes[system][item].vote for system in systems)
+        failed = votes.total() - votes[question.answer]
+        if gold and failed >= NEARLY_ALL * len(systems):
+            if any(answers.votes[system][item].vote == question.answer for system in gold):
+                continue
+            found.append(
+                Failed(*item, question.question, question.answer, tuple(votes.most_common()), failed, len(systems))
+            )
+    return sorted(found, key=lambda row: -row.failed)
+
+
+def _show(clip: Clip, edit: Edit, agree: int, encoders: int) -> Disagreement:
+    words = clip.words.split()
+    end = edit.start + edit.dropped
+    before, reference, after = (
+        " ".join(part)
+        for part in (
+            words[max(0, edit.start - CONTEXT) : edit.start],
+            words[edit.start : end],
+            words[end : end + CONTEXT],
+        )
+    )
+    return Disagreement(clip.id, before, reference, edit.written, after, agree, encoders)

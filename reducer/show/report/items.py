@@ -1,0 +1,122 @@
+"""Which clips decide: the hardest, the heaviest, and those on which word errors and understanding part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from speechiq.reducer.levels import LEVELS, per_cent
+from speechiq.reducer.siq.scale import Scale
+from speechiq.reducer.stats.pool import Pool
+
+SHOWN = 8
+TOP = 0.1
+
+
+class Item(NamedTuple):
+    """A clip of a list and the number it is listed for, in per cent."""
+
+    clip: str
+    value: float
+
+
+class LevelItems(NamedTuple):
+    """One level's clips.
+
+    Attributes:
+        level: A key of `LEVELS`.
+        unit: Of `hardest`.
+        hardest: Worst mean raw score over the systems that listen, worst first.
+        heaviest: Largest share of the level's weight, V_i / sum V (eq. 4), largest first.
+        top_count: Number of clips in the heaviest tenth.
+        top_share: Their share of the weight, per cent.
+    """
+
+    level: str
+    unit: str
+    hardest: list[Item]
+    heaviest: list[Item]
+    top_count: int
+    top_share: float
+
+
+class Parted(NamedTuple):
+    """A text that ranks far apart by its word errors and by its similarity; per cent, ranks among all texts."""
+
+    system: str
+    clip: str
+    wer: float
+    similarity: float
+    wer_rank: float
+    similarity_rank: float
+
+
+def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
+    """Each level's hardest and heaviest clips.
+
+    Args:
+        pool: The systems.
+        scale: Whose V_i belong to the pool's clips; None if there is no scale, and no clip is heaviest then.
+        listening: Rows of the systems that listen.
+    """
+    found = []
+    for level, raw in pool.raw.items():
+        names, share = pool.clips[level], shares(scale, level) if scale else np.empty(0)
+        mean = raw[listening].mean(axis=0)
+        top = max(1, round(TOP * len(names)))
+        found.append(
+            LevelItems(
+                level,
+                LEVELS[level].unit,
+                [Item(names[i], per_cent(level, mean[i])) for i in np.argsort(mean, kind="stable")[:SHOWN]],
+                [Item(names[i], 100 * share[i]) for i in np.argsort(-share, kind="stable")[:SHOWN]],
+                top,
+                100 * float(np.sort(share)[-top:].sum()),
+            )
+        )
+    return found
+
+
+def shares(scale: Scale, level: str) -> np.ndarray:
+    """V_i / sum V: each clip's share of a level's weight, shape (clips,)."""
+    weights = scale.levels[level].discrimination
+    return weights / weights.sum()
+
+
+def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Parted]]:
+    """Texts that were heard badly and understood well, and the reverse; furthest apart first.
+
+    All texts of the systems that listen are ranked by word error rate and by similarity, 0 the worst, 100 the best.
+
+    Returns:
+        (similarity ranks higher, word errors rank higher); a text whose ranks agree is in neither. Without one of the
+        two levels there is none.
+    """
+    if not {"remember", "understand"} <= pool.raw.keys():
+        return [], []
+    common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
+    places = {level: np.searchsorted(pool.clips[level], common) for level in ("remember", "understand")}
+    heard, understood = (pool.raw[level][np.ix_(listening, at)] for level, at in places.items())
+    best = max(heard.size - 1, 1)
+    ranks = [100 * (rankdata(values).reshape(values.shape) - 1) / best for values in (heard, understood)]
+    gap = ranks[1] - ranks[0]
+
+    def listed(sign: int) -> list[Parted]:
+        order = np.argsort(-sign * gap, axis=None, kind="stable")[:SHOWN]
+        where = zip(*np.unravel_index(order, gap.shape), strict=True)
+        return [
+            Parted(
+                pool.systems[listening[row]],
+                common[clip],
+                per_cent("remember", heard[row, clip]),
+                per_cent("understand", understood[row, clip]),
+                *(float(rank[row, clip]) for rank in ranks),
+            )
+            for row, clip in where
+            if sign * gap[row, clip] > 0
+        ]
+
+    return listed(1), listed(-1)

@@ -1,0 +1,122 @@
+"""Puts data, charts, styles and scripts into one page that opens without a network.
+
+What models wrote reaches the page in two ways: through jinja2, which escapes it, or as JSON in which `<`, `>` and `&`
+are spelled as escapes, so that no text can end the element that holds it; the scripts put it on the page as text
+alone. The page's own policy lets only the scripts run whose digest it names, and fetches nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import re
+import zlib
+from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from speechiq.core.frozen import shorten
+from speechiq.reducer.show.table import UNKNOWN
+
+TEMPLATES = "speechiq.reducer.show.report"
+SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads", "clips", "review", "print")
+MINUS = "\N{MINUS SIGN}"
+ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+def render(template: str, **content: Any) -> str:
+    """The page: `template` with `content`, the styles, the scripts and plotly.js."""
+    environment = Environment(
+        loader=PackageLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (embed, pack, fixed, signed, breakable, address, shorten)
+    environment.filters |= {filter.__name__: filter for filter in filters}
+    script = "".join(_read(f"{name}.js") for name in SCRIPTS)
+    plotly = get_plotlyjs()
+    return environment.get_template(template).render(
+        **content,
+        style=Markup(_read("page.css")),
+        script=Markup(script),
+        plotly=Markup(_deflate(plotly)),
+        policy=_policy(script, plotly),
+    )
+
+
+def embed(data: Any) -> Markup:
+    """JSON that may stand inside a `<script>` element.
+
+    >>> str(embed("</script>"))
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    return Markup(_spell(data).translate(ESCAPES))
+
+
+def pack(data: Any) -> Markup:
+    """JSON, deflated, in base64: for what is large and read late."""
+    return Markup(_deflate(_spell(data)))
+
+
+def fixed(value: float, digits: int = 1) -> str:
+    """Return a number as the page shows it, with a minus sign and never a negative zero; a dash for NaN.
+
+    >>> fixed(1.25, 2), fixed(-0.001), fixed(-1.0) == MINUS + "1.0"
+    ('1.25', '0.0', True)
+    """
+    return UNKNOWN if math.isnan(value) else f"{value:z.{digits}f}".replace("-", MINUS)
+
+
+def signed(value: float) -> str:
+    """Return a deviation, always with its sign; a dash for NaN.
+
+    >>> signed(0.5)
+    '+0.50'
+    """
+    return UNKNOWN if math.isnan(value) else f"{value:+z.2f}".replace("-", MINUS)
+
+
+def breakable(name: str) -> Markup:
+    """A system's name, which may break after a stage or an owner."""
+    parts = re.split(r"(?<=[/+:])", name)
+    return Markup("<wbr>").join(parts)
+
+
+def address(clip: str) -> str:
+    """Where on the page a clip is.
+
+    >>> address("demo/a b")
+    '#clip/demo%2Fa%20b'
+    """
+    return f"#clip/{quote(clip, safe='', errors='replace')}"
+
+
+def _spell(data: Any) -> str:
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
+
+
+def _deflate(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _policy(*scripts: str) -> str:
+    """A Content-Security-Policy under which these scripts run, and nothing else does or is fetched."""
+    digests = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _read(name: str) -> str:
+    return files(TEMPLATES).joinpath("templates", name).read_text(encoding="utf-8")

@@ -1,0 +1,77 @@
+"""The scores on each data set, beside their mean over sets and the scores on all clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from speechiq.reducer.levels import per_cent
+from speechiq.reducer.show.records import rows_of
+from speechiq.reducer.show.report.study import Study
+from speechiq.reducer.siq.by_dataset import macro_average
+from speechiq.reducer.stats.pool import Pool
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+class Cell(NamedTuple):
+    """One number of one system; what is not known is None.
+
+    Attributes:
+        value: SIQ, or a level's mean in per cent.
+        z: Z of the level.
+        interval: 95 % interval of SIQ.
+    """
+
+    value: float | None = None
+    z: float | None = None
+    interval: tuple[float, float] | None = None
+
+
+class SetTable(NamedTuple):
+    """One score on all sets.
+
+    Attributes:
+        name: `siq` or a level.
+        columns: Heading -> what the numbers below it are from.
+        cells: system -> its cells, one per column.
+    """
+
+    name: str
+    columns: dict[str, str]
+    cells: dict[str, list[Cell]]
+
+
+def tables(study: Study) -> list[SetTable]:
+    """Return a table of SIQ, if there is one, and a table of each level; none if there is one data set only."""
+    if not study.sets:
+        return []
+    sets = {name: rows_of(of.scores, of.context) for name, of in study.sets.items()}
+    sources = [*sets.values(), macro_average(study.sets), rows_of(study.ranking.scores, study.ranking.context)]
+    rows: list[Rows] = [{row["system"]: row for row in source} for source in sources]
+    columns = {name: _count(of.pool) for name, of in study.sets.items()}
+    columns |= {"Macro average": "each set once", "All clips": _count(study.ranking.pool)}
+    return [
+        SetTable(name, columns, {system: [_cell(name, of[system]) for of in rows] for system in study.names})
+        for name in [*["siq"] * study.has_siq, *study.levels]
+    ]
+
+
+def cautions(study: Study) -> dict[str, str]:
+    """Return data set -> what its intervals are worth, for the small ones."""
+    drawn = {name: of.context.bootstrap for name, of in study.sets.items()}
+    return {name: of.caution for name, of in drawn.items() if of and of.caution} if study.has_siq else {}
+
+
+def _count(pool: Pool) -> str:
+    clips = max(map(len, pool.clips.values()))
+    return f"{clips} {'clip' if clips == 1 else 'clips'}"
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> Cell:
+    if name == "siq":
+        return Cell(row["siq"], interval=row["siq_interval"])
+    if name not in row["levels"]:
+        return Cell()
+    of = row["levels"][name]
+    return Cell(per_cent(name, of["raw"]), of["z"])

@@ -1,0 +1,159 @@
+"""Everything a report is made of, read and computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS, Level
+from speechiq.reducer.read.answers import Answers, read_answers
+from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.show.remarks import has_scale
+from speechiq.reducer.show.report.clips import Clip, read_clips
+from speechiq.reducer.show.report.identity import Identity, identify, short_names
+from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq import unanswerable
+from speechiq.reducer.siq.by_dataset import rank_by_dataset, split
+from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.siq.ranking import Ranking, rank
+from speechiq.reducer.siq.scale import DEFAULT_RULE
+from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
+from speechiq.reducer.stats.bootstrap import DRAWS
+
+NO_ANSWERS = Answers({}, {}, {}, [])
+
+
+class Study(NamedTuple):
+    """Systems are in the order of `ranking.pool.systems` wherever a row a system is meant.
+
+    Attributes:
+        ranking: The systems, their raw scores, scores and error bars.
+        warnings: One line for every choice made between runs.
+        identities: Who each system is.
+        labels: Short names for the charts.
+        clips: What was to be written down, and what was.
+        answers: The level Apply, question by question; empty if it is not scored, or its rows do not say.
+        sets: Data set -> its own ranking; empty if there is one set only, or norms.
+    """
+
+    ranking: Ranking
+    warnings: list[str]
+    identities: list[Identity]
+    labels: list[str]
+    clips: list[Clip]
+    answers: Answers
+    sets: dict[str, Ranking]
+
+    @property
+    def levels(self) -> list[str]:
+        """Return the levels that are scored."""
+        return list(self.ranking.scores.levels)
+
+    @property
+    def has_siq(self) -> bool:
+        """Return whether the levels are combined; the remarks say why not."""
+        return self.ranking.context.remarks.no_siq is None
+
+    @property
+    def has_z(self) -> bool:
+        """Return whether there is a scale that the levels are read off."""
+        return has_scale(self.ranking.pool, self.ranking.context.norms)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.ranking.pool.systems
+
+    @property
+    def listening(self) -> list[int]:
+        """Rows of the systems that listen; of all where there are only controls."""
+        rows = range(len(self.names))
+        return [row for row in rows if not self.identities[row].control] or list(rows)
+
+
+def gather(
+    runs: Iterable[Path],
+    *,
+    rule: str = DEFAULT_RULE,
+    norms: Norms | None = None,
+    allow_mismatch: bool = False,
+    allow_missing: bool = False,
+    exclude: ConfirmedSet = NOTHING,
+    bootstrap: int = DRAWS,
+    levels: Mapping[str, Level] = LEVELS,
+) -> Study:
+    """Reads and scores runs.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        rule: Of the level weights, as for `siq.share_out`; norms have their own.
+        norms: Whose scale to use; None makes the systems their own norm.
+        allow_mismatch: As for `ranking.rank`.
+        allow_missing: As for `runs.find_tasks`.
+        exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
+        bootstrap: Draws of the error bars; 0 goes without.
+        levels: The levels, each with the column to read, as `levels.choose` gives them.
+
+    Raises:
+        SpeechIQError: What reading, lining up or scoring refuses.
+    """
+    runs = list(runs)
+    systems, warnings = read_systems(runs, allow_missing, levels=levels)
+    ranking = rank(
+        unanswerable.leave_out(systems, exclude),
+        rule=rule,
+        norms=norms,
+        allow_mismatch=allow_mismatch,
+        draws=bootstrap,
+    )
+    answers = _read_answers(runs, allow_missing) if "apply" in ranking.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if norms else _rank_sets(ranking, rule=rule, draws=bootstrap)
+    return Study(
+        ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
+        warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
+        identities=[identify(system) for system in ranking.context.systems],
+        labels=short_names(ranking.pool.systems),
+        clips=read_clips(find_tasks(runs, allow_missing)[0]),
+        answers=answers,
+        sets=sets,
+    )
+
+
+def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
+    """All answers; none, and why, where some row is not of the suite's template: what can be scored can be shown."""
+    try:
+        return read_answers(runs, allow_missing)
+    except SpeechIQError as error:
+        return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:
+    """Return the ranking on each data set if there are several; none, and why, if one of them cannot be scored."""
+    systems = ranking.context.systems
+    if len(split(systems)) < 2:
+        return {}, []
+    try:
+        return rank_by_dataset(systems, allow_mismatch=bool(ranking.context.mismatches), **options), []
+    except SpeechIQError as error:
+        return {}, [f"no scores per data set are shown: {error}"]
+
+
+def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
+    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale.
+
+    There is none without SIQ.
+    """
+    if ranking.context.remarks.no_siq:
+        return {}
+    scale = ranking.scores.scale
+    spread = {level: of.spread for level, of in scale.levels.items()}
+    return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
+
+
+def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:
+    """rule -> rank of each system; Z stays as it is."""
+    z = {level: of.z for level, of in ranking.scores.levels.items()}
+    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in weights_by_rule(ranking).items()}

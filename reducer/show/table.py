@@ -1,0 +1,220 @@
+"""Show scores as people read them: a table with a caption, and narrow tables for narrow terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from textwrap import fill
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Column, Table
+from rich.text import Text
+
+from speechiq.core.console import printable
+from speechiq.core.frozen import shorten
+from speechiq.reducer.levels import others_than_usual, per_cent
+from speechiq.reducer.read.conditions import ASPECTS, summarise
+from speechiq.reducer.show.records import rows_of
+from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
+from speechiq.reducer.siq.scale import Scores
+
+FLAGS = {
+    "unparsed": ("No letter", "answers without a letter"),
+    "none_of_the_above": ("(E)", "questions answered with (E)"),
+    "not_heard_in_full": ("Cut", "clips not heard in full"),
+    "loops": ("Loops", "transcripts that go in circles"),
+}
+UNKNOWN = "\N{EM DASH}"
+MISMATCH = "\N{NOT EQUAL TO}"
+SYSTEM = "System"
+TITLE = "Speech IQ"
+TITLE_WITHOUT = "Levels, without Speech IQ"
+
+
+def as_table(scores: Scores, context: Context = NO_CONTEXT, title: str | None = None) -> Table:
+    """Return the ranking as a table: raw scores in per cent over Z in standard deviations, SIQ over its 95 % interval.
+
+    The Remember column is an error rate, so there less is better. Without SIQ it has no column, nor have ranks. A flag
+    has a column unless all systems have 0, or no run recorded it; the caption names those. Names are plain text, never
+    markup.
+
+    Args:
+        scores: Scores to show.
+        context: Context of the scores.
+        title: Data set, if the table is about one.
+    """
+    rows = rows_of(scores, context)
+    table = _table(rows, context, title, _shown_flags(rows))
+    table.caption = Text("\n".join(caption(scores, context)))
+    return table
+
+
+def rows_as_table(rows: Sequence[dict[str, Any]], context: Context, title: str, lines: Iterable[str]) -> Table:
+    """Return a table of rows that are means of other tables' rows.
+
+    Args:
+        rows: As `records.rows_of` makes them.
+        context: Context of the tables that are averaged.
+        title: Name of what the means are over.
+        lines: Lines of the caption.
+    """
+    table = _table(rows, context, title, _shown_flags(rows))
+    table.caption = Text("\n".join(lines))
+    return table
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table so that no name and no number is broken, however narrow the console is.
+
+    A table that is too wide is printed as two, first the scores and then the flags, in which numbers in brackets stand
+    for the systems; the names follow, one per line. Captions break between words only.
+    """
+    caption, table.caption = table.caption, None
+    if fits(console, table):
+        console.print(table)
+    else:
+        (names,) = (column for column in table.columns if column.header == SYSTEM)
+        flags = [column for column in table.columns if str(column.header).endswith("\n%")]
+        scored = [column for column in table.columns if column not in (names, *flags)]
+        console.print(_keyed(table, scored))
+        if flags:
+            console.print(_keyed(table, flags))
+        for number, name in enumerate(names.cells, 1):
+            print_unbroken(console, f"[{number}] {name.plain.replace(chr(10), ', ')}")
+    print_unbroken(console, caption.plain, style="dim italic")
+    table.caption = caption
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Return whether a console shows a table without breaking a cell."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width
+
+
+def print_unbroken(console: Console, text: str, style: str = "") -> None:
+    """Print text that breaks between words only; a word that is longer than the line stays whole."""
+    for line in text.split("\n"):
+        whole = fill(printable(line), console.width, break_long_words=False, break_on_hyphens=False)
+        console.print(Text(whole, style=style), overflow="ignore", crop=False, highlight=False)
+
+
+def show_share(share: float | None) -> str:
+    """Return a flag's cell, in per cent.
+
+    >>> show_share(0.125), show_share(None)
+    ('12.5', '—')
+    """
+    return UNKNOWN if share is None else f"{100 * share:.1f}"
+
+
+def caption(scores: Scores, context: Context) -> Iterable[str]:
+    """Yield the lines below the table: the scale, what differs, what was asked, and what the columns mean."""
+    remarks, levels, rows = context.remarks, context.levels, rows_of(scores, context)
+    weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scores.scale.levels.items())
+    yield _count(scores.systems, "system") + f"; level weights ({scores.scale.rule}): {weights}" * (not remarks.no_siq)
+    if norms := context.norms:
+        yield f"on the scale of norms {norms.title} of {_count(norms.systems, 'system')}: {_match(context)}"
+    if context.mismatches:
+        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(context.mismatches)}"
+    if context.excluded:
+        which = shorten(context.excluded_set or "")
+        yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
+    yield from remarks.lines(levels)
+    if bootstrap := context.bootstrap:
+        left_out = f", {bootstrap.left_out} of them left out: no clip in them separates the systems"
+        yield (
+            f"intervals from {bootstrap.draws} draws of clips, seed {bootstrap.seed}"
+            + left_out * bool(bootstrap.left_out)
+        )
+        yield from filter(None, [bootstrap.caution])
+        if any(row["siq_interval"] and row["siq_interval"][0] == row["siq_interval"][1] for row in rows):
+            yield "an interval of zero width says nothing: too few clips separate the systems"
+    if others := others_than_usual(levels):
+        yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
+    for level, of in levels.items():
+        if of.chance is not None and level in scores.levels:
+            yield f"{level.title()} by chance: {per_cent(level, of.chance):.0f} %"
+    shown = _shown_flags(rows)
+    for flag in shown:
+        yield f"{FLAGS[flag][0]}: {FLAGS[flag][1]}"
+    if context.systems:
+        rest = {flag: meaning for flag, (_, meaning) in FLAGS.items() if flag not in shown}
+        for value, words in ((0, "none"), (None, "not recorded")):
+            if named := [meaning for flag, meaning in rest.items() if rows[0]["flags"][flag] == value]:
+                yield f"{words}: {', '.join(named)}"
+
+
+def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, flags: Sequence[str]) -> Table:
+    with_siq = any(row["siq"] is not None for row in rows)
+    with_interval = any(row["siq_interval"] for row in rows)
+    with_z = any(of["z"] is not None for row in rows for of in row["levels"].values())
+    table = Table(
+        title=": ".join([TITLE if with_siq else TITLE_WITHOUT, *[title] * bool(title)]),
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+    )
+    if with_siq:
+        table.add_column("Rank", justify="right", no_wrap=True)
+    table.add_column(SYSTEM, overflow="fold")
+    for level in rows[0]["levels"]:
+        below = "\nZ" * with_z + "\n95 % interval" * (not with_siq and bool(context.bootstrap))
+        unit = context.levels[level].unit
+        table.add_column(f"{level.title()}\n{unit}{below}", justify="right", no_wrap=True)
+    if with_siq:
+        heading = "SIQ" + "\n95 % interval" * with_interval
+        table.add_column(heading, justify="right", no_wrap=True, style="bold")
+    for flag in flags:
+        table.add_column(f"{FLAGS[flag][0]}\n%", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            *[UNKNOWN if row["rank"] is None else str(row["rank"])] * with_siq,
+            Text("\n".join([row["system"], *[f"control: {row['control']}"] * bool(row["control"])])),
+            *("\n".join(_level(level, of, not with_siq)) for level, of in row["levels"].items()),
+            *["\n".join(_siq(row))] * with_siq,
+            *(show_share(row["flags"][flag]) for flag in flags),
+        )
+    return table
+
+
+def _keyed(table: Table, columns: Sequence[Column]) -> Table:
+    """Return some columns of a table, with numbers in brackets in the place of the names."""
+    part = Table(title=table.title, box=table.box, padding=table.padding)
+    part.add_column("", no_wrap=True)
+    for column in columns:
+        part.add_column(column.header, justify=column.justify, no_wrap=True, style=column.style)
+    for number, cells in enumerate(zip(*(column.cells for column in columns), strict=True), 1):
+        part.add_row(Text(f"[{number}]"), *cells)
+    return part
+
+
+def _shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the flags that at least one run recorded and that are not 0 for all systems."""
+    return [flag for flag in FLAGS if {row["flags"][flag] for row in rows} not in ({0}, {None})]
+
+
+def _level(level: str, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
+    yield f"{per_cent(level, of['raw']):z.2f}"
+    if of["z"] is not None:
+        yield f"{of['z']:+z.2f}"
+    if with_interval and of["raw_interval"]:
+        low, high = sorted(per_cent(level, end) for end in of["raw_interval"])
+        yield f"{low:z.1f} to {high:z.1f}"
+
+
+def _siq(row: dict[str, Any]) -> Iterable[str]:
+    mark = f" {MISMATCH}" * bool(row["mismatches"])
+    yield (UNKNOWN if row["siq"] is None else f"{row['siq']:.2f}") + mark
+    if row["siq_interval"]:
+        yield "{:.1f} to {:.1f}".format(*row["siq_interval"])
+
+
+def _match(context: Context) -> str:
+    differ = {of.aspect for of in context.mismatches}
+    parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
+    return "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
+
+
+def _count(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"

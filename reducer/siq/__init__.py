@@ -1,0 +1,1 @@
+"""Compute SIQ: its scale, norms, rankings and the questions that count."""

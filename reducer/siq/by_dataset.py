@@ -1,0 +1,84 @@
+"""Rank systems on each data set, and average over data sets, in which each set counts the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.show.records import rows_of
+from speechiq.reducer.siq.ranking import NO_CONTEXT, Ranking, rank
+from speechiq.reducer.siq.scale import LevelScores, competition_ranks
+
+MACRO = "macro-average"
+
+
+def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Ranking]:
+    """Score systems on the clips of each data set alone: each set sets its own scale.
+
+    Args:
+        systems: As for `ranking.rank`.
+        **options: As for `ranking.rank`, without `norms`, which have one scale for all their sets.
+
+    Returns:
+        Data set -> its ranking, sorted by name.
+
+    Raises:
+        SpeechIQError: A data set cannot be scored, by its name.
+    """
+    found = {}
+    for dataset, members in split(systems).items():
+        try:
+            found[dataset] = rank(members, **options)
+        except SpeechIQError as error:
+            raise SpeechIQError(f"data set {dataset!r}: {error}") from error
+    return found
+
+
+def split(systems: Iterable[System]) -> dict[str, list[System]]:
+    """Return data set -> the systems with the items of that set alone."""
+    systems = list(systems)
+    names = sorted({system.datasets[clip] for system in systems for of in system.scores.values() for clip, *_ in of})
+    return {name: [_part(system, name) for system in systems] for name in names}
+
+
+def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
+    """Return the mean of each number over data sets, as rows of `records.rows_of`, best system first.
+
+    It is the unweighted mean of the sets' numbers. A system that lacks a number on one set has none here. There are no
+    intervals and no flags.
+    """
+    first = next(iter(rankings.values()))
+    shared = [level for level in first.scores.levels if all(level in of.scores.levels for of in rankings.values())]
+    levels = {
+        level: LevelScores(*np.mean([of.scores.levels[level] for of in rankings.values()], axis=0)) for level in shared
+    }
+    siq = np.mean([of.scores.siq for of in rankings.values()], axis=0)
+    scores = first.scores._replace(levels=levels, siq=siq, ranks=competition_ranks(siq))
+    systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
+    return rows_of(scores, NO_CONTEXT._replace(systems=systems))
+
+
+def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
+    """Return the lines below the table of the macro-average."""
+    sizes = {dataset: max(map(len, of.pool.clips.values())) for dataset, of in rankings.items()}
+    shown = ", ".join(f"{dataset} ({count} {'clip' if count == 1 else 'clips'})" for dataset, count in sizes.items())
+    return [
+        f"mean of the data sets' tables, each data set counted once: {shown}",
+        "in the first table each clip counts once, so a data set with more clips counts more",
+    ]
+
+
+def _part(system: System, dataset: str) -> System:
+    tasks = tuple(task for task in system.tasks if task.dataset == dataset)
+    return system._replace(tasks=tasks).narrow(
+        {
+            level: kept
+            for level, scores in system.scores.items()
+            if (kept := {item: score for item, score in scores.items() if system.datasets[item[0]] == dataset})
+        }
+    )

@@ -1,0 +1,275 @@
+"""Compute SIQ from raw scores: equations 3 to 8 of the paper's section 3.4.
+
+A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5); systems are then read
+off it (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
+moments (ddof 0). Functions of arrays take any leading axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.stats.pool import Pool
+
+EPSILON = 1e-6
+ROUNDING = 1e-12
+
+DEFAULT_RULE = "inverse-std"
+RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
+    "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
+    "equal": lambda std: std**0,
+}
+
+
+class LevelScale(NamedTuple):
+    """What a pool of systems says about one level.
+
+    Attributes:
+        discrimination: V_i of eq. 3, shape (clips,).
+        mean: Mean of X_j over the pool's systems.
+        std: Standard deviation of X_j over the pool's systems, above 0.
+        weight: w_f of eq. 6; the levels' weights sum to 1.
+        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by.
+    """
+
+    discrimination: np.ndarray
+    mean: float
+    std: float
+    weight: float
+    spread: float
+
+
+class Scale(NamedTuple):
+    """The scale of a pool: the rule of its level weights (as for `share_out`), and each level's part."""
+
+    rule: str
+    levels: dict[str, LevelScale]
+
+
+class LevelScores(NamedTuple):
+    """One level of all systems; each of shape (systems,).
+
+    Attributes:
+        raw: Mean raw score over clips: -WER, similarity or accuracy, as a fraction.
+        weighted: X_j of eq. 4, a fraction.
+        z: Z_j of eq. 5, in standard deviations of the pool.
+    """
+
+    raw: np.ndarray
+    weighted: np.ndarray
+    z: np.ndarray
+
+
+class Scores(NamedTuple):
+    """All systems on one scale; `siq` and `ranks` have shape (systems,)."""
+
+    systems: tuple[str, ...]
+    scale: Scale
+    levels: dict[str, LevelScores]
+    siq: np.ndarray
+    ranks: np.ndarray
+
+
+def discrimination(raw: np.ndarray) -> np.ndarray:
+    """Eq. 3: how much each clip tells systems apart.
+
+    Deviations are taken from the first system, which leaves the variance as it is and makes it exactly 0
+    where all agree.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+
+    Returns:
+        V, shape (..., clips).
+
+    >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
+    [0.25, 0.0]
+    """
+    return (raw - raw[..., :1, :]).var(axis=-2)
+
+
+def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Eq. 4: each system's mean over clips, weighted by discrimination.
+
+    To the last bit, a system's score is the same whoever stands beside it; `einsum` sums in blocks that depend on that.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+        weights: V, shape (..., clips). All zero gives NaN.
+
+    Returns:
+        X, shape (..., systems).
+
+    >>> weighted_score(np.array([[0.0, 0.5], [1.0, 0.5]]), np.array([0.25, 0.0])).tolist()
+    [0.0, 1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        return (raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None]
+
+
+def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
+    """Eq. 6: each level's share, from the standard deviation of all its raw scores.
+
+    Args:
+        raw: level -> X_raw, shape (systems, clips).
+        rule: As for `share_out`.
+
+    Raises:
+        SpeechIQError: The rule is unknown.
+
+    >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
+    {'remember': 0.5, 'apply': 0.5}
+    """
+    return share_out({level: float(scores.std()) for level, scores in raw.items()}, rule)
+
+
+def share_out(spread: Mapping[str, float | np.ndarray], rule: str) -> dict[str, float | np.ndarray]:
+    """Eq. 6 from the standard deviations themselves.
+
+    Args:
+        spread: level -> standard deviation of all its raw scores, a number or an array of them.
+        rule: A key of `RULES`: `inverse-std` is the paper's text, `inverse-variance` what its tables follow; or the
+            weights themselves, a number a level in the order of `spread`: `0.04,0.75,0.21`.
+
+    Raises:
+        SpeechIQError: The rule is unknown, or its numbers are no weights.
+
+    >>> share_out({"remember": 0.5, "understand": 0.1, "apply": 0.2}, "1,2,1")["understand"]
+    0.5
+    >>> share_out({"remember": np.array([0.0, 1.0]), "apply": np.array([0.0, 1.0])}, "inverse-std")["apply"].tolist()
+    [0.5, 0.5]
+    """
+    if rule in RULES:
+        weights = {level: RULES[rule](std) for level, std in spread.items()}
+    else:
+        given = _read_weights(rule, list(spread))
+        weights = {level: given[level] * std**0 for level, std in spread.items()}
+    return {level: weight / sum(weights.values()) for level, weight in weights.items()}
+
+
+def check_rule(rule: str) -> None:
+    """Raises a `SpeechIQError` where `share_out` would, before any run is read."""
+    share_out(dict.fromkeys(LEVELS, 1.0), rule)
+
+
+def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
+    choices = f"{', '.join(RULES)}, or a number of its own for {', '.join(levels)}, such as 0.04,0.75,0.21"
+    try:
+        weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
+    except ValueError as error:
+        raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {choices}") from error
+    if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
+        raise SpeechIQError(
+            f"level weights {rule!r}: give numbers that are finite and not negative, one of them above 0"
+        )
+    return weights
+
+
+def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+    """Eqs. 7 and 8: SIQ, shape (..., systems), from each level's Z and the level weights.
+
+    >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
+    [85.0, 115.0]
+    """
+    return 100 + 15 * sum(weights[level] * z[level] for level in z)
+
+
+def competition_ranks(siq: np.ndarray) -> np.ndarray:
+    """Ranks from 1; equal systems share the best rank of their group.
+
+    SIQ is compared to 9 decimals: smaller differences are rounding.
+
+    Args:
+        siq: Shape (systems,).
+
+    Returns:
+        Integers, shape (systems,).
+
+    >>> competition_ranks(np.array([90.0, 110.0, 110.0, 80.0])).tolist()
+    [3, 1, 1, 4]
+    """
+    siq = np.round(siq, 9)
+    return 1 + (siq[None, :] > siq[:, None]).sum(axis=1)
+
+
+def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
+    """Return the scale that a pool of systems sets.
+
+    Raises:
+        SpeechIQError: Fewer than two systems, an unknown rule, or a level on which all systems tie.
+    """
+    if len(pool.systems) < 2:
+        raise SpeechIQError(
+            f"SIQ compares systems: a scale needs at least two, got {len(pool.systems)} "
+            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or a scale that "
+            "others made: --norms demo, or --norms FILE"
+        )
+    weights = level_weights(pool.raw, rule)
+    return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
+
+
+def score(pool: Pool, scale: Scale) -> Scores:
+    """Reads a pool's systems off a scale made from the same clips."""
+    levels = {}
+    for level, of in scale.levels.items():
+        raw = pool.raw[level]
+        weighted = weighted_score(raw, of.discrimination)
+        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - of.mean) / of.std)
+    siq = combine(
+        {level: scores.z for level, scores in levels.items()},
+        {level: of.weight for level, of in scale.levels.items()},
+    )
+    return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def flat(pool: Pool) -> Scale:
+    """Return a scale that leaves raw scores as they are: all clips and levels count alike."""
+    even = 1 / len(pool.raw)
+    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
+    return Scale("flat", levels)
+
+
+def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
+    """Return scores that are not combined: SIQ is NaN and all ranks are 1.
+
+    Args:
+        scores: Of a pool.
+        keep_z: Whether the levels keep X_j and Z_j; else these are NaN as well and only the raw means are left.
+    """
+    nothing = np.full(len(scores.systems), np.nan)
+    levels = scores.levels
+    if not keep_z:
+        levels = {level: of._replace(weighted=nothing, z=nothing) for level, of in levels.items()}
+    return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
+
+
+def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
+    """How the ranking hangs on the level weights.
+
+    Returns:
+        rule -> ranks, shape (systems,), in the pool's order.
+
+    >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
+    >>> pool = Pool(("a", "b"), {level: ("x", "y") for level in raw}, raw)
+    >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
+    {'inverse-std': [2, 1], '1,9': [1, 2]}
+    """
+    return {rule: score(pool, calibrate(pool, rule)).ranks for rule in rules}
+
+
+def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
+    clip_weights = discrimination(raw)
+    weighted = weighted_score(raw, clip_weights)
+    if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
+        raise SpeechIQError(
+            f"level {level}: all {len(raw)} systems have the same score, so eq. 5 divides 0 by 0 "
+            "and nothing tells them apart; add a system that differs"
+        )
+    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))

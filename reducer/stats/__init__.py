@@ -1,0 +1,1 @@
+"""Compute scores over clips: raw matrices, intervals, comparisons."""

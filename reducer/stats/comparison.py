@@ -1,0 +1,284 @@
+"""Compare two systems: by how much they differ, whether that is chance, and which clips decide it.
+
+All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2, studentised as in
+`bootstrap`), and a system is better only if every interval that was asked for lies on its side of 0. Each has a
+permutation test: how often a difference as large comes about if a coin decides, clip by clip, whose answers are whose.
+
+The scale is a frozen one, or that of a pool of three or more. Two systems alone stand at Z = +1 and -1 whatever they
+did, so that they are compared by their raw scores only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.show.remarks import explain_lacking
+from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
+from speechiq.reducer.stats.bootstrap import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.stats.coverage import caution
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.pool import Pool
+
+SIQ = "siq"
+EXACT = 14
+FLIPS = 9999
+CHUNK_CELLS = 2**20
+DECIMALS = 9
+NO_SCALE = (
+    "two systems alone stand at Z +1 and -1 whatever they did, so that SIQ needs a scale; "
+    "add --norms demo, --norms FILE, or further runs"
+)
+
+
+class Difference(NamedTuple):
+    """System a minus system b; smaller differences than 1e-9 are rounding and count as 0.
+
+    Attributes:
+        a: Score of a.
+        b: Score of b.
+        low: Lower end of the difference's 95 % interval; NaN without draws.
+        high: Upper end.
+        p: Two-sided p value of the permutation test.
+    """
+
+    a: float
+    b: float
+    low: float
+    high: float
+    p: float
+
+    @property
+    def value(self) -> float:
+        return round(self.a - self.b, DECIMALS) + 0.0
+
+    @property
+    def side(self) -> int:
+        """1 where the interval speaks for a, -1 where it speaks for b, 0 where it holds 0."""
+        return int(self.low > 0) - int(self.high < 0)
+
+
+class Share(NamedTuple):
+    """A clip's part in the difference.
+
+    Attributes:
+        clip: Its id.
+        total: Of the SIQ difference, in SIQ; without a scale, of the mean of the levels' raw differences, in per cent.
+            All clips' parts sum to that difference. Above 0 speaks for a.
+        levels: level -> its part in `total`.
+    """
+
+    clip: str
+    total: float
+    levels: dict[str, float]
+
+
+class Comparison(NamedTuple):
+    """The differences between two systems.
+
+    Attributes:
+        a: Name of the one system.
+        b: Name of the other.
+        draws: How many were made.
+        left_out: How many of them could not be scored and count nowhere.
+        seed: Of draws and permutations.
+        raw: level -> difference of the mean raw scores, fractions that grow with ability.
+        z: level -> difference in Z_j; empty without a scale.
+        siq: Difference in SIQ; None without a scale.
+        asked: What was asked to agree: levels, `siq`.
+        clips: Every clip's part, largest first.
+        no_siq: Why there is no SIQ and what to do; None if there is one.
+    """
+
+    a: str
+    b: str
+    draws: int
+    left_out: int
+    seed: int
+    raw: dict[str, Difference]
+    z: dict[str, Difference]
+    siq: Difference | None
+    asked: tuple[str, ...]
+    clips: list[Share]
+    no_siq: str | None = None
+
+    @property
+    def caution(self) -> str | None:
+        """Return the caution about intervals from few clips (`coverage.caution`)."""
+        return caution(len(self.clips))
+
+    @property
+    def sides(self) -> dict[str, int]:
+        """Of what was asked: which side its interval speaks for (`Difference.side`)."""
+        return {name: (self.siq if name == SIQ else self.raw[name]).side for name in self.asked}
+
+    @property
+    def better(self) -> str | None:
+        """The system that all asked intervals speak for; None where they do not agree on one."""
+        return {(1,): self.a, (-1,): self.b}.get(tuple({*self.sides.values()}))
+
+
+def compare(
+    pool: Pool,
+    a: str,
+    b: str,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    asked: Collection[str] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two systems of a pool.
+
+    Args:
+        pool: Holds both, and whatever else sets the scale.
+        a: Name of the one.
+        b: Name of the other.
+        scale: A frozen scale on the pool's clips; None takes the pool's own if it has three systems or more. A pool
+            that lacks a level has no SIQ, and raw scores alone are compared.
+        rule: Of the level weights if there is no `scale`.
+        asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
+        draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
+        seed: Of draws and permutations.
+
+    Raises:
+        SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
+    """
+    no_siq = explain_lacking(pool) or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    scaled = no_siq is None
+    asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
+    fixed = scale if scaled else flat(pool)
+    scale = fixed or calibrate(pool, rule)
+    scores = score(pool, scale)
+    one, other = pool.systems.index(a), pool.systems.index(b)
+
+    drawn = draw_gap(pool, one, other, fixed or flat(pool), draws, seed) if draws else None
+    own_draws = draw(pool, rule=rule, draws=draws, seed=seed) if draws and not fixed else None
+    clips = Clips.of(pool)
+    gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
+    of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
+    of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
+    unit = POINTS if scaled else 100
+    shares = np.array([unit * of.weight * part for of, part in zip(scale.levels.values(), of_z, strict=True)])
+    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
+
+    values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
+    ends = [[math.nan, math.nan]] * len(values)
+    if drawn:
+        ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
+    found = [
+        Difference(float(of[one]), float(of[other]), *of_ends, chance)
+        for of, of_ends, chance in zip(values, ends, p.tolist(), strict=True)
+    ]
+    return Comparison(
+        a=a,
+        b=b,
+        draws=draws,
+        left_out=(own_draws or drawn).left_out if drawn else 0,
+        seed=seed,
+        raw=dict(zip(gaps, found, strict=False)),
+        z=dict(zip(gaps, found[len(gaps) :], strict=False)) if scaled else {},
+        siq=found[-1] if scaled else None,
+        asked=asked,
+        clips=_in_order(clips.names, shares, list(gaps)),
+        no_siq=no_siq,
+    )
+
+
+def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Run a paired permutation test of sums over clips; a clip's parts change their sign together.
+
+    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
+    by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
+
+    Args:
+        parts: Differences between two systems, shape (sums, clips).
+        seed: Of the random patterns.
+
+    Returns:
+        Two-sided p values, shape (sums,).
+
+    >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()
+    [0.25, 1.0]
+    """
+    from scipy.stats import permutation_test
+
+    clips, size = parts.shape[1], np.abs(parts).sum(axis=1)
+    parts = parts / np.where(size > 0, size, 1)[:, None]
+    return permutation_test(
+        (np.ones(clips),),
+        lambda signs, axis: np.round(signs @ parts.T, DECIMALS) + 0.0,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**clips if clips <= EXACT else FLIPS,
+        batch=max(1, CHUNK_CELLS // clips),
+        rng=seed,
+    ).pvalue
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
+
+    Unknown values are None.
+    """
+    plain = comparison._asdict()
+    for part in ("raw", "z"):
+        plain[part] = {level: _plain(of) for level, of in plain[part].items()}
+    return plain | {
+        "caution": comparison.caution,
+        "siq": comparison.siq and _plain(comparison.siq),
+        "better": comparison.better,
+        "clips": [share._asdict() for share in comparison.clips],
+    }
+
+
+def _plain(difference: Difference) -> dict[str, float | None]:
+    numbers = {"difference": difference.value, **difference._asdict()}
+    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
+
+
+def _check_asked(asked: Collection[str] | None, there: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
+    asked = there if asked is None else tuple(dict.fromkeys(asked))
+    if no_siq and SIQ in asked:
+        raise SpeechIQError(f"siq cannot be asked for here: {no_siq.removeprefix('no SIQ: ')}")
+    if not asked or not {*asked} <= {*there}:
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
+    return asked
+
+
+def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
+    """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
+    gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
+    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
+
+
+def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> list[Interval]:
+    """Return the intervals of the raw differences, those of Z, and that of the SIQ."""
+    raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
+    if own_draws:
+        clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
+        return raw + [cloud.difference(one, other).interval for cloud in clouds]
+    siq = drawn.siq_cloud.interval
+    z = [cloud.interval for cloud in drawn.z_clouds.values()]
+    return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
+
+
+def _per_z(of: LevelScale) -> np.ndarray:
+    """By how much a clip's raw score moves Z (eqs. 4 and 5), shape (clips,)."""
+    return of.discrimination / (of.discrimination.sum() * of.std)
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [float(np.round(end, DECIMALS)[0] + 0.0) for end in interval]
+
+
+def _in_order(names: tuple[str, ...], shares: np.ndarray, levels: list[str]) -> list[Share]:
+    total = shares.sum(axis=0)
+    order = np.argsort(-np.abs(total), kind="stable")
+    return [Share(names[i], float(total[i]), dict(zip(levels, shares[:, i].tolist(), strict=True))) for i in order]

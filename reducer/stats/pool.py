@@ -1,0 +1,167 @@
+"""Align systems clip by clip: build the raw score matrices X_raw of section 3.4, or refuse the systems."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.levels import LEVELS, Level, others_than_usual
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.read.samples import Item, show_item
+
+EXAMPLES = 3
+
+
+class Pool(NamedTuple):
+    """Systems that answered the same items.
+
+    Attributes:
+        systems: Names, sorted, so that no number depends on the order in which runs were given.
+        clips: level -> clip ids, sorted.
+        raw: level -> X_raw, shape (systems, clips): fractions, larger is better, finite.
+
+    `clips` and `raw` have the levels that the systems are scored on.
+    """
+
+    systems: tuple[str, ...]
+    clips: dict[str, tuple[str, ...]]
+    raw: dict[str, np.ndarray]
+
+
+def align(systems: Iterable[System]) -> Pool:
+    """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
+
+    Args:
+        systems: Distinctly named systems, in any order.
+
+    Raises:
+        SpeechIQError: A system lacks a level, the items differ between systems, or a score is not finite.
+
+    >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
+    >>> pool = align([System("s", levels | {"apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0}})])
+    >>> pool.clips["apply"], pool.raw["apply"].tolist()
+    (('a',), [[0.5]])
+    """
+    systems = sorted(systems, key=lambda system: system.name)
+    refuse_missing(systems)
+    clips, raw = {}, {}
+    for level in levels_of(systems):
+        items = _common_items(level, systems)
+        scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
+        _refuse_non_finite(level, systems, items, scores)
+        starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
+        clips[level] = tuple(items[start][0] for start in starts)
+        raw[level] = np.add.reduceat(scores, starts, axis=1) / np.diff([*starts, len(items)])
+    return Pool(tuple(system.name for system in systems), clips, raw)
+
+
+def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
+    """Return the systems with only those items that all of them, and others, have.
+
+    Args:
+        systems: In any order.
+        others: level -> items.
+
+    Raises:
+        SpeechIQError: A system lacks a level, or nothing is shared on one.
+    """
+    systems = list(systems)
+    refuse_missing(systems)
+    shared = {}
+    for level in levels_of(systems):
+        shared[level] = set.intersection(*(set(of[level]) for of in (*others, *(system.scores for system in systems))))
+        if not shared[level]:
+            raise SpeechIQError(f"level {level}: no clip is shared, so nothing can be scored; run the same tasks")
+    return [
+        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
+        for system in systems
+    ]
+
+
+def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
+    """Return the levels that systems are scored on, each with its column.
+
+    Raises:
+        SpeechIQError: Systems are scored on other levels or columns than the first of them.
+    """
+    first, *others = systems or [None]
+    for system in others:
+        if system.levels != first.levels:
+            levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
+            raise SpeechIQError(
+                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
+                "read all systems with the same levels and measures"
+            )
+    return first.levels if first else LEVELS
+
+
+def drop_lacking(systems: Sequence[System]) -> list[System]:
+    """Return the systems without the levels that none of them has scores for.
+
+    Raises:
+        SpeechIQError: Some systems have scores at a level and others lack them.
+    """
+    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
+    shared = [level for level in levels if all(level in system.scores for system in systems)]
+    kept = [system.restrict(levels) for system in systems]
+    refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
+    return kept
+
+
+def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
+    """Raise a `SpeechIQError` if a system lacks a level.
+
+    Args:
+        systems: In any order.
+        otherwise: What else the user can do.
+    """
+    for system in systems:
+        for level in system.levels:
+            if level not in system.scores:
+                only = ", ".join(system.scores) or "other levels"
+                raise SpeechIQError(
+                    f"system {system.name!r} has no {level} scores (only {only}): "
+                    f"run its {level} task as well, or leave the system out{otherwise}"
+                )
+
+
+def find_identical(pool: Pool) -> list[tuple[str, ...]]:
+    """Return the groups of systems whose scores are the same on every clip of every level.
+
+    >>> raw = {"remember": np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])}
+    >>> find_identical(Pool(("a", "b", "c"), {"remember": ("x", "y")}, raw))
+    [('a', 'c')]
+    """
+    groups: dict[tuple[bytes, ...], list[str]] = {}
+    for row, name in enumerate(pool.systems):
+        groups.setdefault(tuple(raw[row].tobytes() for raw in pool.raw.values()), []).append(name)
+    return [tuple(names) for names in groups.values() if len(names) > 1]
+
+
+def _common_items(level: str, systems: list[System]) -> list[Item]:
+    """The items every system answered, sorted, so that those of one clip stand together."""
+    asked = [system.scores[level].keys() for system in systems]
+    everything = set().union(*asked)
+    partial = sorted(everything - everything.intersection(*asked))
+    if partial:
+        lacking = [system.name for system, keys in zip(systems, asked, strict=True) if everything - keys]
+        raise SpeechIQError(
+            f"level {level}: {len(partial)} of {len(everything)} items are not scored by every system, "
+            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}; lacking in "
+            f"{', '.join(map(repr, lacking))}: run all systems on the same tasks with the same --limit"
+        )
+    return sorted(everything)
+
+
+def _refuse_non_finite(level: str, systems: list[System], items: list[Item], scores: np.ndarray) -> None:
+    bad = np.argwhere(~np.isfinite(scores))
+    if len(bad):
+        row, column = bad[0]
+        raise SpeechIQError(
+            f"system {systems[row].name!r}, level {level}, {show_item(items[column])}: "
+            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are no finite "
+            f"number); rerun the system's {level} task or leave the system out"
+        )

@@ -1,0 +1,167 @@
+"""Runs with texts and answers, the page made of them, and a browser without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from speechiq.metrics.choice import vote
+from speechiq.metrics.wer import score as score_words
+from speechiq.reducer.show import report
+
+NAME = "<img src=x onerror=hacked=4>%{x}"
+HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>{{ 7 * 7 }}%{x}<b>bold</b>"
+TEXTS = {
+    "demo/kennedy": "And so, my fellow Americans, ask not what your country can do for you.",
+    "set/two": "The two thousand boxes left the harbour on Monday morning.",
+    "set/three": "Doctor Lindqvist prescribed one tablet of lisinopril a day.",
+    "set/four": "Revenue rose by nine percent, driven by refrigerated freight.",
+}
+AUDIO = {"demo/kennedy": {"path": "demo/clips/kennedy.ogg", "duration": 11.0}}
+OPTIONS = ["herring", "cod", "lobster", "salmon"]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+Change = Callable[[str, str], str]
+
+
+def write_system(
+    folder: Path,
+    name: str,
+    change: Change,
+    letters: str,
+    described: dict[str, Any] | None = None,
+    texts: dict[str, str] = TEXTS,
+    **columns: float,
+) -> None:
+    """Writes one system's run of the three levels.
+
+    Args:
+        folder: Where lm-eval's output goes.
+        name: The system's.
+        change: (clip, reference) -> what it writes.
+        letters: Its answers to the questions in turn, B right; a question gets one letter five times.
+        described: What `hf-audio` recorded of it.
+        texts: clip -> reference.
+        columns: Further columns of every row.
+    """
+    rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
+    for number, (clip, text) in enumerate(texts.items()):
+        doc = {"id": clip, "dataset": clip.partition("/")[0], "audio": AUDIO.get(clip, {"path": "x.ogg"}), "text": text}
+        said = change(clip, text)
+        scores = score_words(doc, [said])
+        rows["remember"].append({"doc": doc, "filtered_resps": [said], **scores, **columns})
+        rows["understand"].append({"doc": doc, "similarity": 1 - scores["wer"] / (2 + number), **columns})
+        for question in range(2):
+            given = letters[(2 * number + question) % len(letters)] * 5
+            asked = {"question_id": f"{clip}-q{question}", "question": f"Whose quota {question}?", "options": OPTIONS}
+            row = {"acc": float(vote(given) == "B"), "unparsed": given.count("?") / 5, "none_of_the_above": 0.0}
+            doc_asked = doc | asked | {"answer": "B"}
+            rows["apply"].append({"doc": doc_asked, "filtered_resps": [[vote(given), [*given]]], **row, **columns})
+    folder.mkdir(parents=True)
+    for level, of_level in rows.items():
+        lines = "".join(json.dumps(row) + "\n" for row in of_level)
+        folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
+    configs = {f"t_{level}": {"metadata": {"version": 1, "level": level, "dataset": "t"}} for level in rows}
+    config = {"siq": {"pretrained": name, "system": described or {}}}
+    results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}
+    folder.joinpath("results_2025-01-01T00-00-00.json").write_text(json.dumps(results))
+
+
+def cascade(asr: dict[str, str]) -> dict[str, Any]:
+    return {"kind": "cascade", "asr": asr, "llm": {"model": "thinker"}}
+
+
+def write_study(folder: Path) -> Path:
+    """Four systems: two that agree on a word against the reference, one with hostile names and texts, and gold."""
+
+    def mishear(clip: str, text: str) -> str:
+        return text.replace("harbour", "harvest")
+
+    texts = TEXTS | {HOSTILE: TEXTS["set/two"]}
+    hostile = lambda clip, text: mishear(clip, text).replace("Monday", HOSTILE)  # noqa: E731
+    write_system(folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, heard=1.0)
+    poor = lambda clip, text: mishear(clip, text).replace("fellow", "yellow")  # noqa: E731
+    write_system(folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, heard=0.5)
+    write_system(folder / "c", NAME, hostile, "?BA", {"kind": "end to end", "audio_encoder": HOSTILE}, texts)
+    gold = cascade({"control": "gold"})
+    write_system(folder / "d", "gold+thinker", lambda clip, text: text, "BBBBBBBBBA", gold, texts)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory) -> Path:
+    return write_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="session")
+def page_file(study, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    report.write(report.build([study], bootstrap=100), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if CHROMIUM is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """The page in a tab of its own; whatever wants to leave it is stopped and kept in `requests`."""
+
+    def __init__(self, chromium, file: Path, **options: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        self.file, self.requests, self.errors = file, [], []
+        self.context.route("**/*", self._judge)
+        self.tab = self.context.new_page()
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.open()
+
+    def open(self, fragment: str = "") -> None:
+        self.tab.goto("about:blank")
+        self.tab.goto(self.file.as_uri() + fragment)
+
+    def see_all(self) -> None:
+        """Scrolls through the page, so that every chart is drawn."""
+        for place in self.tab.locator(".chart").all():
+            place.scroll_into_view_if_needed()
+            place.locator("svg.main-svg").first.wait_for()
+        self.tab.locator("#clips").scroll_into_view_if_needed()
+        self.tab.locator("#clip-table tbody tr").first.wait_for()
+
+    def _judge(self, route) -> None:
+        if route.request.url.startswith(("file:", "data:", "blob:", "about:")):
+            route.continue_()
+        else:
+            self.requests.append(route.request.url)
+            route.abort()
+
+
+@pytest.fixture
+def visit(chromium, page_file) -> Iterator[Callable[..., Visit]]:
+    visits: list[Visit] = []
+
+    def start(file: Path = page_file, **options: Any) -> Visit:
+        visits.append(Visit(chromium, file, **options))
+        return visits[-1]
+
+    yield start
+    for one in visits:
+        one.context.close()
