@@ -90,7 +90,7 @@ def _write(name: str, folder: Path, clips: list[dict], embedder: str) -> list[st
     with _whole_folder(place) as draft:
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         for task, level in zip(tasks, LEVELS, strict=True):
-            template = read_task(HERE / f"_{level}.yaml")
+            template = read_task(HERE / "levels" / f"_{level}.yaml")
             about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)}
             about |= {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
             about |= {"questions": str(place / "questions.jsonl")}

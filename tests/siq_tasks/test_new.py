@@ -40,7 +40,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     assert "siq questions write --dataset harbour" in done.stdout
     assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
     for level in ("remember", "understand", "apply"):
-        ours = load_yaml(HERE / f"_{level}.yaml", resolve_func=True)
+        ours = load_yaml(HERE / "levels" / f"_{level}.yaml", resolve_func=True)
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
         assert {key: theirs[key] for key in ours} == ours
         assert theirs["metadata"].get("normaliser") == ("english" if level == "remember" else None)

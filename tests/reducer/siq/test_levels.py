@@ -39,7 +39,7 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_measure_is_a_metric_of_the_tasks(level):
-    metrics = re.findall(r"metric: (\w+)", (TASKS / f"_{level}.yaml").read_text())
+    metrics = re.findall(r"metric: (\w+)", (TASKS / "levels" / f"_{level}.yaml").read_text())
     assert {*LEVELS[level].measures} <= {*metrics}
 
 

@@ -1,9 +1,9 @@
 """Speak the demo set again: every clip from its text, as `clips.json` says.
 
-    python -m speechiq.siq_tasks.demo.make_clips [--out DIR] [--only ID]
+    python -m speechiq.tools.make_clips [--out DIR] [--only ID]
         [--piper PROGRAM] [--voice ONNX] [--human DIR]
 
-Users never need this: the clips are in the package. Which voice speaks a clip, with which noise, stands in
+Users never need this, and it is not installed: the clips are in the package. Which voice speaks a clip, with which noise, stands in
 `clips.json`; how a voice is called stands in `VOICES` below. The same programs give the same bytes.
 """
 
@@ -32,7 +32,7 @@ from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files import write_whole
 from speechiq.core.recordings.ogg import checksum_of, read_pages
 
-HERE = Path(__file__).resolve().parent
+DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"
 RATE = 16_000
 RMS = 0.06
 PEAK = 0.9
@@ -188,7 +188,7 @@ def make(clip: dict, sources: Sources) -> bytes:
 
 def make_all(out: Path, only: list[str], sources: Sources) -> None:
     """Make the clips that were asked for (none named: all), and say which differ from the recorded ones."""
-    clips = json.loads((HERE / "clips.json").read_text(encoding="utf-8"))
+    clips = json.loads((DEMO / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:
         raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
     wanted = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
@@ -204,10 +204,10 @@ def make_all(out: Path, only: list[str], sources: Sources) -> None:
         digest = hashlib.sha256(data).hexdigest()
         changed += [clip["id"]] * (digest != clip["sha256"])
         write_whole(out / clip["file"], data, "check the folder", make_folders=True)
-        if out.resolve() == HERE:
+        if out.resolve() == DEMO:
             clip.update(sha256=digest, duration=soundfile.info(io.BytesIO(data)).duration)
             listed = json.dumps(clips, indent=1, ensure_ascii=False) + "\n"
-            write_whole(HERE / "clips.json", listed.encode(), "check the folder")
+            write_whole(DEMO / "clips.json", listed.encode(), "check the folder")
     print(f"{len(wanted)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
 
 
@@ -215,7 +215,7 @@ def main() -> None:
     """The command line."""
     print_in_one_line()
     parser = argparse.ArgumentParser(description="Speak the demo set again.")
-    parser.add_argument("--out", type=Path, default=HERE, help="where clips/ goes (default: this package)")
+    parser.add_argument("--out", type=Path, default=DEMO, help="where clips/ goes (default: the demo set)")
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="one clip; repeatable")
     parser.add_argument("--piper", default="piper", help="the Piper program")
     parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json beside it")

@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo.make_clips import RATE, VOICES, Sources, encode, make_all
+from speechiq.tools.make_clips import RATE, VOICES, Sources, encode, make_all
 from tests.siq_tasks.test_demo_set import CLIPS
 
 TONE = 0.1 * np.sin(2 * np.pi * 440 * np.arange(2 * RATE) / RATE)
