@@ -97,11 +97,11 @@ def write_checkpoint(folder: Path) -> None:
 
 def run_suite(place: str, clips: str) -> None:
     """This suite's recogniser."""
-    from speechiq.core.clip import AudioClip
+    from speechiq.core.clip import Clip
     from speechiq.engines.asr.hf import transformers_asr
 
     engine = transformers_asr(measure.ASR)(model=measure.ASR, device="cpu", batch_size="auto")
-    listed = [AudioClip(clip) for clip in list_clips()[: int(clips)]]
+    listed = [Clip(clip) for clip in list_clips()[: int(clips)]]
     with engine.checkpoint.loaded():
         start = time.perf_counter()
         texts = engine.transcribe(listed)
@@ -113,7 +113,7 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     import torch
     from transformers import pipeline
 
-    from speechiq.core.clip import SAMPLING_RATE, AudioClip
+    from speechiq.core.clip import SAMPLING_RATE, Clip
     from speechiq.engines._shared.checkpoint import CPU_BATCH
 
     way = {"batch_size": CPU_BATCH, "chunk_length_s": 30} if chunked else {"batch_size": 1}
@@ -121,7 +121,7 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     recogniser = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
     listed = list_clips()[: int(clips)]
     start = time.perf_counter()
-    sounds = [{"raw": AudioClip(clip)["array"], "sampling_rate": SAMPLING_RATE} for clip in listed]
+    sounds = [{"raw": Clip(clip)["array"], "sampling_rate": SAMPLING_RATE} for clip in listed]
     found = recogniser(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
     note(place, time.perf_counter() - start, [told["text"] for told in found])
 

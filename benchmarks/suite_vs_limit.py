@@ -30,7 +30,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.engines._shared.checkpoint import CPU_BATCH
 from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.text.hf import TransformersLLM
@@ -54,14 +54,14 @@ def batches(lengths: list[float], size: int) -> list[list[int]]:
 def run_loop(clips: list[dict], questions: list[dict]) -> None:
     """All forward passes of the three levels, by transformers alone."""
     with torch.inference_mode():
-        transcripts = transcribe([AudioClip(clip) for clip in clips])
+        transcripts = transcribe([Clip(clip) for clip in clips])
         heard = {clip["id"]: text for clip, text in zip(clips, transcripts, strict=True)}
         weigh(heard, questions)
         told = sorted({*transcripts, *(clip["text"].strip() for clip in clips)})
         embed(sorted({prompt.format(text=text) for prompt in PROMPTS.values() for text in told}))
 
 
-def transcribe(clips: list[AudioClip]) -> list[str]:
+def transcribe(clips: list[Clip]) -> list[str]:
     processor = AutoProcessor.from_pretrained(resolve(ASR))
     model = AutoModelForSpeechSeq2Seq.from_pretrained(resolve(ASR), dtype=torch.float32).eval()
     texts = {}

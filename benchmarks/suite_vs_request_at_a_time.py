@@ -29,7 +29,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.prefill import greedy
 from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
@@ -56,7 +56,7 @@ class Models:
         self.embedder = AutoModel.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
 
 
-def transcribe(models: Models, clip: AudioClip) -> str:
+def transcribe(models: Models, clip: Clip) -> str:
     features = models.processor(
         audio=clip["array"], sampling_rate=SAMPLING_RATE, return_tensors="pt", truncation=False,
         padding="longest" if clip["duration"] > WINDOW else "max_length", return_attention_mask=True,
@@ -106,9 +106,9 @@ def run_one_by_one(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
     return answers
 
 
-def clip_of(row: Mapping) -> AudioClip:
+def clip_of(row: Mapping) -> Clip:
     """The clip of a logged sample's request."""
-    return AudioClip(row["arguments"][0][2]["audio"][0])
+    return Clip(row["arguments"][0][2]["audio"][0])
 
 
 def main() -> None:

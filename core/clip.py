@@ -26,7 +26,7 @@ TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
 
 
-class AudioClip(dict):
+class Clip(dict):
     """A dict with the items `path`, `sha256`, `sampling_rate` (Hz, of the decoded array), `duration` (s).
 
     Optional items: `offset` (s, where the clip begins in the file), and what is asked: `purpose`
@@ -34,7 +34,7 @@ class AudioClip(dict):
     where it begins with `clips/`, below the cache folder, so that docs are the same on every machine.
     `clip["array"]` decodes: float32, shape (samples,), mono, 16 kHz. It is not kept.
 
-    >>> clip = AudioClip(path="demo/clips/kennedy.ogg", sampling_rate=16_000, duration=11.0)
+    >>> clip = Clip(path="demo/clips/kennedy.ogg", sampling_rate=16_000, duration=11.0)
     >>> sorted(clip)
     ['duration', 'path', 'sampling_rate']
     """
@@ -64,9 +64,9 @@ class AudioClip(dict):
         """How messages call the clip."""
         return str(self.get("id") or self.get("path") or self["sha256"][:12])
 
-    def part(self, start: float, seconds: float) -> AudioClip:
+    def part(self, start: float, seconds: float) -> Clip:
         """So many seconds of the clip, from `start` (s) on."""
-        part = AudioClip(self, offset=(self.get("offset") or 0.0) + start, duration=seconds)
+        part = Clip(self, offset=(self.get("offset") or 0.0) + start, duration=seconds)
         if "array" in self:
             first = round(start * SAMPLING_RATE)
             part["array"] = self["array"][first : first + round(seconds * SAMPLING_RATE)]
@@ -131,7 +131,7 @@ def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
     return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
 
 
-def as_clip(audio) -> AudioClip:
+def as_clip(audio) -> Clip:
     """Return audio of any form as a clip: a clip, a decoded `{"array", "sampling_rate"}`, or encoded `{"bytes"}`.
 
     Args:
@@ -142,7 +142,7 @@ def as_clip(audio) -> AudioClip:
     """
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:
-            return AudioClip(audio)
+            return Clip(audio)
         if isinstance(audio, Mapping) and audio.get("bytes"):
             found = inspect(audio["bytes"], "doc_to_audio")
             samples, rate = decode(audio["bytes"], 0.0, found.duration), SAMPLING_RATE
@@ -160,7 +160,7 @@ def as_clip(audio) -> AudioClip:
         raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
     array = _resample(mono, rate)
-    return AudioClip(
+    return Clip(
         array=array,
         sha256=hashlib.sha256(array.tobytes()).hexdigest(),
         sampling_rate=SAMPLING_RATE,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import NamedTuple
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 
 AUDIO = "<audio>"
@@ -24,10 +24,10 @@ class Prompt(NamedTuple):
     """Words with clips in them: each `<audio>` of `text` stands for one clip, in order; without clips it is a word."""
 
     text: str
-    clips: tuple[AudioClip, ...] = ()
+    clips: tuple[Clip, ...] = ()
 
     @classmethod
-    def about(cls, text: str, clips: Sequence[AudioClip]) -> Prompt:
+    def about(cls, text: str, clips: Sequence[Clip]) -> Prompt:
         """A prompt in which every clip has its place; those that the words forget come first.
 
         Raises:

@@ -17,7 +17,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from speechiq.core.clip import AudioClip, as_clip
+from speechiq.core.clip import Clip, as_clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
@@ -252,11 +252,11 @@ def _read_batch_size(batch_size: int | str) -> int | str:
     return int(batch_size)
 
 
-def _clips(request: Instance) -> list[AudioClip]:
+def _clips(request: Instance) -> list[Clip]:
     """The request's clips, none for a task of text alone, in whatever form the task gives them."""
     audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
     told = {"id": request.doc.get("id"), "reference": request.doc.get("text"), "words": request.args[0]}
-    return [AudioClip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
+    return [Clip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
 
 
 def _prompt(request: Instance) -> Prompt:

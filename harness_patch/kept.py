@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import Shelf, through
@@ -40,14 +40,14 @@ class Kept:
     def __getattr__(self, name: str):
         return getattr(self.engine, name)
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         def compute(new, keep) -> None:
             self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
 
         rows = through(self.shelf, clips, self._key_of_clip, compute, tuple[str, _Told])
         return [Response(text, **told) for text, told in rows]
 
-    def _key_of_clip(self, clip: AudioClip) -> list:
+    def _key_of_clip(self, clip: Clip) -> list:
         words = clip.get("words", "") if getattr(self.engine, "asks_in_words", False) else ""
         return ["transcript", clip.key, words]
 

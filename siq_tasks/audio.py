@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.templates import read_task
 
@@ -17,12 +17,12 @@ def transcription_prompt() -> str:
     return read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
 
 
-def to_transcribe(doc: Mapping) -> list[AudioClip]:
+def to_transcribe(doc: Mapping) -> list[Clip]:
     """`doc_to_audio` of the levels Remember and Understand."""
-    return [AudioClip(doc["audio"], purpose="transcribe")]
+    return [Clip(doc["audio"], purpose="transcribe")]
 
 
-def to_answer(doc: Mapping) -> list[AudioClip]:
+def to_answer(doc: Mapping) -> list[Clip]:
     """`doc_to_audio` of the level Apply: the question travels with the clip."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
-    return [AudioClip(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+    return [Clip(doc["audio"], purpose="answer", question=doc["question"], options=options)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 
@@ -29,11 +29,9 @@ def demo_models() -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def demo_clips() -> list[AudioClip]:
+def demo_clips() -> list[Clip]:
     listed = json.loads(demo.HERE.joinpath("clips.json").read_text(encoding="utf-8"))
-    return [
-        AudioClip(path=f"demo/{clip['file']}", reference=clip["text"], **{k: clip[k] for k in KEPT}) for clip in listed
-    ]
+    return [Clip(path=f"demo/{clip['file']}", reference=clip["text"], **{k: clip[k] for k in KEPT}) for clip in listed]
 
 
 LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")

@@ -3,7 +3,8 @@
     python -m speechiq.tools.make_clips [--out DIR] [--only ID]
         [--piper PROGRAM] [--voice ONNX] [--human DIR]
 
-Users never need this, and it is not installed: the clips are in the package. Which voice speaks a clip, with which noise, stands in
+Users never need this, and it is not installed: the clips are in the package. Which voice speaks a clip, with which
+noise, stands in
 `clips.json`; how a voice is called stands in `VOICES` below. The same programs give the same bytes.
 """
 

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 
 from speechiq.core.batches import Keep, drop, run_concurrently
-from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
@@ -99,7 +99,7 @@ class Remote:
         with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
             return run_concurrently(items, ask, workers=self.workers, progress=progress, keep=keep)
 
-    def pieces(self, clip: AudioClip) -> list[np.ndarray]:
+    def pieces(self, clip: Clip) -> list[np.ndarray]:
         """The clip's samples, parted where it is longer than the model takes."""
         samples = clip["array"]
         if self.longest is None:

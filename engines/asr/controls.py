@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 
@@ -16,7 +16,7 @@ class Gold:
     def __init__(self, model: str, *, device, batch_size) -> None:
         pass
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         if silent := [clip.name for clip in clips if clip.get("reference") is None]:
             raise SpeechIQError(
                 f"pretrained=gold+...: {silent[0]} comes without a reference text; run `gold` on "
@@ -34,7 +34,7 @@ class Silence:
     def __init__(self, model: str, *, device, batch_size) -> None:
         pass
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         return [Response("", heard=0.0) for _ in clips]
 
     def describe(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import torch
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files import expand, is_file, is_folder
@@ -50,7 +50,7 @@ class FasterWhisperASR:
         self.compute_type = _choose_type(model, compute_type, self.on_cuda)
         self.language, self.num_beams = language, int(num_beams)
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         model = self._load()
         doing = f"faster-whisper:{self.model} transcribing"
         with progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
@@ -63,7 +63,7 @@ class FasterWhisperASR:
                 keep=keep,
             )
 
-    def _hear(self, model, clip: AudioClip) -> Response:
+    def _hear(self, model, clip: Clip) -> Response:
         passes["asr_clips"] += 1
         return Response(self._decode(model, clip), heard=1.0)
 
@@ -81,7 +81,7 @@ class FasterWhisperASR:
             )
         return model
 
-    def _decode(self, model, clip: AudioClip) -> str:
+    def _decode(self, model, clip: Clip) -> str:
         segments, _ = model.transcribe(
             clip["array"],
             language=self.language,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.endpoints import NoAnswer
 from speechiq.core.passes import passes
 from speechiq.core.response import Response, whole
@@ -46,11 +46,11 @@ class OpenAIASR:
         self.remote = Remote(model, Calling(**{"prefix": "asr_", **calling}), longest)
         self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         passes["asr_clips"] += len(clips)
         return self.remote.run(clips, self._transcribe, "transcribing", "clip", keep)
 
-    def _transcribe(self, clip: AudioClip) -> Response:
+    def _transcribe(self, clip: Clip) -> Response:
         said = " ".join(map(self._send, self.remote.pieces(clip)))
         return Response(said.strip(), heard=self.remote.heard)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop, run_concurrently
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.passes import passes
@@ -37,7 +37,7 @@ class PocketSphinxASR:
         if find_spec("pocketsphinx") is None:
             raise SpeechIQError(f"pocketsphinx:{model}: {missing('pocketsphinx')}")
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         passes["asr_clips"] += len(clips)
         with (
             ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
@@ -58,7 +58,7 @@ class PocketSphinxASR:
         return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}
 
 
-def decode(clip: AudioClip) -> str:
+def decode(clip: Clip) -> str:
     """One clip by a decoder of its own: a used one has adapted to the clips before."""
     from pocketsphinx import Decoder
 

@@ -11,7 +11,7 @@ from transformers import AutoProcessor
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import find_recogniser
-from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
@@ -44,7 +44,7 @@ class Recogniser(ABC):
         """Whether a checkpoint with this config is of this kind."""
         return find_recogniser(config) is cls.model_class
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         """A transcript a clip, heard to the end; its `hypotheses` are the n-best list where one was asked for."""
         doing = f"{self.checkpoint.name} transcribing"
         with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
@@ -57,7 +57,7 @@ class Recogniser(ABC):
                 keep=keep,
             )
 
-    def _hear(self, model, clips: Sequence[AudioClip]) -> list[Response]:
+    def _hear(self, model, clips: Sequence[Clip]) -> list[Response]:
         found = self.decode(model, [clip["array"] for clip in clips])
         passes["asr_clips"] += len(clips)
         return [Response(texts[0], heard=1.0, hypotheses=texts[: self.nbest] if self.nbest else ()) for texts in found]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
 from speechiq.core.ids import find_listed
@@ -45,7 +45,7 @@ class TranscriptFile:
                 raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
             self.texts[key] = text
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         names = {clip["id"]: find_listed(str(clip["id"]), self.texts) for clip in clips}
         if missing := [key for key, name in names.items() if name is None]:
             raise SpeechIQError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from speechiq.core.clip import SAMPLING_RATE, AudioClip
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.windows import split
 from speechiq.engines.audio.prompts import AudioPrompts
@@ -40,7 +40,7 @@ class Reach:
             self.tried = trial
         return min(seconds, self.limit)
 
-    def of_a_prompt(self, clips: Sequence[AudioClip]) -> list[float]:
+    def of_a_prompt(self, clips: Sequence[Clip]) -> list[float]:
         """Of each clip in one prompt, the seconds that reach the model, in one piece or in several."""
         shares: list[float] = []
         for clip in clips:
@@ -50,7 +50,7 @@ class Reach:
             shares.append(max(0.0, min(share, self._longest_prompt() - sum(shares))))
         return shares
 
-    def pieces(self, clip: AudioClip, seconds: float = math.inf) -> list[AudioClip]:
+    def pieces(self, clip: Clip, seconds: float = math.inf) -> list[Clip]:
         """The beginning of a clip, in pieces that reach the model whole, parted where the speech pauses."""
         clip = clip.part(0.0, min(seconds, clip["duration"]))
         longest = self.of_a_piece(clip["duration"])

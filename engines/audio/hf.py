@@ -15,7 +15,7 @@ from transformers import AutoProcessor, BatchFeature, Cache
 
 from speechiq.core.batches import Keep, drop, once, run_in_batches, together
 from speechiq.core.checkpoints import find_audio_language_model
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -123,7 +123,7 @@ class AudioLLM:
         """Whether a transcript depends on the words with which the task asks for it."""
         return not self.prompts.has_request
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         pieces = [self.reach.pieces(clip) for clip in clips]
         sizes = list(map(len, pieces))
         label = "transcribing", sum(sizes), "piece"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.batches import Keep, drop
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.endpoints import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
@@ -91,7 +91,7 @@ class AudioEndpoint:
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [prompt.share_heard([self.remote.heard] * len(prompt.clips)) for prompt in prompts]
 
-    def transcribe(self, clips: Sequence[AudioClip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         return self._run(clips, self._write_down, "transcribing", "clip", keep)
 
     def generate(
@@ -136,7 +136,7 @@ class AudioEndpoint:
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
         return results
 
-    def _write_down(self, clip: AudioClip) -> Response:
+    def _write_down(self, clip: Clip) -> Response:
         words = Prompt.about(clip["words"], [clip]).words
         said = [self._transcribe(self._content(words, [[piece]])) for piece in self.remote.pieces(clip)]
         return Response(" ".join(said).strip(), heard=self.remote.heard)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, Words
 from speechiq.core.response import Response
 from speechiq.engines._shared.residence import Residence
@@ -26,7 +26,7 @@ class Cascade:
 
     def __init__(self, asr, llm) -> None:
         self.asr, self.llm = asr, llm
-        self._known: dict[int, tuple[AudioClip, Response]] = {}
+        self._known: dict[int, tuple[Clip, Response]] = {}
         self._residence = Residence(self._knowing)
 
     def at_work(self) -> AbstractContextManager:
@@ -40,8 +40,8 @@ class Cascade:
         finally:
             self._known.clear()
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
-        return self.asr.transcribe([AudioClip(clip, words=transcription_prompt()) for clip in clips])
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+        return self.asr.transcribe([Clip(clip, words=transcription_prompt()) for clip in clips])
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
@@ -31,7 +31,7 @@ class ConstantLetter:
     def at_work(self) -> AbstractContextManager:
         return nullcontext()
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         return [Response("", heard=0.0) for _ in clips]
 
     def check(self, questions: Sequence[Question], n: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Words
@@ -40,7 +40,7 @@ class Corrected:
         self.asr, self.ger = asr, ger
         self.max_gen_toks = max_gen_toks
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         """Transcripts that keep `hypotheses` and `heard` of the recogniser's and say their `correction`.
 
         Raises:
@@ -69,7 +69,7 @@ class Corrected:
                 answers.update((i, answer) for i, (answer,) in zip(places, found, strict=True))
         return answers
 
-    def _limit(self, clip: AudioClip, text: str) -> int:
+    def _limit(self, clip: Clip, text: str) -> int:
         """Return how many tokens the correction of a text may have."""
         tokens = getattr(self.ger, "count", count_by_bytes)(text)
         if self.max_gen_toks is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Answering
@@ -28,7 +28,7 @@ class HearingSystem:
     def at_work(self) -> AbstractContextManager:
         return self.hearer.at_work()
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         return self.hearer.transcribe(clips)
 
     def check(self, questions: Sequence[Question], n: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 
@@ -27,7 +27,7 @@ class Question(NamedTuple):
     settings: Mapping[str, Any]
 
     @property
-    def clip(self) -> AudioClip:
+    def clip(self) -> Clip:
         return self.prompt.clips[0]
 
     def seeds(self, seed: int, n: int) -> list[int]:
@@ -42,7 +42,7 @@ class Hearer(Protocol):
     def at_work(self) -> AbstractContextManager:
         """Inside, what is loaded may stay loaded from call to call; afterwards nothing is."""
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         """What was said, a transcript a clip."""
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
@@ -69,7 +69,7 @@ class SpeechSystem(Protocol):
     def at_work(self) -> AbstractContextManager:
         """As for a `Hearer`."""
 
-    def transcribe(self, clips: Sequence[AudioClip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         """What was said, a transcript a clip."""
 
     def check(self, questions: Sequence[Question], n: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.audio import to_answer, to_transcribe
@@ -17,7 +17,7 @@ def write_tone(file, rate=SAMPLING_RATE, channels=1, seconds=1.0, **options):
     """A 440 Hz tone of half the full scale, in every channel."""
     tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(round(rate * seconds)) / rate)
     soundfile.write(file, np.stack([tone] * channels, axis=1), rate, **options)
-    return AudioClip(path=str(file), sha256=sha256(file), sampling_rate=SAMPLING_RATE, duration=seconds)
+    return Clip(path=str(file), sha256=sha256(file), sampling_rate=SAMPLING_RATE, duration=seconds)
 
 
 def sha256(file):
@@ -58,7 +58,7 @@ def test_a_clip_stays_small_whatever_is_done_to_it(tmp_path):
 
 def test_a_part_of_a_file_is_a_clip_of_its_own(tmp_path):
     whole = write_tone(tmp_path / "a.wav", seconds=2.0)
-    part = AudioClip(whole, offset=0.5, duration=1.0)
+    part = Clip(whole, offset=0.5, duration=1.0)
     np.testing.assert_array_equal(part["array"], whole["array"][8_000:24_000])
     assert part.key != whole.key
     in_memory = as_clip({"array": whole["array"], "sampling_rate": SAMPLING_RATE})

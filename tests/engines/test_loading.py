@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoPro
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.prompt import Prompt
@@ -33,7 +33,7 @@ def folder(tmp_path_factory, demo_models):
 
 @pytest.fixture(scope="module")
 def prompts(demo_clips):
-    return [Prompt("<audio>\nWho speaks?", (AudioClip(clip, duration=2.0),)) for clip in demo_clips[:2]]
+    return [Prompt("<audio>\nWho speaks?", (Clip(clip, duration=2.0),)) for clip in demo_clips[:2]]
 
 
 def answer(model, prompts):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.harness_patch.systems.answering import way_of_answering
@@ -24,7 +24,7 @@ class Scores:
 
 
 def ask(number):
-    clip = AudioClip(sha256=f"{number:064}", duration=1.0, question="What?", options=OPTIONS)
+    clip = Clip(sha256=f"{number:064}", duration=1.0, question="What?", options=OPTIONS)
     return Question(Prompt("<audio>\nWhat?", (clip,)), {})
 
 
@@ -56,7 +56,7 @@ def test_a_cascade_asks_its_recogniser_once_for_the_clips_of_questions(demo_mode
     system = build_system("gold+demo:SmolLM2-135M-Instruct", {"llm_answer": way}, device="cpu", batch_size=4, seed=0)
     asked, transcribe = [], system.hearer.asr.transcribe
     monkeypatch.setattr(system.hearer.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips))
-    clips = [AudioClip(question.clip, reference=text) for question, text in zip(map(ask, "01"), OPTIONS, strict=False)]
+    clips = [Clip(question.clip, reference=text) for question, text in zip(map(ask, "01"), OPTIONS, strict=False)]
     questions = [Question(Prompt("<audio>\nWhat?", (clip,)), {"max_gen_toks": 2}) for clip in clips]
     answers = system.answer(questions, 1)
     assert [answer.heard for (answer,) in answers] == [1.0, 1.0]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
@@ -44,7 +44,7 @@ def key(monkeypatch):
 
 @pytest.fixture(scope="module")
 def clip(demo_clips):
-    return AudioClip(demo_clips[0], duration=1.5, words="<audio>\nWrite it down.")
+    return Clip(demo_clips[0], duration=1.5, words="<audio>\nWrite it down.")
 
 
 def open_ear(server, **options):
@@ -76,9 +76,7 @@ def read_wav(part):
 
 
 def test_words_and_audio_go_out_in_the_order_of_the_prompt(clip):
-    _, (asked,) = ask(
-        lambda *_: "B", Prompt("Hear <audio>, then <audio>\n Which?", (clip, AudioClip(clip, offset=2.0)))
-    )
+    _, (asked,) = ask(lambda *_: "B", Prompt("Hear <audio>, then <audio>\n Which?", (clip, Clip(clip, offset=2.0))))
     (message,) = asked["messages"]
     kinds = [part.get("text", part["type"]) for part in message["content"]]
     assert message["role"] == "user" and kinds == ["Hear", "input_audio", ", then", "input_audio", "Which?"]
@@ -188,7 +186,7 @@ def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(
         ear = open_ear(server, num_concurrent=1)
         whole = ear.identity()
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False, "temperature": 0}
-        assert ear.transcribe([clip, AudioClip(clip, duration=1.0)]) == ["so it was said 2", "so it was said 3"]
+        assert ear.transcribe([clip, Clip(clip, duration=1.0)]) == ["so it was said 2", "so it was said 3"]
         assert ear.describe()["left_out"] == ["temperature"] and ear.identity() == whole
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False}
         corrector = OpenAIText("pen", device="cpu", batch_size=1, base_url=server.url)
@@ -218,7 +216,7 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
     with serving(lambda *_: " hello there ") as server:
         ear = Kept(open_ear(server), None)
         assert ear.transcribe([clip, clip]) == ["hello there"] * 2 and ear.transcribe([clip]) == ["hello there"]
-        ear.transcribe([AudioClip(clip, words="Write it down.")])
+        ear.transcribe([Clip(clip, words="Write it down.")])
         asked, without_a_place = server.requests
     assert without_a_place == asked
     assert asked["temperature"] == 0 and "seed" not in asked and "max_completion_tokens" not in asked

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, Response
 from speechiq.engines.asr.controls import Gold, Silence
@@ -129,7 +129,7 @@ def nbest(tmp_path):
 
 def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
     said = {HEARD[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
-    clips = [AudioClip(id="b"), AudioClip(id="a")]
+    clips = [Clip(id="b"), Clip(id="a")]
     script = lambda prompt, _: next(answer for text, answer in said.items() if text in prompt)  # noqa: E731
     (sea, cod), requests, told = correct(nbest, clips, script, max_gen_toks=99)
     assert (sea, sea.correction, sea.hypotheses) == ("the sea is warm today", "refused", ("the sea is warm today",))
@@ -139,7 +139,7 @@ def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
 
 
 def test_where_nothing_was_heard_the_corrector_is_not_asked():
-    clips = [AudioClip(reference=""), AudioClip(reference="")]
+    clips = [Clip(reference=""), Clip(reference="")]
     for asr in (Silence("", device="cpu", batch_size=1), Gold("", device="cpu", batch_size=1)):
         heard, requests, _ = correct(asr, clips, lambda *_: "I heard a lot.")
         assert heard == ["", ""] and heard[0].correction == "skipped" and not requests
@@ -147,19 +147,19 @@ def test_where_nothing_was_heard_the_corrector_is_not_asked():
 
 def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
     gold = Gold("", device="cpu", batch_size=1)
-    (heard,), (asked,), _ = correct(gold, [AudioClip(reference=RIGHT, id="x")], lambda *_: HEARD[1])
+    (heard,), (asked,), _ = correct(gold, [Clip(reference=RIGHT, id="x")], lambda *_: HEARD[1])
     assert heard == HEARD[1] and heard.correction == "clean" and heard.heard == 1.0
     assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
 
 
 def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_asked():
-    gold, long = Gold("", device="cpu", batch_size=1), AudioClip(reference="so " * 100, id="x")
+    gold, long = Gold("", device="cpu", batch_size=1), Clip(reference="so " * 100, id="x")
     with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks=64: the correction of x, a transcript of 300 char"):
         correct(gold, [long], lambda *_: "", max_gen_toks=64)
 
 
 def test_an_answer_may_be_as_long_as_its_transcript_asks(nbest):
-    clips = [AudioClip(id="a"), AudioClip(id="b"), AudioClip(id="a")]
+    clips = [Clip(id="a"), Clip(id="b"), Clip(id="a")]
     heard, requests, told = correct(nbest, clips, lambda *_: RIGHT)
     tokens = [len(text) // 2 for text in (max(HEARD, key=len), "the sea is warm today")]
     limits = {asked["max_completion_tokens"] for asked in requests}

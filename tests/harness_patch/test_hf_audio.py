@@ -13,7 +13,7 @@ from lm_eval.api.instance import Instance
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.shelves import look
@@ -26,7 +26,7 @@ QUESTION = {"question": "What was cut?", "options": OPTIONS}
 
 
 def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="generate_until", **asked):
-    arguments = (prompt, settings or {"until": []}, {"audio": [AudioClip(clip, **asked)]})
+    arguments = (prompt, settings or {"until": []}, {"audio": [Clip(clip, **asked)]})
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
 
 
@@ -71,7 +71,7 @@ def test_stop_strings_end_an_answer(model, demo_clips):
 
 def test_options_are_weighed_with_what_was_heard(model, demo_clips):
     prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    heard = {"audio": [AudioClip(demo_clips[4])]}
+    heard = {"audio": [Clip(demo_clips[4])]}
     doc = {"text": "The old donkey walked slowly along the road."}
     asked = [Instance("loglikelihood", doc, (prompt, f" {word}", heard), 0) for word in ("donkey", "zebra")]
     (donkey, _), (zebra, _) = model.loglikelihood(asked)

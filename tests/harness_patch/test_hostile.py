@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.embedder import Embedder, check_embedder
@@ -24,7 +24,7 @@ LLM = "demo:SmolLM2-135M-Instruct"
 
 @pytest.fixture(scope="module")
 def sound(demo_clips):
-    return [AudioClip(demo_clips[0], duration=1.0)]
+    return [Clip(demo_clips[0], duration=1.0)]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def text(folder, clips):
 
 def ger(folder, clips):
     system = build_system(f"gold+{folder}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
-    system.transcribe([AudioClip(clip, reference="so it goes") for clip in clips])
+    system.transcribe([Clip(clip, reference="so it goes") for clip in clips])
 
 
 def asr(folder, clips):
@@ -203,7 +203,7 @@ PROGRAM = """
 import sys
 from tests.harness_patch import test_hostile
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.clip import AudioClip, as_clip
+from speechiq.core.clip import Clip, as_clip
 import numpy as np
 clip = as_clip({"array": np.zeros(16000, np.float32), "sampling_rate": 16000})
 print_in_one_line()

@@ -6,7 +6,7 @@ import pytest
 import transformers
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.ctc import CTCASR
 from speechiq.harness_patch.systems.build import build_system
@@ -59,7 +59,7 @@ def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
     system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_chunk_s=20)
     asr, llm = system.hearer.asr.engine, system.hearer.llm
     assert isinstance(asr, CTCASR)
-    assert system.transcribe([AudioClip(demo_clips[0], duration=2.0)])[0]
+    assert system.transcribe([Clip(demo_clips[0], duration=2.0)])[0]
     assert llm.generate(["Hi"], [[1]], {"max_gen_toks": 3})
     for checkpoint in (asr.checkpoint, llm.checkpoint):
         with checkpoint.loaded() as model:

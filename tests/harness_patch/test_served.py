@@ -12,7 +12,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
@@ -65,7 +65,7 @@ def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces
 
 
 def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):
-    one, other = (AudioClip(clip, duration=1.0) for clip in demo_clips[:2])
+    one, other = (Clip(clip, duration=1.0) for clip in demo_clips[:2])
     prompts = [Prompt("Hear <audio> now. Which?", (one,)), Prompt("Hear <audio> now. Which?", (other,))]
     seeds = [[1, 2, 3, 4, 5]] * 2
     seeded = {"own_seeds": True, "num_concurrent": 1}  # this server's seed is of its process, not of a call
@@ -79,5 +79,5 @@ def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_see
 
 def test_a_model_that_the_server_lacks_is_one_line(url, demo_clips):
     with pytest.raises(SpeechIQError, match=r"^openai:/nowhere at 127\.0\.0\.1: answered \d+, "):
-        clip = AudioClip(demo_clips[0], duration=1.0)
+        clip = Clip(demo_clips[0], duration=1.0)
         open_ear("/nowhere", url, max_retries=0).generate([Prompt("<audio>", (clip,))], [[1]], SAMPLED)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.engines._shared.windows import split
@@ -84,7 +84,7 @@ def test_each_kind_runs_in_lm_eval_under_the_one_spelling(saved, kind):
 def test_a_language_model_that_hears_may_stand_where_a_recogniser_does(demo_models, tmp_path, clips):
     ear = tiny.make("qwen2_audio", tmp_path)
     system = build_system(f"{ear}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
-    (said,) = system.transcribe([AudioClip(clips[0], duration=2.0, words="<audio>\nWrite it down.")])
+    (said,) = system.transcribe([Clip(clips[0], duration=2.0, words="<audio>\nWrite it down.")])
     assert said and said.heard == 1
 
 

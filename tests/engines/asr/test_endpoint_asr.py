@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.engines.asr.openai import OpenAIASR
@@ -27,7 +27,7 @@ def key(monkeypatch):
 
 @pytest.fixture(scope="module")
 def clip(demo_clips):
-    return AudioClip(demo_clips[0], duration=2.5)
+    return Clip(demo_clips[0], duration=2.5)
 
 
 def open_asr(url, **options):
@@ -59,7 +59,7 @@ def test_what_is_longer_than_the_recogniser_takes_is_sent_in_pieces_and_joined(c
 
 
 def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
-    clips = [AudioClip(clip, duration=n / 4) for n in range(1, 7)]
+    clips = [Clip(clip, duration=n / 4) for n in range(1, 7)]
     with serving(lambda flac, _: "" if seconds(flac) > 1.4 else f"{seconds(flac)}") as server:
         assert open_asr(server.url, num_concurrent=3).transcribe(clips) == ["0.25", "0.5", "0.75", "1.0", "1.25", ""]
 

@@ -18,7 +18,7 @@ from transformers import (
     Qwen2_5OmniThinkerForConditionalGeneration,
 )
 
-from speechiq.core.clip import SAMPLING_RATE, AudioClip, as_clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
@@ -60,7 +60,7 @@ def folder(request, checkpoint):
 def clips(demo_clips):
     """Beginnings of clips, of unequal lengths below every model's window."""
     words = "<audio>\nWrite down what is said."
-    return [AudioClip(clip, duration=1.5 + i, words=words) for i, clip in enumerate(demo_clips[:3])]
+    return [Clip(clip, duration=1.5 + i, words=words) for i, clip in enumerate(demo_clips[:3])]
 
 
 def ask(clips):
@@ -290,7 +290,7 @@ def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
 
 def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
-    long = Prompt("<audio>\n" + "so it goes " * 2000, (AudioClip(clips[0], id="demo/a"),))
+    long = Prompt("<audio>\n" + "so it goes " * 2000, (Clip(clips[0], id="demo/a"),))
     for run in (
         lambda: engine.generate([long], [[1]], SAMPLED),
         lambda: engine.loglikelihood([long], [[" so"]]),
@@ -303,5 +303,5 @@ def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, capl
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
     monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine._parts(ask(clips[:1])[0])).ids) + 20)
-    (text,) = engine.transcribe([AudioClip(clips[0], words="<audio>")])
+    (text,) = engine.transcribe([Clip(clips[0], words="<audio>")])
     assert len(engine.prompts.tokenize(text)) < 60

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import LlavaConfig, WhisperFeatureExtractor
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines._shared.encodings import LastFeatures, keep_encodings
@@ -63,7 +63,7 @@ def test_a_checkpoint_without_chat_template_is_refused(made, tmp_path):
 
 
 def test_a_model_that_takes_one_clip_a_prompt_says_so(made, demo_clips):
-    two = Prompt("<audio><audio>Which is louder?", tuple(AudioClip(clip, duration=1.0) for clip in demo_clips[:2]))
+    two = Prompt("<audio><audio>Which is louder?", tuple(Clip(clip, duration=1.0) for clip in demo_clips[:2]))
     with pytest.raises(SpeechIQError, match=r"takes one clip a prompt, and demo/clips/.* comes with others"):
         AudioLLM(str(made), device="cpu", batch_size=1).generate([two], [[0]], {"max_gen_toks": 2})
 

@@ -18,7 +18,7 @@ from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared import sampling
@@ -177,7 +177,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
 
     monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
     monkeypatch.setattr(engine, "generate", ask)
-    clips = [AudioClip(reference=text, id=str(i)) for i, text in enumerate(texts)]
+    clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
     gold = Gold("", device="cpu", batch_size=1)
     assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.core.clip import AudioClip, as_clip, digest
+from speechiq.core.clip import Clip, as_clip, digest
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.store import keep
 from tests.core.recordings import by_ffmpeg
@@ -47,8 +47,8 @@ def use(folder: Path, rng: random.Random) -> str | None:
 
 def _decode(path: Path) -> None:
     assert 0 <= read_length(path, path.name) < 1e12, path.name
-    kept = AudioClip(keep(path, path.name))
-    there = AudioClip(kept, path=str(path))
+    kept = Clip(keep(path, path.name))
+    there = Clip(kept, path=str(path))
     for clip in (kept, there, as_clip({"bytes": path.read_bytes()})):
         if "array" not in clip:
             clip.check()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.clip import AudioClip
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
@@ -79,7 +79,7 @@ def _engine(engine: type, ask: Callable[[Any], list]) -> Callable[[Path, str], s
 
 def _generate(settings: dict[str, Any], seeds: list[int]) -> Callable[[Any], list]:
     def ask(engine: Any) -> list:
-        (answers,) = engine.generate([Prompt("<audio> Which?", (AudioClip(CLIP),))], [seeds], settings)
+        (answers,) = engine.generate([Prompt("<audio> Which?", (Clip(CLIP),))], [seeds], settings)
         assert len(answers) == len(seeds)
         return answers
 
@@ -93,8 +93,8 @@ def _correct(engine: Any) -> list:
 
 CLIENTS = (
     ("chat", _answer_questions),
-    ("text", _engine(OpenAIASR, lambda engine: engine.transcribe([AudioClip(CLIP)]))),
-    ("chat", _engine(AudioEndpoint, lambda engine: engine.transcribe([AudioClip(CLIP)]))),
+    ("text", _engine(OpenAIASR, lambda engine: engine.transcribe([Clip(CLIP)]))),
+    ("chat", _engine(AudioEndpoint, lambda engine: engine.transcribe([Clip(CLIP)]))),
     ("chat", _engine(AudioEndpoint, _generate(GREEDY, [1]))),
     ("chat", _engine(AudioEndpoint, _generate(SAMPLED, [1, 2, 3]))),
     ("chat", _engine(OpenAIText, _correct)),
