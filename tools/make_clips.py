@@ -3,9 +3,8 @@
     python -m speechiq.tools.make_clips [--out DIR] [--only ID]
         [--piper PROGRAM] [--voice ONNX] [--human DIR]
 
-Users never need this, and it is not installed: the clips are in the package. Which voice speaks a clip, with which
-noise, stands in
-`clips.json`; how a voice is called stands in `VOICES` below. The same programs give the same bytes.
+Users never need this, and it is not installed: the clips are in the package. `clips.json` names the voice and the noise
+of each clip, and `VOICES` below the command of each voice. The same programs give the same bytes.
 """
 
 from __future__ import annotations
