@@ -93,7 +93,7 @@ def read_results(path: Path) -> Results:
         SpeechIQError: The file cannot be read or is not lm-eval's.
     """
     try:
-        results = decode(read_plain(path), _RESULTS)
+        results: Results = decode(read_plain(path), _RESULTS)
         levels = (task.metadata for task in results.configs.values() if _level_of(task))
         refuse_extremes([results.config.siq.system, *_names(results), *levels])
     except OSError as error:

@@ -7,7 +7,7 @@ into the same folder. A task takes part when the metadata it recorded in the res
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.read.options import changes
 from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
+from speechiq.reducer.read.rows import Pick, Reader, scan
 from speechiq.reducer.read.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.read.samples import Item, may_hold_scores, read_samples, show_item
 
@@ -83,13 +84,33 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
     Raises:
         SpeechIQError: A path does not exist, holds no run, or a file of a run is missing or cannot be used.
     """
-    newest, warnings = find_tasks(runs, allow_missing)
+    tasks, warnings = find_tasks(runs, allow_missing)
+    return Runs(read_tasks(tasks, levels), warnings)
+
+
+def read_tasks(
+    tasks: Iterable[TaskRun], levels: Mapping[str, Level] = LEVELS, readers: Sequence[Reader] = ()
+) -> list[System]:
+    """Read the systems of some tasks in one pass over their sample files.
+
+    Args:
+        tasks: What `find_tasks` found.
+        levels: The levels to score, as for `read_systems`.
+        readers: Others that read the sample files of a level, whether or not it is scored.
+
+    Raises:
+        SpeechIQError: A sample file is missing or cannot be used.
+    """
     systems: dict[str, list[TaskRun]] = {}
-    for task in newest:
-        systems.setdefault(task.system, []).append(task)
+    for task in tasks:
+        scored = systems.setdefault(task.system, [])
+        if task.level in levels:
+            scored.append(task)
+        else:
+            scan(task.samples, _open(readers, task))
     known: dict[Item, Item] = {}
     datasets: dict[str, str] = {}
-    return Runs([_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)], warnings)
+    return [_read_system(name, systems[name], levels, known, datasets, readers) for name in sorted(systems)]
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
@@ -126,18 +147,6 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     return list(newest.values()), [*told, *_superseded(found, newest), *_described_otherwise(newest.values())]
 
 
-def find_results(runs: Iterable[Path]) -> list[Path]:
-    """Lists the results files, each once, however often links or overlapping folders lead to it.
-
-    Args:
-        runs: Folders, walked to any depth through links; or results files, whatever their name.
-
-    Raises:
-        SpeechIQError: A path does not exist or a folder cannot be read.
-    """
-    return once(path for path in list_files(runs) if not is_samples(path))
-
-
 def name_control(described: Mapping[str, Any]) -> str:
     """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
 
@@ -166,12 +175,12 @@ def _read_system(
     levels: Mapping[str, Level],
     known: dict[Item, Item],
     datasets: dict[str, str],
+    readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
     told = []
-    tasks = [task for task in tasks if task.level in levels]
     for task in tasks:
-        samples = read_samples(task.samples, levels[task.level], known)
+        samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
         of_level = scores.setdefault(task.level, {})
         if twice := of_level.keys() & samples.scores.keys():
             raise SpeechIQError(
@@ -185,11 +194,14 @@ def _read_system(
     return system.narrow(scores)
 
 
+def _open(readers: Iterable[Reader], task: TaskRun) -> list[Pick]:
+    return [reader.open(task) for reader in readers if reader.level == task.level]
+
+
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
     left: dict[tuple[str, str, str], list[TaskRun]] = {}
     for task in found:
-        kept = newest[task.system, task.task]
-        left.setdefault((task.system, kept.results, task.results), []).append(task)
+        left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
     for (system, kept, older), tasks in left.items():
         if kept != older:
             names, apart = ", ".join(task.task for task in tasks), _apart(tasks[0], newest[system, tasks[0].task])
