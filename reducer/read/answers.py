@@ -112,7 +112,8 @@ class AnswerReader:
             SpeechIQError: Systems were not asked the same questions.
         """
         _refuse_gaps(self._questions, self._votes)
-        return Answers(dict(sorted(self._questions.items())), self._votes, self._controls, [])
+        questions, votes = dict(sorted(self._questions.items())), dict(sorted(self._votes.items()))
+        return Answers(questions, votes, dict(sorted(self._controls.items())), [])
 
     def _add(self, task: TaskRun, votes: dict[Item, Vote], number: int, line: bytes) -> None:
         row = read_row(AnswerRow, task.samples, number, line)

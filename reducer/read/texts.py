@@ -51,7 +51,7 @@ def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Sai
         SpeechIQError: A sample file cannot be read.
     """
     said = {clip: Said("", "", {}) for clip in clips}
-    for task in tasks:
+    for task in tasks if said else ():
         if task.level != "understand":
             for row in read_rows(task.samples, TextRow):
                 if (clip := str(row.doc.id)) in said:
