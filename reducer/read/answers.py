@@ -103,7 +103,7 @@ class AnswerReader:
         votes = self._votes.setdefault(task.system, {})
         if control := name_control(task.described):
             self._controls[task.system] = control
-        return partial(self._add, task, votes)
+        return partial(self._add, task.system, task.samples, votes)
 
     def answers(self) -> Answers:
         """Return what was read.
@@ -115,18 +115,18 @@ class AnswerReader:
         questions, votes = dict(sorted(self._questions.items())), dict(sorted(self._votes.items()))
         return Answers(questions, votes, dict(sorted(self._controls.items())), [])
 
-    def _add(self, task: TaskRun, votes: dict[Item, Vote], number: int, line: bytes) -> None:
-        row = read_row(AnswerRow, task.samples, number, line)
+    def _add(self, system: str, path: Path, votes: dict[Item, Vote], number: int, line: bytes) -> None:
+        row = read_row(AnswerRow, path, number, line)
         item, (voted, letters) = _item(row.doc), row.filtered_resps[0]
         question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
         if item in votes:
             raise SpeechIQError(
-                f"{locate(task.samples, number)}: {show_item(item)} was already answered by system {task.system!r}; "
+                f"{locate(path, number)}: {show_item(item)} was already answered by system {system!r}; "
                 "give only one of the two tasks"
             )
         if self._questions.setdefault(item, question)[:3] != question[:3]:
             raise SpeechIQError(
-                f"{locate(task.samples, number)}: {show_item(item)} reads otherwise here than in another system's run; "
+                f"{locate(path, number)}: {show_item(item)} reads otherwise here than in another system's run; "
                 "run all systems on the same question file"
             )
         votes[item] = _vote(voted, "".join(letters))
