@@ -235,12 +235,20 @@ def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Read
             try:
                 reader = FFmpegReader(source, doubt)
             except av.FFmpegError:
-                reason = getattr(error, "error_string", error)
-                raise Damage(f"not readable as audio ({reason})") from error
+                raise Damage(f"not readable as audio ({_explain(error)})") from error
         try:
             yield reader
         finally:
             reader.close()
     except (soundfile.SoundFileError, av.FFmpegError) as error:
-        reason = getattr(error, "error_string", None) or getattr(error, "strerror", None) or error
-        raise Damage(f"cut off or damaged: it decodes no further ({reason})") from error
+        raise Damage(f"cut off or damaged: it decodes no further ({_explain(error)})") from error
+
+
+def _explain(error: Exception) -> str:
+    """Return what a library says about a file, without the name of the file."""
+    import av
+    import soundfile
+
+    if isinstance(error, soundfile.LibsndfileError):
+        return str(error.error_string)
+    return (isinstance(error, av.FFmpegError) and error.strerror) or str(error)
