@@ -188,7 +188,7 @@ class HFAudio(LM):
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         return accelerate.utils.gather(tensor)
 
-    def gather_object(self, obj, dst: int = 0):
+    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
         """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
         gathered, done = zip(*accelerate.utils.gather_object([(obj, passes - self._before)]), strict=True)
         self._done = done
@@ -254,7 +254,7 @@ def _read_batch_size(batch_size: int | str) -> int | str:
 
 def _clips(request: Instance) -> list[Clip]:
     """The request's clips, none for a task of text alone, in whatever form the task gives them."""
-    audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
+    audio: Any = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
     told = {"id": request.doc.get("id"), "reference": request.doc.get("text"), "words": request.args[0]}
     return [Clip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
 
