@@ -254,7 +254,7 @@ def _read_batch_size(batch_size: int | str) -> int | str:
 
 def _clips(request: Instance) -> list[Clip]:
     """The request's clips, none for a task of text alone, in whatever form the task gives them."""
-    audio: Any = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
+    audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
     told = {"id": request.doc.get("id"), "reference": request.doc.get("text"), "words": request.args[0]}
     return [Clip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
 

@@ -87,9 +87,7 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
     Raises:
         SpeechIQError: Systems are scored on other levels or columns than the first of them.
     """
-    if not systems:
-        return LEVELS
-    first, *others = systems
+    first, *others = systems or [None]
     for system in others:
         if system.levels != first.levels:
             levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
@@ -97,7 +95,7 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
                 f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
                 "read all systems with the same levels and measures"
             )
-    return first.levels
+    return first.levels if first else LEVELS
 
 
 def drop_lacking(systems: Sequence[System]) -> list[System]:

@@ -265,9 +265,8 @@ def _likely(probabilities: np.ndarray) -> tuple[int, int]:
 
 def _columns(study: Study, level: str, order: Sequence[int]) -> list[list[float]]:
     """A clip's values a list, per cent, in the order of the ranks."""
-    values = [[per_cent(level, score) for score in of_clip] for of_clip in study.ranking.pool.raw[level][order].T]
-    columns: list[list[float]] = (np.round(values, 2) + 0.0).tolist()
-    return columns
+    values = per_cent(level, study.ranking.pool.raw[level][order].T)
+    return (np.round(values, 2) + 0.0).tolist()
 
 
 def _weights(study: Study) -> Mapping[str, float]:
