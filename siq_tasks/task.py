@@ -13,7 +13,7 @@ from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.options import keys_of, refuse_misspelt
 
 
-class SpeechTask(ConfigurableTask):
+class SpeechTask(ConfigurableTask):  # type: ignore[misc]  # lm-eval has no types
     """`class` of every level template; `custom_dataset` returns a `Loaded`."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [metric | {"metric": _placeholder(metric["metric"])} for metric in metrics]
 
 
-def _placeholder(name: str) -> Callable:
+def _placeholder(name: str) -> Callable[..., Any]:
     def metric(*values: Any, **options: Any) -> float:
         raise NotImplementedError(f"{name} is computed by process_results")
 
