@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -63,8 +64,8 @@ def score(
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
     refuse_same((json, csv, markdown, latex, harness_json))
-    for path in filter(None, (json, csv, markdown, latex)):
-        check_output(path, force, records.MEND)
+    for file in filter(None, (json, csv, markdown, latex)):
+        check_output(file, force, records.MEND)
     if harness_json is not None:
         check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
@@ -75,7 +76,7 @@ def score(
             "two out, or build norms of each data set and score each by itself"
         )
     excluded = read_set(exclude)
-    options = {
+    options: dict[str, Any] = {
         "rule": weights or siq.DEFAULT_RULE,
         "allow_mismatch": allow_mismatch,
         "draws": bootstrap,
@@ -103,12 +104,13 @@ def score(
         "macro_average": rows.get(MACRO),
     }
     common = {name: about[name] for name in ("speechiq", "date")}
-    for path, text in (
+    files: tuple[tuple[Path | None, Callable[[], str]], ...] = (
         (json, lambda: records.as_text(records.as_json(scores, context) | parts | about)),
         (csv, lambda: records.as_csv(scores, context, rows, **common)),
         (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
         (latex, lambda: "\n".join(map(markup.as_latex, tables))),
-    ):
+    )
+    for path, text in files:
         if path is not None:
             write_whole(path, text().encode(), records.MEND)
             say(f"wrote {path}")
