@@ -107,7 +107,7 @@ def _ctrl_c_in_one_line() -> Iterator[None]:
         raise typer.Exit(STOPPED_BY_HAND) from None
 
 
-def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
+def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
     from lm_eval.utils import handle_arg_string
 
     from speechiq.siq_tasks.suite import list_clips

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
@@ -19,14 +19,6 @@ from speechiq.core.shelves import StageFolder, find_drafts, look
 from speechiq.core.shelves import prune as take_away
 from speechiq.core.store import STAGE, store_folder
 
-#: Headings of `siq store info`, and the side to which their cells are aligned.
-COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
-    ("Stage", "left"),
-    ("Model", "left"),
-    ("Rows", "right"),
-    ("Size", "right"),
-    ("Used", "left"),
-)
 app = typer.Typer(no_args_is_help=True, help="The response store: what runs have computed and kept.")
 
 
@@ -35,7 +27,7 @@ def info() -> None:
     """List the stages that the store knows, the last used first."""
     folder, stages = store_folder(), look(store_folder())
     table = Table(box=SIMPLE_HEAD, title=f"Response store: {folder or 'off'}", padding=(0, 1, 0, 0))
-    for column, side in COLUMNS:
+    for column, side in (("Stage", "left"), ("Model", "left"), ("Rows", "right"), ("Size", "right"), ("Used", "left")):
         table.add_column(column, justify=side, overflow="fold")
     for stage in stages:
         when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")

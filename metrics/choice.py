@@ -36,7 +36,7 @@ def vote(letters: Sequence[str]) -> str:
     return winner
 
 
-class Vote(Filter):  # type: ignore[misc]  # lm-eval has no types
+class Vote(Filter):
     """lm-eval filter: a question's answers become `[vote, [letter, ...]]`; a letter is heard as its answer was."""
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[Any]]:

@@ -31,7 +31,7 @@ def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("ij,ij->i", first, second) / norms)
 
 
-class Embed(Filter):  # type: ignore[misc]  # lm-eval has no types
+class Embed(Filter):
     """lm-eval filter: a clip's hypothesis becomes its cosines with the reference, one a prompt, and how much was heard.
 
     Each doc names its embedder and how to use it. A text that occurs more than once is embedded once.

@@ -13,7 +13,7 @@ from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.options import keys_of, refuse_misspelt
 
 
-class SpeechTask(ConfigurableTask):  # type: ignore[misc]  # lm-eval has no types
+class SpeechTask(ConfigurableTask):
     """`class` of every level template; `custom_dataset` returns a `Loaded`."""
 
     def __init__(self, config: dict[str, Any]) -> None:

@@ -116,7 +116,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
     outcome, journal = Outcome(), Journal(journal_of(output))
     todo = list_unfinished(clips, kept)
 
-    def finish(clip: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Counter[str]]:
+    def finish(clip: Mapping) -> tuple[list[dict], Counter[str]]:
         try:
             return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, journal)
         except BaseException as failure:
@@ -146,7 +146,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
 
 def _write_clip(
     clip: Mapping, place: int, kept: Sequence[dict], plan: Plan, journal: Journal
-) -> tuple[list[dict[str, Any]], Counter[str]]:
+) -> tuple[list[dict], Counter[str]]:
     there = {row["question_id"] for row in kept}
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
     wanted = [question_id for question_id in ids if question_id not in there][: PER_CLIP - len(kept)]
