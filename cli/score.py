@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -64,8 +63,8 @@ def score(
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
     refuse_same((json, csv, markdown, latex, harness_json))
-    for file in filter(None, (json, csv, markdown, latex)):
-        check_output(file, force, records.MEND)
+    for path in filter(None, (json, csv, markdown, latex)):
+        check_output(path, force, records.MEND)
     if harness_json is not None:
         check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
@@ -76,7 +75,7 @@ def score(
             "two out, or build norms of each data set and score each by itself"
         )
     excluded = read_set(exclude)
-    options: dict[str, Any] = {
+    options = {
         "rule": weights or siq.DEFAULT_RULE,
         "allow_mismatch": allow_mismatch,
         "draws": bootstrap,
@@ -104,13 +103,12 @@ def score(
         "macro_average": rows.get(MACRO),
     }
     common = {name: about[name] for name in ("speechiq", "date")}
-    files: tuple[tuple[Path | None, Callable[[], str]], ...] = (
+    for path, text in (
         (json, lambda: records.as_text(records.as_json(scores, context) | parts | about)),
         (csv, lambda: records.as_csv(scores, context, rows, **common)),
         (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
         (latex, lambda: "\n".join(map(markup.as_latex, tables))),
-    )
-    for path, text in files:
+    ):
         if path is not None:
             write_whole(path, text().encode(), records.MEND)
             say(f"wrote {path}")
