@@ -94,7 +94,7 @@ def as_csv(
     }
     rows = [
         _flatten(row) | shared | {"dataset": dataset} | common
-        for dataset, part in {POOLED: rows_of(scores, context), **(others or {})}.items()
+        for dataset, part in ({POOLED: rows_of(scores, context)} | dict(others or {})).items()
         for row in part
     ]
     text = io.StringIO()
