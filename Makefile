@@ -27,9 +27,10 @@ test: $(INSTALLED)  ## all tests, a thread a worker
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

@@ -108,7 +108,7 @@ def compare(
     remarks = remark(pool, sorted(systems, key=lambda system: system.name), norms)
     for warning in remarks.warnings():
         say(f"warning: {warning}")
-    scale = norms and norms.scale_of(pool.clips)
+    scale = norms.scale_of(pool.clips) if norms else None
     found = comparing.compare(
         pool, one.name, other.name, scale=scale, rule=rule, asked=asked, draws=bootstrap, seed=seed
     )
@@ -155,7 +155,7 @@ def _notes(
     if found.left_out:
         yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
     if excluded:
-        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256)}"
+        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
     if mismatches:
         yield f"not on equal terms: {summarise(mismatches)}"
     yield side_by_side.RULE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,7 +47,7 @@ def write_command(
     from speechiq.siq_tasks.questions.endpoints import parse_authors
     from speechiq.siq_tasks.suite import metadata as about
 
-    authors: dict = parse_authors([writer, *checker])
+    authors: dict[str, Any] = parse_authors([writer, *checker])
     clips = _list_clips(dataset, metadata)
     if not dry_run:
         authors = {name: spec.open(base_url) for name, spec in authors.items()}

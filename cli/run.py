@@ -8,7 +8,7 @@ import typer
 
 from speechiq.core.console import say
 
-HELP = ([], ["-h"], ["--help"])
+HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 

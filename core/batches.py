@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import takewhile
+from itertools import groupby
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -18,6 +18,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed", "cudnn_status_not_supported")
 Keep = Callable[[Sequence[int], Sequence[Any]], None]
+#: An item's place, result and failure; all None at the end of a thread.
+Finished = tuple[int | None, Any, BaseException | None]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -65,7 +67,7 @@ def run_in_batches(
     *,
     length: Callable[[Item], Any],
     batch_size: int,
-    progress: tqdm,
+    progress: tqdm[Any],
     keep: Keep = drop,
     kind: Callable[[Item], bool] = alike,
     steps: Callable[[Item], int] = once,
@@ -90,7 +92,7 @@ def run_in_batches(
     done = progress.n
     while len(results) < len(order):
         batch = order[len(results) : len(results) + batch_size]
-        batch = list(takewhile(lambda i, first=batch[0]: kind(items[i]) == kind(items[first]), batch))
+        batch = list(next(groupby(batch, lambda i: kind(items[i])))[1])
         try:
             found = run([items[i] for i in batch])
         except (RuntimeError, MemoryError) as error:
@@ -111,7 +113,7 @@ def run_in_batches(
     return [results[i] for i in range(len(items))]
 
 
-def together(sizes: Sequence[int], join: Callable[[list], Any], keep: Keep) -> Keep:
+def together(sizes: Sequence[int], join: Callable[[list[Any]], Any], keep: Keep) -> Keep:
     """Keeps items that are done in parts, each when the last of its parts is in.
 
     Args:
@@ -137,7 +139,7 @@ def run_concurrently(
     run: Callable[[Item], Result],
     *,
     workers: int,
-    progress: tqdm,
+    progress: tqdm[Any],
     keep: Keep = drop,
 ) -> list[Result]:
     """`run` over all items, several at a time: for work that waits for others, such as calls.
@@ -152,7 +154,8 @@ def run_concurrently(
         progress: advanced by one an item.
         keep: called in this thread as soon as an item is done, with its place and result.
     """
-    left, finished = deque(enumerate(items)), SimpleQueue()
+    left = deque(enumerate(items))
+    finished: SimpleQueue[Finished] = SimpleQueue()
     results: dict[int, Result] = {}
     failures: list[BaseException] = []
     working = min(workers, len(items))
@@ -178,7 +181,7 @@ def run_concurrently(
     return [results[i] for i in range(len(items))]
 
 
-def _work(left: deque, run: Callable, put: Callable[[tuple], None]) -> None:
+def _work(left: deque[tuple[int, Item]], run: Callable[[Item], Any], put: Callable[[Finished], None]) -> None:
     """Items from the left as long as there are any and none fails; last of all, `(None, None, None)`."""
     while True:
         try:

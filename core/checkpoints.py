@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
 from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 DEMO = "demo:"
 RECOGNISERS = {
@@ -60,7 +64,9 @@ def resolve(name: str) -> str:
 INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
 
 
-def read_config(name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options):
+def read_config(
+    name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options: Any
+) -> PreTrainedConfig:
     """The `transformers` config of `name`, read before any weight is loaded.
 
     Args:
@@ -85,7 +91,7 @@ def read_config(name: str, *, called: str | None = None, instead: str = INSTEAD,
     return config
 
 
-def is_language_model(config) -> bool:
+def is_language_model(config: PreTrainedConfig) -> bool:
     """Whether transformers, or its own code, loads this config as a causal language model that reads text alone."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -93,12 +99,12 @@ def is_language_model(config) -> bool:
     return known and not config.is_encoder_decoder
 
 
-def _brings(auto: str, config) -> bool:
+def _brings(auto: str, config: PreTrainedConfig) -> bool:
     """Whether the checkpoint's own code has a class for this auto class."""
     return auto in (getattr(config, "auto_map", None) or {})
 
 
-def find_recogniser(config):
+def find_recogniser(config: PreTrainedConfig) -> type[Any] | None:
     """What loads this kind of config as a recogniser, by the auto mappings of transformers or by its own code.
 
     Returns:
@@ -110,16 +116,17 @@ def find_recogniser(config):
     for auto, mapping in RECOGNISERS.items():
         known = type(config) in getattr(modeling_auto, mapping) or _brings(auto, config)
         if known and find_audio_language_model(config) is None:
-            return getattr(transformers, auto)
+            found: type[Any] = getattr(transformers, auto)
+            return found
     return None
 
 
-def is_speech_recogniser(config) -> bool:
+def is_speech_recogniser(config: PreTrainedConfig) -> bool:
     """Whether transformers loads this kind of config as something that writes down speech and does nothing else."""
     return find_recogniser(config) is not None
 
 
-def find_audio_language_model(config):
+def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
     """What loads this kind of config as a language model that hears, by the auto mappings of transformers.
 
     Of a model that also speaks, only the part that writes text is meant.
@@ -140,9 +147,9 @@ def find_audio_language_model(config):
     return None
 
 
-def _parts(config):
+def _parts(config: PreTrainedConfig) -> list[PreTrainedConfig]:
     return [part for name in config.sub_configs if (part := getattr(config, name, None)) is not None]
 
 
-def _modalities(model_class) -> tuple[str, ...]:
+def _modalities(model_class: type) -> tuple[str, ...]:
     return tuple(getattr(model_class, "input_modalities", ()))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
 #: Ways of stretching rotary positions that multiply the positions of the config, as vLLM counts them. With others
 #: (llama3, longrope) `max_position_embeddings` is the stretched number already.
@@ -21,7 +24,7 @@ def count_by_bytes(text: str) -> int:
     return len(text.encode()) // BYTES_PER_TOKEN
 
 
-def read_context(config, tokenizer=None) -> int | None:
+def read_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase | None = None) -> int | None:
     """Return the most tokens that a model takes, by its config, else by its tokenizer; None if neither has a limit.
 
     A sliding window is not counted: it forgets, and takes more.

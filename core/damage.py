@@ -7,9 +7,13 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import is_folder
+
+if TYPE_CHECKING:
+    from torch.nn import Module
 
 WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
 PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
@@ -55,7 +59,7 @@ def find_special(place: str | Path) -> str | None:
     return None
 
 
-def check_filled(name: str, model, missing: Iterable[str]) -> None:
+def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
     """Refuse a model that transformers filled with random numbers where its checkpoint has none.
 
     Vectors may be missing: some checkpoints leave out those that only training needs.
@@ -92,7 +96,7 @@ class _Damage(ValueError):
     """A fault of a file, in words that follow its name."""
 
 
-def _read_object(file: Path) -> dict:
+def _read_object(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_bytes())
     except ValueError as error:

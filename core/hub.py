@@ -35,7 +35,7 @@ def notice_offline() -> bool:
     return constants.HF_HUB_OFFLINE
 
 
-def _resolves(host: str, wait: float) -> bool:
+def _resolves(host: str | None, wait: float) -> bool:
     time.sleep(wait)
     try:
         return bool(socket.getaddrinfo(host, None))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+
+Form = TypeVar("Form")
 
 DEEPEST = 64
 #: Bytes of the longest text that is read by `json`, which takes some 20 times as much memory.
 LONGEST_LOOSE = 2**25
 
 
-def decode(text: bytes, decoder: msgspec.json.Decoder) -> Any:
+def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
     """Return the value of a JSON text.
 
     Args:

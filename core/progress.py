@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from tqdm import tqdm
 
 
-def progress_bar(items: Iterable | None = None, *, total: int, verb: str, unit: str) -> tqdm:
+def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
     """A bar over `items`, or one to be updated; shown by the first process alone.
 
     Args:

@@ -188,7 +188,7 @@ class HFAudio(LM):
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         return accelerate.utils.gather(tensor)
 
-    def gather_object(self, obj, dst: int = 0):
+    def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
         """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
         gathered, done = zip(*accelerate.utils.gather_object([(obj, passes - self._before)]), strict=True)
         self._done = done

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from accelerate.utils import gather_object, parse_flag_from_env
 
@@ -57,7 +57,7 @@ def warn_of_a_lone_process(ranks: int) -> None:
         )
 
 
-def in_doc_order(parts: Sequence):
+def in_doc_order(parts: Sequence[Any]) -> Any:
     """What the processes hold of something, as one process would hold it: lm-eval deals docs out in turn.
 
     Args:
@@ -72,18 +72,18 @@ def in_doc_order(parts: Sequence):
     return [item for items in rounds for item in items if item is not _NOTHING]
 
 
-class AtMost(list):
+class AtMost(list[Any]):
     """A list that is full at some length; lm-eval sends a process's last request again where others have more.
 
     >>> five = AtMost(2, ["a"]); five.append("b"); five.append("c"); five
     ['a', 'b']
     """
 
-    def __init__(self, length: int, items: Iterable = ()) -> None:
+    def __init__(self, length: int, items: Iterable[Any] = ()) -> None:
         super().__init__(items)
         self.length = length
 
-    def append(self, item) -> None:
+    def append(self, item: Any) -> None:
         if len(self) < self.length:
             super().append(item)
 

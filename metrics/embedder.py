@@ -7,10 +7,11 @@ systems ever scored, and the model is loaded only where a text is new.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.store import Shelf, store_folder, through
 from speechiq.metrics.normaliser import RULES
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 INSTEAD = (
@@ -63,7 +67,7 @@ def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
     return embedding
 
 
-def check_embedder(name: str):
+def check_embedder(name: str) -> PreTrainedConfig:
     """Refuse an embedder that is damaged or not a language model, by its config and the headers of its weights.
 
     Returns:
@@ -102,7 +106,7 @@ def embed(
         SpeechIQError: A text is longer than the embedder's context.
     """
 
-    def compute(new: list[str], keep: Callable) -> None:
+    def compute(new: list[str], keep: Keep) -> None:
         load_embedder(name, template, dtype).embed(new, keep, owners or {})
 
     rows = through(_shelf(name, template, dtype, store_folder()), texts, str, compute, str)
@@ -135,7 +139,8 @@ class Embedder:
         from transformers import AutoTokenizer
 
         config = check_embedder(name)
-        self._place, self.model = resolve(name), None
+        self._place = resolve(name)
+        self._model: PreTrainedModel | None = None
         self.name, self.dtype, self.device, self.template = name, dtype, PartialState().device, template
         self.batch_size = batch_size or (CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH)
         with self._opening():
@@ -144,14 +149,14 @@ class Embedder:
         if template == "chat" and self.tokenizer.chat_template is None:
             raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
 
-    def load(self) -> None:
-        """Load the model into memory, and keep it there.
+    def load(self) -> PreTrainedModel:
+        """Return the model, loaded into memory once.
 
         Raises:
             SpeechIQError: Files are damaged, or the model is too large.
         """
-        if self.model is not None:
-            return
+        if self._model is not None:
+            return self._model
         import torch
         from transformers import AutoModel
 
@@ -167,9 +172,10 @@ class Embedder:
                 output_loading_info=True,
             )  # fmt: skip
             check_filled(f"embedder={self.name}", model, found["missing_keys"])
-        self.model = model.eval()
+        self._model = model.eval()
+        return self._model
 
-    def _opening(self):
+    def _opening(self) -> AbstractContextManager[None]:
         fix = "fetch it again, or choose another embedder"
         return opening(f"embedder={self.name}: cannot be loaded", fix, self._place, trusting=fix)
 
@@ -207,7 +213,7 @@ class Embedder:
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
         mask = (torch.arange(ids.shape[1], device=self.device) < lengths[:, None]).long()
-        hidden = self.model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
+        hidden = self.load()(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
         states = hidden[torch.arange(len(rows)), lengths - 1].float().cpu().numpy().astype("<f4")
         if not np.isfinite(states).all():
             raise SpeechIQError(
@@ -218,9 +224,11 @@ class Embedder:
 
     def _tokenise(self, texts: Sequence[str]) -> list[list[int]]:
         if self.template == "plain":
-            return self.tokenizer(list(texts)).input_ids
+            tokens: list[list[int]] = self.tokenizer(list(texts)).input_ids
+            return tokens
         turns = [[{"role": "user", "content": text}] for text in texts]
-        return self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)["input_ids"]
+        tokens = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)["input_ids"]
+        return tokens
 
 
 @lru_cache(maxsize=1)

@@ -169,7 +169,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern | None]:
+def _find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str] | None]:
     """Return the options that are words such as "no" (word -> letter), and a pattern of the texts of the others."""
     plain, patterns = {}, []
     for letter, option in zip(ALPHABET, options, strict=False):
@@ -187,10 +187,10 @@ def _find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern 
     return plain, re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE) if longest_first else None
 
 
-def _mark(text: str, pattern: re.Pattern | None, n: int) -> str:
+def _mark(text: str, pattern: re.Pattern[str] | None, n: int) -> str:
     """Return the text with one private character in the place of each option that it names."""
     if pattern:
-        text = pattern.sub(lambda found: chr(_OPTION + ALPHABET.index(found.lastgroup)), text)
+        text = pattern.sub(lambda found: chr(_OPTION + ALPHABET.index(str(found.lastgroup))), text)
     text = _ENCLOSED.sub(lambda found: f" {_letter(_ENCLOSED_LETTER, found[1])} ", text)
     text = _LOWER.sub(lambda found: found[1] + _letter(_BARE_LETTER, found[2]), _MARKS.sub("", text))
     text = _BARE[n > 8].sub(lambda found: _letter(_ENCLOSED_LETTER if found[2] else _BARE_LETTER, found[1]), text)
@@ -201,7 +201,7 @@ def _letter(start: int, letter: str) -> str:
     return chr(start + ALPHABET.index(letter.upper()))
 
 
-def _join(pair: re.Match) -> str:
+def _join(pair: re.Match[str]) -> str:
     """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
     first, between, second = filter(None.__ne__, pair.groups())
     if _named(first) == _named(second):

@@ -14,12 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import jiwer
 
 from speechiq.core.response import Response
 from speechiq.metrics.loop import loop
 from speechiq.metrics.normaliser import DEFAULT, normalise
+
+Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
 
 
 @dataclass(frozen=True)
@@ -62,16 +65,18 @@ class ErrorRate(float):
     0.55
     """
 
+    errors: Errors
+
     def __new__(cls, errors: Errors) -> ErrorRate:
         rate = super().__new__(cls, errors.per_unit(errors.total))
         rate.errors = errors
         return rate
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[ErrorRate], tuple[Errors]]:
         return type(self), (self.errors,)
 
 
-def count_errors(reference: str, hypothesis: str, align: Callable = jiwer.process_words) -> Errors:
+def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_words) -> Errors:
     """The errors of one alignment, of words or (`align=jiwer.process_characters`) of characters."""
     if not reference:
         units = hypothesis.split() if align is jiwer.process_words else hypothesis
@@ -96,13 +101,14 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     >>> wer(["so it goes on", "yes"], ["so it goes", "no"])
     0.4
     """
-    texts = ([side] if isinstance(side, str) else side for side in (reference, hypothesis))
+    spoken, written = ([side] if isinstance(side, str) else side for side in (reference, hypothesis))
     return pool(
-        ErrorRate(count_errors(*(normalise(text, normaliser) for text in pair))) for pair in zip(*texts, strict=True)
+        ErrorRate(count_errors(normalise(said, normaliser), normalise(text, normaliser)))
+        for said, text in zip(spoken, written, strict=True)
     )
 
 
-def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
+def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
     Args:

@@ -26,14 +26,19 @@ class Loaded(NamedTuple):
     record: dict[str, Any]
 
 
-def check_level(level: Any) -> None:
-    """Raise a `SpeechIQError` if `metadata.level` of a task is not one of the three."""
-    if level not in LEVELS:
+def check_level(level: Any) -> str:
+    """Return `metadata.level` of a task, or raise a `SpeechIQError` if it is not one of the three."""
+    if not isinstance(level, str) or level not in LEVELS:
         raise SpeechIQError(f"metadata.level: {level!r:.80} is not one of {', '.join(LEVELS)}; correct it")
+    return level
 
 
 def build_docs(
-    level: str, dataset: str, clips: Sequence[Mapping], questions: Sequence[Mapping], metadata: Mapping[str, Any]
+    level: str,
+    dataset: str,
+    clips: Sequence[Mapping[str, Any]],
+    questions: Sequence[Mapping[str, Any]],
+    metadata: Mapping[str, Any],
 ) -> Dataset:
     """Return the docs of one task, checked before any model is loaded.
 

@@ -43,12 +43,12 @@ class Prepared(NamedTuple):
         known: ids of all rows that can be scored, chosen or not.
     """
 
-    clips: list[dict]
+    clips: list[dict[str, Any]]
     record: dict[str, Any]
     known: list[str]
 
 
-def list_clips(**metadata: Any) -> list[dict]:
+def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     """Return the clips of a test; `metadata` is the task's, as for `prepare`."""
     return prepare(**metadata).clips
 
@@ -65,18 +65,19 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     Raises:
         SpeechIQError: As for `prepare` and `build_docs`, or the metadata lack a key that is needed.
     """
-    check_level(level)
+    level = check_level(level)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     settings = read_settings(level, metadata)
+    dataset = check_plain(dataset, "metadata.dataset")
     test = prepare(dataset=dataset, **metadata)
-    asked: Sequence[Mapping] = ()
+    asked: Sequence[Mapping[str, Any]] = ()
     if level == "apply":
         asked = _questions_for(test, dataset, questions)
     return Loaded(build_docs(level, dataset, test.clips, asked, metadata), test.record | settings)
 
 
-def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict]:
+def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[str, Any]]:
     written = complete_ids(read_questions(locate(dataset, file)), test.known)
     refuse_strangers(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
@@ -101,7 +102,7 @@ def prepare(
     """
     if selection not in SELECTIONS:
         raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
-    check_plain(dataset, "metadata.dataset")
+    dataset = check_plain(dataset, "metadata.dataset")
     source = read_source(metadata)
     asked = [LAYOUT, dataset, source, source.state(), subset, selection]
     name = hashlib.sha256(json.dumps(asked, default=repr).encode()).hexdigest()
@@ -124,7 +125,7 @@ def _read_manifest(manifest: Path) -> Prepared | None:
         return None
 
 
-def list_doubts(clips: Sequence[Mapping]) -> list[str]:
+def list_doubts(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return one warning for each kind of doubtful clip, and for each audio that has two references.
 
     Args:

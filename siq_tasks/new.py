@@ -65,7 +65,9 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
     _check_folder(folder)
     rows = read_table(text)
     check_columns(rows[0], ["audio", "text"], text)
-    places, clips, heard = {}, [], []
+    places: dict[str, int] = {}
+    clips: list[dict[str, str]] = []
+    heard: list[dict[str, Any]] = []
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
         clip = _read_row(row, audio.resolve(), f"{text} row {number}")
         if (first := places.setdefault(clip["id"], number)) != number:
@@ -83,7 +85,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
     return Created(_write(name, folder, clips, embedder), ids, left_out, list_doubts(heard))
 
 
-def _write(name: str, folder: Path, clips: list[dict], embedder: str) -> list[str]:
+def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) -> list[str]:
     place = Path(os.path.realpath(folder))
     source = Source(str(place / "clips.jsonl"), id_column="id")
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
@@ -125,7 +127,7 @@ def _whole_folder(place: Path) -> Iterator[Path]:
 
 
 def _prompt_version(level: str) -> int:
-    return read_task(HERE / "demo" / f"siq_demo_{level}.yaml")["metadata"]["prompt_version"]
+    return int(read_task(HERE / "demo" / f"siq_demo_{level}.yaml")["metadata"]["prompt_version"])
 
 
 def _check_name(name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import OPTIONS
 
-Loader = TypeVar("Loader", bound=Callable)
+Loader = TypeVar("Loader", bound=Callable[..., Any])
 #: Keys that each level reads, whatever loader brings its docs.
 LEVELS: dict[str, frozenset[str]] = {
     "remember": frozenset({"normaliser"}),
@@ -34,6 +34,8 @@ class Given(NamedTuple):
     suite_alone: bool
 
 
+#: Keys that each loader reads, as `takes` declares them.
+DECLARED: dict[Callable[..., Any], frozenset[str]] = {}
 NOTHING = Given(MappingProxyType({}), suite_alone=False)
 #: Set for the time of a run, so that a task can check it before it loads its data.
 given: ContextVar[Given] = ContextVar("given", default=NOTHING)
@@ -44,25 +46,25 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
 
     >>> @takes("snr")
     ... def load(level, snr, **others): ...
-    >>> load.takes
+    >>> DECLARED[load]
     frozenset({'snr'})
     """
 
     def declare(loader: Loader) -> Loader:
-        loader.takes = frozenset(keys)
+        DECLARED[loader] = frozenset(keys)
         return loader
 
     return declare
 
 
-def keys_of(loader: Callable | None, level: Any) -> frozenset[str] | None:
+def keys_of(loader: Any, level: Any) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 
     Args:
-        loader: `custom_dataset` of the task.
+        loader: `custom_dataset` of the task; what is not a function declares nothing.
         level: from its metadata; what is not a level adds no keys.
     """
-    declared = getattr(loader, "takes", None)
+    declared = DECLARED.get(loader) if callable(loader) else None
     return None if declared is None else declared | LEVELS.get(str(level), frozenset())
 
 
@@ -91,8 +93,9 @@ def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
     Raises:
         SpeechIQError: A key is not read; the message names the nearest known one.
     """
-    if known and not others and None not in known:
-        refuse(given.get().metadata, frozenset().union(*known))
+    declared = [keys for keys in known if keys is not None]
+    if known and not others and len(declared) == len(known):
+        refuse(given.get().metadata, frozenset[str]().union(*declared))
 
 
 def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:

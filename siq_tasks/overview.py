@@ -50,7 +50,7 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
 def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     clips = list_clips(dataset)
     ids = [clip["id"] for clip in clips]
-    asked, lines = Counter(), []
+    asked: Counter[str] = Counter()
     try:
         file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, expand
 from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_table
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 #: Where the Hub keeps a copy in parquet of most data sets, among them many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
@@ -45,7 +48,7 @@ class Source(NamedTuple):
         path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
-    def state(self) -> list:
+    def state(self) -> list[list[Any]]:
         """Return name, size and time of change of each local file, which show whether the files have changed."""
         local, files = self.local, []
         if local is not None and exists(local) and local.is_file():
@@ -93,7 +96,7 @@ class Rows:
 class AudioColumn:
     """Encoded audio of a `datasets` column, one row at a time, never decoded by `datasets`."""
 
-    def __init__(self, rows, column: str) -> None:
+    def __init__(self, rows: Dataset, column: str) -> None:
         from datasets import Audio
 
         self.rows, self.column = rows.select_columns([column]).cast_column(column, Audio(decode=False)), column
@@ -198,7 +201,7 @@ def _list_splits(which: Mapping[str, str | None]) -> list[str]:
     from datasets import get_dataset_split_names
 
     try:
-        return get_dataset_split_names(which["path"], which["name"], revision=which["revision"])
+        return list(get_dataset_split_names(which["path"], which["name"], revision=which["revision"]))
     except Exception:  # Only the names in a message depend on it, and `datasets` raises what it likes.
         return []
 

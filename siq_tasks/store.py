@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.clip import SAMPLING_RATE
@@ -17,7 +18,7 @@ ADVICE = "make room or set SIQ_CACHE to a folder that has it"
 BLOCK = 1 << 20
 
 
-def keep(audio: Path | bytes, name: str) -> dict:
+def keep(audio: Path | bytes, name: str) -> dict[str, Any]:
     """Put encoded audio into the clip folder, once, as it is.
 
     The audio is decoded to its end first, so that what is kept can be heard in full.
@@ -43,7 +44,7 @@ def keep(audio: Path | bytes, name: str) -> dict:
     return clip | {"doubts": found.doubts}
 
 
-def _opened(audio: Path | bytes):
+def _opened(audio: Path | bytes) -> io.BytesIO | io.BufferedReader:
     return io.BytesIO(audio) if isinstance(audio, bytes) else audio.open("rb")
 
 

@@ -37,7 +37,7 @@ def metadata(dataset: str) -> dict[str, Any]:
             to which `siq questions write` would write.
     """
     file = _find_one_task(dataset)
-    about = _check(read_task(file), file)["metadata"]
+    about: dict[str, Any] = _check(read_task(file), file)["metadata"]
     questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
     if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
         raise SpeechIQError(
@@ -47,7 +47,7 @@ def metadata(dataset: str) -> dict[str, Any]:
     return about
 
 
-def list_clips(dataset: str, **given: Any) -> list[dict]:
+def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
     """Return the clips that the tasks of `dataset` ask about, each with `id`, `text` and the items of a clip.
 
     Args:
@@ -58,7 +58,8 @@ def list_clips(dataset: str, **given: Any) -> list[dict]:
         SpeechIQError: There is no such data set, its loader is not one of speechiq's, or its clips cannot be read.
     """
     task = read_one_task(dataset)
-    return import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
+    clips: list[dict[str, Any]] = import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
+    return clips
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:

@@ -50,7 +50,8 @@ def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
         raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); correct the path") from error
     header = text.partition("\n")[0]
     separator = next((char for char in separators if char in header), separators[0])
-    reader, rows = csv.DictReader(io.StringIO(text), delimiter=separator), []
+    reader = csv.DictReader(io.StringIO(text), delimiter=separator)
+    rows: list[dict[str, Any]] = []
     try:
         for row in reader:
             if None in row:

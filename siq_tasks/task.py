@@ -71,7 +71,7 @@ def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [metric | {"metric": _placeholder(metric["metric"])} for metric in metrics]
 
 
-def _placeholder(name: str) -> Callable:
+def _placeholder(name: str) -> Callable[..., Any]:
     def metric(*values: Any, **options: Any) -> float:
         raise NotImplementedError(f"{name} is computed by process_results")
 

@@ -93,12 +93,12 @@ def _read_to_the_end(reader: Reader) -> Inspected:
     reader.finish(heard)
     seconds = heard / reader.rate
     doubts = {
-        reader.doubt: reader.doubt,
         f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
         "it is digital silence": peak < SILENCE,
         "its channels cancel each other in their mean, which is what systems hear": mean_energy < LEFT_OVER * energy,
     }
-    return Inspected(reader.kind, seconds, [doubt for doubt, holds in doubts.items() if holds])
+    found = [doubt for doubt, holds in doubts.items() if holds]
+    return Inspected(reader.kind, seconds, [*filter(None, [reader.doubt]), *found])
 
 
 def refuse_unfit(samples: np.ndarray) -> None:

@@ -39,7 +39,9 @@ def is_mpeg(data: Buffer) -> bool:
 def check(data: Buffer) -> str | None:
     """Check an MP3 file as `structure.check_structure` describes."""
     place = _find_first(data)
-    first = read_frame(data, place)
+    first = None if place is None else read_frame(data, place)
+    if place is None or first is None:
+        raise Damage("damaged: no MP3 frame begins in it")
     promised, frames = _read_count(data, place, first), 0
     while place < len(data):
         frame = read_frame(data, place)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
@@ -74,11 +74,11 @@ class SndfileReader:
             self.close()
             raise Damage(f"a {self.sound.format} file, whose length cannot be checked; convert it to WAV or FLAC")
         self.kind, self.rate, self.doubt = KINDS[self.sound.format], self.sound.samplerate, doubt
-        self.promised = self.sound.frames / self.rate
+        self.promised: float | None = self.sound.frames / self.rate
         self.content = FlacDigest(source) if self.kind == "flac" else None
 
     def read(self, frames: int) -> np.ndarray:
-        samples = self.sound.read(min(frames, self.sound.frames), dtype="float32", always_2d=True)
+        samples: np.ndarray = self.sound.read(min(frames, self.sound.frames), dtype="float32", always_2d=True)
         if self.content:
             self.content.update(samples)
         return samples
@@ -129,20 +129,25 @@ class FFmpegReader:
     def __init__(self, source: Path | bytes, doubt: str | None) -> None:
         import av
 
-        self.file = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
-        self.container = None
+        self.opened = ExitStack()
+        file: BinaryIO = io.BytesIO(source) if isinstance(source, bytes) else source.open("rb")
+        self.opened.enter_context(file)
         try:
-            self.container = av.open(self.file, options={"format_whitelist": DEMUXERS}, metadata_errors="replace")
+            self.container = self.opened.enter_context(
+                av.open(file, "r", options={"format_whitelist": DEMUXERS}, metadata_errors="replace")
+            )
             if not self.container.streams.audio:
                 raise Damage("it has no sound track")
             self.stream = self.container.streams.audio[0]
             if self.stream.codec_context is None:
                 raise Damage("not readable as audio: its codec is unknown")
             self.kind = self.container.format.name.split(",")[0]
-            timed = self.kind not in UNTIMED and self.container.duration
-            self.promised = self.container.duration / 1e6 if timed else None
+            timed = 0 if self.kind in UNTIMED else self.container.duration
+            self.promised = timed / 1e6 if timed else None
             self.doubt = doubt or (None if timed or self.kind == "wav" else UNKNOWN_END)
-            self.rate, self.begin, self.end, self.place = self.stream.rate, None, 0.0, None
+            self.rate, self.end = self.stream.rate, 0.0
+            self.begin: float | None = None
+            self.place: int | None = None
             self.blocks = self._decode()
             self.left = next(self.blocks, np.empty((0, 1), np.float32))
             self.first = self.place
@@ -177,7 +182,7 @@ class FFmpegReader:
         while count < frames and (block := next(self.blocks, None)) is not None:
             held.append(block)
             count += len(block)
-        samples = np.concatenate(held)
+        samples: np.ndarray = np.concatenate(held)
         self.left = samples[frames:]
         return samples[:frames]
 
@@ -200,9 +205,7 @@ class FFmpegReader:
             raise Damage(f"damaged: its packets span {span:.2f} s, and {decoded:.2f} s of them are there")
 
     def close(self) -> None:
-        if self.container is not None:
-            self.container.close()
-        self.file.close()
+        self.opened.close()
 
 
 def _skip(reader: Reader, frames: int) -> None:
@@ -227,17 +230,25 @@ def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Read
 
     try:
         try:
-            reader = SndfileReader(source, doubt)
+            reader: Reader = SndfileReader(source, doubt)
         except (soundfile.SoundFileError, TypeError) as error:
             try:
                 reader = FFmpegReader(source, doubt)
             except av.FFmpegError:
-                reason = getattr(error, "error_string", error)
-                raise Damage(f"not readable as audio ({reason})") from error
+                raise Damage(f"not readable as audio ({_explain(error)})") from error
         try:
             yield reader
         finally:
             reader.close()
     except (soundfile.SoundFileError, av.FFmpegError) as error:
-        reason = getattr(error, "error_string", None) or getattr(error, "strerror", None) or error
-        raise Damage(f"cut off or damaged: it decodes no further ({reason})") from error
+        raise Damage(f"cut off or damaged: it decodes no further ({_explain(error)})") from error
+
+
+def _explain(error: Exception) -> str:
+    """Return what a library says about a file, without the name of the file."""
+    import av
+    import soundfile
+
+    if isinstance(error, soundfile.LibsndfileError):
+        return str(error.error_string)
+    return (isinstance(error, av.FFmpegError) and error.strerror) or str(error)

@@ -94,7 +94,7 @@ def as_csv(
     }
     rows = [
         _flatten(row) | shared | {"dataset": dataset} | common
-        for dataset, part in ({POOLED: rows_of(scores, context)} | (others or {})).items()
+        for dataset, part in ({POOLED: rows_of(scores, context)} | dict(others or {})).items()
         for row in part
     ]
     text = io.StringIO()
@@ -133,7 +133,7 @@ def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
     """Return one dict per system, by rank and then by name; numbers that are NaN are None."""
     bootstrap = context.bootstrap
     about = {system.name: system for system in context.systems}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for j in np.lexsort((np.array(scores.systems), scores.ranks)):
         name = scores.systems[j]
         system = about.get(name)
@@ -151,8 +151,8 @@ def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
                 "flags": (system.flags if system else Flags())._asdict(),
                 "mismatches": [of.text for of in context.mismatches if of.system == name],
                 "levels": {
-                    level: {part: known(values[j]) for part, values in of._asdict().items()}
-                    | {
+                    level: {
+                        **{part: known(values[j]) for part, values in of._asdict().items()},
                         "raw_interval": bootstrap and _interval(bootstrap.raw[level], j),
                         "z_interval": _interval(bootstrap.z[level], j)
                         if bootstrap and known(of.z[j]) is not None

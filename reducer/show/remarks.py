@@ -46,7 +46,7 @@ class Count(NamedTuple):
     @property
     def limited(self) -> bool:
         """Return whether only a part of the tasks was asked, as with `--limit`."""
-        return self.asked is not None and self.asked < self.whole
+        return self.asked is not None and self.whole is not None and self.asked < self.whole
 
 
 class Remarks(NamedTuple):

@@ -82,8 +82,8 @@ def print_table(console: Console, table: Table) -> None:
         if flags:
             console.print(_keyed(table, flags))
         for number, name in enumerate(names.cells, 1):
-            print_unbroken(console, f"[{number}] {name.plain.replace(chr(10), ', ')}")
-    print_unbroken(console, caption.plain, style="dim italic")
+            print_unbroken(console, f"[{number}] {str(name).replace(chr(10), ', ')}")
+    print_unbroken(console, str(caption), style="dim italic")
     table.caption = caption
 
 
@@ -150,7 +150,7 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
     with_interval = any(row["siq_interval"] for row in rows)
     with_z = any(of["z"] is not None for row in rows for of in row["levels"].values())
     table = Table(
-        title=": ".join([TITLE if with_siq else TITLE_WITHOUT, *[title] * bool(title)]),
+        title=": ".join([TITLE if with_siq else TITLE_WITHOUT, *filter(None, [title])]),
         caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 0, 0, 1),

@@ -8,8 +8,8 @@ moments (ddof 0). Functions of arrays take any leading axes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,17 @@ from speechiq.reducer.stats.pool import Pool
 EPSILON = 1e-6
 ROUNDING = 1e-12
 
+Spread = TypeVar("Spread", float, np.ndarray)
+
+
+class Rule(Protocol):
+    """Return the level weights that belong to standard deviations, before they are made to sum to 1."""
+
+    def __call__(self, std: Spread, /) -> Spread: ...
+
+
 DEFAULT_RULE = "inverse-std"
-RULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+RULES: dict[str, Rule] = {
     DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
     "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
     "equal": lambda std: std**0,
@@ -92,7 +101,7 @@ def discrimination(raw: np.ndarray) -> np.ndarray:
     >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
     [0.25, 0.0]
     """
-    return (raw - raw[..., :1, :]).var(axis=-2)
+    return np.asarray((raw - raw[..., :1, :]).var(axis=-2))
 
 
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -111,7 +120,7 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
     [0.0, 1.0]
     """
     with np.errstate(invalid="ignore"):
-        return (raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None]
+        return np.asarray((raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None])
 
 
 def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
@@ -130,7 +139,7 @@ def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
     return share_out({level: float(scores.std()) for level, scores in raw.items()}, rule)
 
 
-def share_out(spread: Mapping[str, float | np.ndarray], rule: str) -> dict[str, float | np.ndarray]:
+def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
     """Eq. 6 from the standard deviations themselves.
 
     Args:
@@ -172,13 +181,13 @@ def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
     return weights
 
 
-def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> np.ndarray:
+def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
     """Eqs. 7 and 8: SIQ, shape (..., systems), from each level's Z and the level weights.
 
     >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
     [85.0, 115.0]
     """
-    return 100 + 15 * sum(weights[level] * z[level] for level in z)
+    return np.asarray(100 + 15 * sum(weights[level] * z[level] for level in z))
 
 
 def competition_ranks(siq: np.ndarray) -> np.ndarray:
@@ -196,7 +205,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
     [3, 1, 1, 4]
     """
     siq = np.round(siq, 9)
-    return 1 + (siq[None, :] > siq[:, None]).sum(axis=1)
+    return np.asarray(1 + (siq[None, :] > siq[:, None]).sum(axis=1))
 
 
 def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:

@@ -202,7 +202,7 @@ def draw(
             "too few such clips for error bars; run more clips, or go without (--bootstrap 0)"
         )
     found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
-    shares = (
+    shares: PerLevel = (
         {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
         if scale
         else share_out({level: of.spread for level, of in found.items()}, rule)
@@ -292,7 +292,8 @@ def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
     weighted = weighted_score(raw, of.discrimination)
     parts = (of.discrimination * (raw - weighted[:, None])) ** 2
     total = parts.sum(axis=1)
-    return np.sqrt(1 + unseen * np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0))
+    heaviest = np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.sqrt(1 + unseen * heaviest))
 
 
 def _own_cloud(sums: Sums) -> Cloud:

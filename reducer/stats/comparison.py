@@ -114,12 +114,14 @@ class Comparison(NamedTuple):
     @property
     def sides(self) -> dict[str, int]:
         """Of what was asked: which side its interval speaks for (`Difference.side`)."""
-        return {name: (self.siq if name == SIQ else self.raw[name]).side for name in self.asked}
+        found = self.raw | ({SIQ: self.siq} if self.siq else {})
+        return {name: found[name].side for name in self.asked}
 
     @property
     def better(self) -> str | None:
         """The system that all asked intervals speak for; None where they do not agree on one."""
-        return {(1,): self.a, (-1,): self.b}.get(tuple({*self.sides.values()}))
+        winner: dict[tuple[int, ...], str] = {(1,): self.a, (-1,): self.b}
+        return winner.get(tuple({*self.sides.values()}))
 
 
 def compare(
@@ -168,12 +170,12 @@ def compare(
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
-    ends = [[math.nan, math.nan]] * len(values)
+    ends = [(math.nan, math.nan)] * len(values)
     if drawn:
         ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
     found = [
-        Difference(float(of[one]), float(of[other]), *of_ends, chance)
-        for of, of_ends, chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(of[one]), float(of[other]), low, high, chance)
+        for of, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -271,11 +273,12 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
 
 def _per_z(of: LevelScale) -> np.ndarray:
     """By how much a clip's raw score moves Z (eqs. 4 and 5), shape (clips,)."""
-    return of.discrimination / (of.discrimination.sum() * of.std)
+    return np.asarray(of.discrimination / (of.discrimination.sum() * of.std))
 
 
-def _ends(interval: Interval) -> list[float]:
-    return [float(np.round(end, DECIMALS)[0] + 0.0) for end in interval]
+def _ends(interval: Interval) -> tuple[float, float]:
+    low, high = (float(np.round(end, DECIMALS)[0] + 0.0) for end in interval)
+    return low, high
 
 
 def _in_order(names: tuple[str, ...], shares: np.ndarray, levels: list[str]) -> list[Share]:

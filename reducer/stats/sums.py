@@ -83,4 +83,4 @@ def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
 def noise(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Return how far each draw is from the pool, in its own standard errors times those of the pool."""
     stretch = np.divide(errors[0], errors[1:], out=np.full_like(errors[1:], LARGEST_STRETCH), where=errors[1:] > 0)
-    return (values[1:] - values[0]) * np.minimum(stretch, LARGEST_STRETCH)
+    return np.asarray((values[1:] - values[0]) * np.minimum(stretch, LARGEST_STRETCH))

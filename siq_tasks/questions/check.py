@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
 from speechiq.core.ids import complete_ids
-from speechiq.metrics.choice import NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from speechiq.metrics.letters import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
 from speechiq.siq_tasks.questions.endpoints import Author
@@ -76,7 +78,7 @@ def check_file(
     return Report(len(asked), len(rows) - len(asked), count_letters(asked), list_faults(asked), **readings)
 
 
-def list_faults(asked: Sequence[Mapping]) -> list[str]:
+def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
     """Questions that give their answer away, and questions asked twice of one clip."""
     times = Counter((row["id"], normalise(row["question"])) for row in asked)
     leaks = [
@@ -87,8 +89,8 @@ def list_faults(asked: Sequence[Mapping]) -> list[str]:
     return leaks + [f"{clip}: asked {n} times: {question}" for (clip, question), n in times.items() if n > 1]
 
 
-def _read(asked: Sequence[Mapping], author: Author, references: Mapping[str, str] | None = None) -> Reading:
-    def answer(row: Mapping) -> str:
+def _read(asked: Sequence[Mapping[str, Any]], author: Author, references: Mapping[str, str] | None = None) -> Reading:
+    def answer(row: Mapping[str, Any]) -> str:
         options = [*row["options"], NONE_OF_THE_ABOVE]
         told = (row["question"], options)
         prompt = prompts.to_guess(*told) if references is None else prompts.to_check(references[row["id"]], *told)

@@ -34,13 +34,14 @@ QUESTION = {
 _TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
 
 
-def read_questions(path: Path) -> list[dict]:
+def read_questions(path: Path) -> list[dict[str, Any]]:
     """The lines of a question file, those of left-out questions among them.
 
     Raises:
         SpeechIQError: the file cannot be read, or one of its lines is no sound question; named by its number.
     """
-    rows, seen = [], {}
+    rows: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
     for number, where, row in read_objects(path, MEND):
         if fault := find_fault(row):
             raise SpeechIQError(f"{where}: {fault}; {MEND}")
@@ -102,7 +103,7 @@ def normalise(text: str) -> str:
     return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
 
 
-def write_questions(path: Path, rows: Sequence[Mapping]) -> None:
+def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write a question file whole or not at all.
 
     Raises:
@@ -147,7 +148,9 @@ def writing_command(dataset: str) -> str:
     )
 
 
-def join(questions: Sequence[Mapping], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP) -> list[dict]:
+def join(
+    questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP
+) -> list[dict[str, Any]]:
     """The questions of the given clips, in the order of the clips; those left out are gone.
 
     Args:
@@ -170,7 +173,7 @@ def join(questions: Sequence[Mapping], clip_ids: Collection[str], dataset: str, 
     return sorted(asked, key=lambda row: places[row["id"]])
 
 
-def refuse_strangers(questions: Sequence[Mapping], clip_ids: Collection[str], dataset: str) -> None:
+def refuse_strangers(questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str) -> None:
     """Raise a `SpeechIQError` where questions are about clips that are not in the set."""
     if strangers := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(

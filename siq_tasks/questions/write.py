@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
-from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE, UNPARSED, parse_letter
+from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
+from speechiq.metrics.letters import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import (
     Draft,
@@ -58,7 +60,7 @@ class Plan:
 class Outcome:
     """What became of a run: the lines of the file, and how often an attempt failed, by reason."""
 
-    rows: list[dict] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
     asked: int = 0
 
@@ -66,7 +68,7 @@ class Outcome:
 class Estimate:
     """About what a run costs, if every question passes at once; a token is taken for four characters."""
 
-    def __init__(self, clips: Sequence[Mapping], plan: Plan) -> None:
+    def __init__(self, clips: Sequence[Mapping[str, Any]], plan: Plan) -> None:
         checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
         self.requests = len(clips) * (1 + checks)
         self.at_most = len(clips) * (plan.rewrites + 1) * (1 + PER_CLIP * len(plan.checkers) * plan.tries)
@@ -82,7 +84,7 @@ class Estimate:
         )
 
 
-def list_unfinished(clips: Sequence[Mapping], rows: Sequence[Mapping]) -> list[Mapping]:
+def list_unfinished(clips: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The clips that have fewer than three lines among `rows`."""
     counts = Counter(row["id"] for row in complete_ids(rows, [clip["id"] for clip in clips]))
     return [clip for clip in clips if counts[clip["id"]] < PER_CLIP]
@@ -93,7 +95,7 @@ def journal_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.journal")
 
 
-def write(clips: Sequence[Mapping], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
+def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
     """Write the questions that `output` lacks; what it holds is kept as it is.
 
     Args:
@@ -149,7 +151,7 @@ def _write_clip(
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
     wanted = [question_id for question_id in ids if question_id not in there][: PER_CLIP - len(kept)]
     asked = [row["question"] for row in kept if "question" in row]
-    written: dict[str, dict] = {}
+    written: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
     failures: Counter[str] = Counter()
     for attempt in range(plan.rewrites + 1):
@@ -179,7 +181,7 @@ def _write_clip(
     return [*kept, *(written[question_id] for question_id in wanted)], failures
 
 
-def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict:
+def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict[str, Any]:
     letter = choose_letter(plan.seed, place)
     return {
         "id": clip_id,
@@ -193,7 +195,7 @@ def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Pla
     }
 
 
-def _refuse(row: Mapping, asked: Sequence[str]) -> str | None:
+def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     if find_fault(row):
         return "options that break a rule"
     if normalise(row["question"]) in map(normalise, asked):
@@ -219,7 +221,7 @@ def _fail(row: Mapping, reference: str, plan: Plan, journal: Journal) -> str | N
     return None
 
 
-def count_letters(rows: Sequence[Mapping]) -> dict[str, int]:
+def count_letters(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """How often each letter is the right one.
 
     >>> count_letters([{"answer": "B"}, {"answer": "B"}, {"left_out": "no question passed"}])

@@ -72,8 +72,7 @@ def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models, dtype, apart
 
 def test_a_state_that_overflows_is_refused(demo_models):
     broken = Embedder(EMBEDDER)
-    broken.load()
-    broken.model.norm.weight.data[:] = torch.nan
+    broken.load().norm.weight.data[:] = torch.nan
     with pytest.raises(SpeechIQError, match=f"embedder={EMBEDDER}: its states overflow in float32; give --metadata"):
         read(broken, ["x"])
 

@@ -86,9 +86,9 @@ def failed_with_reference(answers: Answers, systems: Collection[str]) -> list[Fa
         if gold and failed >= NEARLY_ALL * len(systems):
             if any(answers.votes[system][item].vote == question.answer for system in gold):
                 continue
-            found.append(
-                Failed(*item, question.question, question.answer, tuple(votes.most_common()), failed, len(systems))
-            )
+            clip, question_id = item
+            order = tuple(votes.most_common())
+            found.append(Failed(clip, question_id, question.question, question.answer, order, failed, len(systems)))
     return sorted(found, key=lambda row: -row.failed)
 
 

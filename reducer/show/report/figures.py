@@ -157,10 +157,13 @@ def clips_against_wer() -> go.Figure:
 
 def as_json(figure: go.Figure) -> dict[str, Any]:
     """What plotly.js draws: `data` and `layout`."""
-    return figure.to_plotly_json()
+    drawn: dict[str, Any] = figure.to_plotly_json()
+    return drawn
 
 
-def _systems(x, y, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]) -> go.Scatter:
+def _systems(
+    x: np.ndarray, y: np.ndarray, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]
+) -> go.Scatter:
     """A marker a system, hollow where it is a control."""
     return go.Scatter(
         x=np.round(x, 3).tolist(),

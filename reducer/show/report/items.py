@@ -83,7 +83,7 @@ def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[
 def shares(scale: Scale, level: str) -> np.ndarray:
     """V_i / sum V: each clip's share of a level's weight, shape (clips,)."""
     weights = scale.levels[level].discrimination
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
 def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Parted]]:
@@ -99,7 +99,7 @@ def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Pa
         return [], []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
     places = {level: np.searchsorted(pool.clips[level], common) for level in ("remember", "understand")}
-    heard, understood = (pool.raw[level][np.ix_(listening, at)] for level, at in places.items())
+    heard, understood = (pool.raw[level][np.ix_(np.array(listening, dtype=int), at)] for level, at in places.items())
     best = max(heard.size - 1, 1)
     ranks = [100 * (rankdata(values).reshape(values.shape) - 1) / best for values in (heard, understood)]
     gap = ranks[1] - ranks[0]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from speechiq.reducer.read.conditions import read_conditions
 from speechiq.reducer.read.results_file import TaskRun
@@ -78,6 +78,6 @@ def descriptions(systems: Sequence[System]) -> dict[str, str]:
     }
 
 
-def _words(level: str, conditions: dict) -> tuple[str, str, str]:
+def _words(level: str, conditions: Mapping[str, Any]) -> tuple[str, str, str]:
     told = {field: value for field, value in conditions.items() if field != "task" and value is not None}
     return str(conditions["task"]), level, ", ".join(f"{field} {value}" for field, value in told.items())

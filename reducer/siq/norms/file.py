@@ -63,8 +63,8 @@ def _find_fault(norms: Norms, told: str) -> str | None:
             return f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measures)}"
         if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
-        weights = of.clips.values()
-        if not (min(of.std, of.spread) > SMALLEST and of.weight >= 0 and any(weights) and min(weights) >= 0):
+        of_clips = of.clips.values()
+        if not (min(of.std, of.spread) > SMALLEST and of.weight >= 0 and any(of_clips) and min(of_clips) >= 0):
             return f"{level} has a std or weights that no pool gives"
         if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
             return f"the questions of {level} do not fit its clips"

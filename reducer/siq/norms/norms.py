@@ -78,7 +78,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @property
     def sha256(self) -> str:
         """Of the content of the norms' file."""
-        return self.frozen["sha256"]
+        return str(self.frozen["sha256"])
 
     @property
     def title(self) -> str:
@@ -156,7 +156,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
 
 def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
     """Every task once, whichever systems ran it."""
-    tasks: dict[str, dict[tuple, dict[str, Scalar]]] = {level: {} for level in LEVELS}
+    tasks: dict[str, dict[tuple[tuple[str, Scalar], ...], dict[str, Scalar]]] = {level: {} for level in LEVELS}
     for system in systems:
         for level, conditions in by_level(system).items():
             tasks[level] |= {tuple(of.items()): dict(of) for of in conditions}

@@ -1,0 +1,75 @@
+"""The installed package is typed: mypy accepts right uses of it and reports wrong ones."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+RIGHT = """
+from pathlib import Path
+
+from rich.table import Table
+
+from speechiq.core.clip import Clip
+from speechiq.metrics.wer import wer
+from speechiq.reducer import Ranking, Scores, as_table, rank, read_systems
+
+runs = read_systems([Path("runs")])
+ranking: Ranking = rank(runs.systems, draws=200)
+scores: Scores = ranking.scores
+table: Table = as_table(scores, ranking.context)
+best: str = scores.systems[int(scores.ranks.argmin())]
+rate: float = wer("so it goes on", "so it goes")
+
+
+def keys(clips: list[Clip]) -> list[str]:
+    return [clip.key for clip in clips]
+"""
+#: Each line with a comment is wrong in the way that the comment names.
+WRONG = """
+from pathlib import Path
+
+from speechiq.core.clip import Clip
+from speechiq.metrics.wer import wer
+from speechiq.reducer import as_table, rank, read_systems
+
+runs = read_systems("runs")  # arg-type
+ranking = rank(runs, draws=200)  # arg-type
+ranking = rank(runs.systems, draws="many")  # arg-type
+as_table(ranking)  # arg-type
+ranking.winner  # attr-defined
+wer(0.5, "so it goes")  # arg-type
+rate: int = wer("so it goes on", "so it goes")  # assignment
+
+
+def seconds(clip: Clip) -> float:
+    return clip.key  # return-value
+"""
+REPORT = re.compile(r"(\w+)\.py:(\d+): error: .* \[([\w-]+)\]")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Return what mypy reports of both scripts, as (script, line, code)."""
+    folder = tmp_path_factory.mktemp("types")
+    folder.joinpath("right.py").write_text(RIGHT)
+    folder.joinpath("wrong.py").write_text(WRONG)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache", "right.py", "wrong.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert not done.stderr, done.stderr
+    return {(script, int(line), code) for script, line, code in REPORT.findall(done.stdout)}
+
+
+def test_a_right_use_has_no_errors(reports):
+    assert {report for report in reports if report[0] != "wrong"} == set()
+
+
+def test_every_wrong_use_is_reported(reports):
+    lines = enumerate(WRONG.splitlines(), 1)
+    wrong = {("wrong", number, line.partition("  # ")[2]) for number, line in lines if "  # " in line}
+    assert {report for report in reports if report[0] == "wrong"} == wrong
