@@ -16,7 +16,7 @@ from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints import read_config, resolve
 from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.identity import identity
+from speechiq.core.identity import find_commit, identity
 from speechiq.core.opening import opening
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.residence import Residence
@@ -146,7 +146,7 @@ class Checkpoint:
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
-        commit = getattr(self.config, "_commit_hash", None)
+        commit = find_commit(self.name, self.loading.revision)
         dtype = self.loading.dtype_on(self.device)
         if dtype == "auto":
             dtype = str(self.config.dtype or dtype).removeprefix("torch.")
