@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from transformers import GenerationConfig
-from transformers.utils import GENERATION_CONFIG_NAME
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints import read_config, resolve
@@ -20,6 +19,7 @@ from speechiq.core.identity import find_commit, identity
 from speechiq.core.opening import opening
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.residence import Residence
+from speechiq.engines._transformers import generation_config_name
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -175,6 +175,6 @@ def read_generation_config(model: str, config, **source: Any) -> GenerationConfi
         try:
             return GenerationConfig.from_pretrained(place, **source)
         except OSError:
-            if Path(place, GENERATION_CONFIG_NAME).is_file():
+            if Path(place, generation_config_name()).is_file():
                 raise
             return GenerationConfig.from_model_config(config)
