@@ -106,7 +106,7 @@ def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
     return folder / f"{beginning or 'results_'}{tracker.date_id}{ending}"
 
 
-def ask_git_quietly(utils: ModuleType) -> None:
+def ask_git_quietly(utils: Any) -> None:
     """Keep git from printing an error if the working directory is not in a repository.
 
     Replaces `lm_eval.loggers.utils.get_git_commit_hash`, which every run calls.
@@ -127,7 +127,7 @@ def ask_git_quietly(utils: ModuleType) -> None:
     utils.get_git_commit_hash = get_git_commit_hash
 
 
-def guard_runs(evaluator: ModuleType) -> None:
+def guard_runs(evaluator: Any) -> None:
     """Check speech runs before they compute.
 
     Wraps the public functions `simple_evaluate` and `evaluate`, through which every kind of start goes; lm-eval has no
