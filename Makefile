@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
+UPSTREAM := .venv-upstream
 WORKERS ?= 2
 BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
 
-.PHONY: demo test lint format fuzz bench bench-coverage bench-kills bench-peer build clean
+.PHONY: demo test test-upstream lint format fuzz bench bench-coverage bench-kills bench-peer build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
@@ -23,6 +24,13 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 test: $(INSTALLED)  ## all tests, a thread a worker
 	$(BIN)/siq demo fetch
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-upstream:  ## what we need of lm-eval and transformers, against the newest versions of all dependencies
+	$(PYTHON) -m venv --clear $(UPSTREAM)
+	$(UPSTREAM)/bin/python -m pip install --quiet --upgrade $$($(PYTHON) tools/newest.py) pytest hypothesis
+	$(UPSTREAM)/bin/python -m pip install --quiet --no-deps --editable .
+	$(UPSTREAM)/bin/python -m pip freeze --exclude-editable
+	$(UPSTREAM)/bin/python -m pytest tests/engines/test_transformers_contract.py tests/harness_patch/test_lm_eval_contract.py
 
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s
@@ -54,4 +62,4 @@ build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) .editable build dist *.egg-info
+	rm -rf $(VENV) $(UPSTREAM) .editable build dist *.egg-info

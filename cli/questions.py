@@ -108,8 +108,7 @@ def _ctrl_c_in_one_line() -> Iterator[None]:
 
 
 def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
-    from lm_eval.utils import handle_arg_string
-
+    from speechiq.harness_patch._lm_eval import parse_value
     from speechiq.siq_tasks.suite import list_clips
 
     told = {}
@@ -117,5 +116,5 @@ def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
         key, equals, value = item.partition("=")
         if not equals:
             raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
-        told[key] = handle_arg_string(value)
+        told[key] = parse_value(value)
     return list_clips(dataset, **told)

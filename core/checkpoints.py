@@ -93,9 +93,9 @@ def read_config(
 
 def is_language_model(config: PreTrainedConfig) -> bool:
     """Whether transformers, or its own code, loads this config as a causal language model that reads text alone."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    known = config.model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES or _brings("AutoModelForCausalLM", config)
+    known = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING or _brings("AutoModelForCausalLM", config)
     return known and not config.is_encoder_decoder
 
 
@@ -111,10 +111,9 @@ def find_recogniser(config: PreTrainedConfig) -> type[Any] | None:
         The auto class, or None for any other kind, such as a language model that hears.
     """
     import transformers
-    from transformers.models.auto import modeling_auto
 
     for auto, mapping in RECOGNISERS.items():
-        known = type(config) in getattr(modeling_auto, mapping) or _brings(auto, config)
+        known = type(config) in getattr(transformers, mapping) or _brings(auto, config)
         if known and find_audio_language_model(config) is None:
             found: type[Any] = getattr(transformers, auto)
             return found
@@ -135,10 +134,9 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
         The auto class and the config to load, or None for any other kind: text alone, images alone, a recogniser.
     """
     import transformers
-    from transformers.models.auto import modeling_auto
 
     for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
-        kinds = getattr(modeling_auto, mapping)
+        kinds = getattr(transformers, mapping)
         for part in (*_parts(config), config):
             if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
                 return getattr(transformers, auto), part

@@ -29,9 +29,26 @@ def identity(name: str, revision: str | None = None, holds: str = "config.json")
     place = name if is_file(Path(name, holds)) else resolve(name)
     if is_folder(place):
         return {"files": _digest(Path(place))}
-    from transformers.utils import cached_file
+    return {"model": name, "commit": _read_commit(place, revision, holds)}
 
-    return {"model": name, "commit": Path(cached_file(place, holds, revision=revision)).parent.name}
+
+def find_commit(name: str, revision: str | None = None) -> str | None:
+    """Return the commit of a checkpoint from the hub, or None for one in a folder.
+
+    Args:
+        name: hub id, folder, or `demo:NAME`.
+        revision: branch, tag or commit of a hub id.
+    """
+    place = resolve(name)
+    return None if is_folder(place) else _read_commit(place, revision, "config.json")
+
+
+@cache
+def _read_commit(name: str, revision: str | None, holds: str) -> str:
+    """Return the commit of a hub id, which names the folder in the hub's cache where its files are."""
+    from huggingface_hub import hf_hub_download
+
+    return Path(hf_hub_download(name, holds, revision=revision)).parent.name
 
 
 def without_places(stage: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""`lm_eval run` for speech: faults in one line, defaults that this machine has, help, and what to do next.
-
-Together with `plugins.py` the only place that names private parts of lm-eval.
-"""
+"""`lm_eval run` for speech: faults in one line, defaults that this machine has, help, and what to do next."""
 
 from __future__ import annotations
 
@@ -9,19 +6,17 @@ import argparse
 import functools
 import sys
 import textwrap
-import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.harness_patch import _lm_eval
 from speechiq.harness_patch.evaluation import device_was_asked_for
 from speechiq.harness_patch.outputs import output_folder, saved_runs
 
-READS_OPTIONS = "lm_eval.config.evaluate_config"
-MISSING_TASKS = "Tasks not found: "
 HELP = """
 speech systems (speechiq):
   --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
@@ -42,19 +37,15 @@ speech systems (speechiq):
 """
 
 
-def improve(run, model_types: Sequence[str]) -> None:
-    """Wrap the class of `lm_eval run`.
+def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
+    """Return the function that `lm_eval run` is to call instead of `execute`.
 
     Args:
-        run: the class, as it is in the module `lm_eval._cli.run`.
+        execute: runs lm-eval by its command line.
         model_types: names under which speech systems are registered.
     """
     print_in_one_line()
-    run._execute = staticmethod(_execute(run._execute, model_types))
-    run.__init__ = _with_help(run.__init__)
 
-
-def _execute(execute, model_types: Sequence[str]):
     @functools.wraps(execute)
     def run(args: argparse.Namespace) -> None:
         asked = _read_options(args)
@@ -72,7 +63,7 @@ def _execute(execute, model_types: Sequence[str]):
                 "stopped by hand; what was computed is in the response cache, and the same command goes on from there"
             ) from stop
         except (ValueError, OSError) as error:
-            if not _is_about_options(error):
+            if not _lm_eval.is_about_options(error):
                 raise
             raise SpeechIQError(_explain(str(error))) from error
         finally:
@@ -88,10 +79,8 @@ def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
     asked = {name: value for name, value in vars(args).items() if value or value == 0}
     if "config" not in asked:
         return asked
-    from lm_eval.config.evaluate_config import EvaluatorConfig
-
     try:
-        return EvaluatorConfig.load_yaml_config(asked["config"]) | asked
+        return _lm_eval.read_config_file(asked["config"]) | asked
     except (OSError, ValueError, TypeError) as error:
         raise SpeechIQError(f"--config {asked['config']}: {error}; fix the file or its name") from error
 
@@ -102,32 +91,20 @@ def _refuse_unknown(asked: Mapping[str, Any]) -> None:
     Raises:
         SpeechIQError: with the nearest known name.
     """
-    import lm_eval.models  # noqa: F401 (fills the registry)
-    from lm_eval.api.registry import model_registry
-
-    model, folder = asked.get("model"), asked.get("include_path")
+    model, folder, known = asked.get("model"), asked.get("include_path"), _lm_eval.list_model_types()
     if not asked.get("tasks"):
         raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or others that `lm_eval ls tasks` lists")
-    if isinstance(model, str) and model not in model_registry:
-        raise SpeechIQError(f"--model {model}: no such model type; {_suggest(model, list(model_registry))}")
+    if isinstance(model, str) and model not in known:
+        raise SpeechIQError(f"--model {model}: no such model type; {_suggest(model, known)}")
     if isinstance(folder, str) and not Path(folder).is_dir():
         raise SpeechIQError(f"--include_path {folder}: no such folder; give one that holds YAML tasks")
 
 
-def _is_about_options(error: Exception) -> bool:
-    """Return whether lm-eval's reader of options raised it."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_globals.get("__name__") == READS_OPTIONS
-
-
 def _explain(message: str) -> str:
-    if not message.startswith(MISSING_TASKS):
+    missing = _lm_eval.find_missing_task(message)
+    if missing is None:
         return f"lm_eval run: {message}"
-    from lm_eval.tasks import TaskManager
-
-    missing = message.removeprefix(MISSING_TASKS).split(", ")[0]
-    known = getattr(TaskManager, "latest", None)
-    return f"--tasks {missing}: no such task; {_suggest(missing, known.all_tasks if known else [])}"
+    return f"--tasks {missing}: no such task; {_suggest(missing, _lm_eval.list_tasks())}"
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
@@ -148,16 +125,6 @@ def _leave_group() -> None:
 
         if distributed.is_available() and distributed.is_initialized():
             distributed.destroy_process_group()
-
-
-def _with_help(init):
-    @functools.wraps(init)
-    def init_with_help(self, *args, **kwargs):
-        init(self, *args, **kwargs)
-        shown = self._parser.format_help
-        self._parser.format_help = lambda: shown() + speech_help()
-
-    return init_with_help
 
 
 def speech_help() -> str:

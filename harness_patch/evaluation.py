@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -15,31 +15,25 @@ from typing import Any
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._transformers import WHISPER_NOISE
+from speechiq.harness_patch import _lm_eval
 from speechiq.harness_patch.outputs import check_output_path
 
 PREFIX = "siq_"
 #: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
 device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
-#: Lines that are wrong or of no use in a speech run, by logger: each stage applies its own model's chat template, and
-#: transformers' own code for Whisper uses what it calls deprecated.
-NOISE = {
-    "lm_eval.evaluator": "chat template is not applied",
-    "transformers.generation.utils": "Passing `generation_config` together with",
-}
+#: Lines that are wrong or of no use in a speech run, by logger.
+NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
 
 
-def guard(evaluator, model_types: Sequence[str]) -> None:
-    """Wrap both functions of the module `lm_eval.evaluator`.
+def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable:
+    """Return `simple_evaluate` with checks before it.
 
     Args:
-        evaluator: the module.
+        simple_evaluate: of lm-eval.
         model_types: names under which speech systems are registered.
     """
-    evaluator.simple_evaluate = _guard_run(evaluator.simple_evaluate, model_types)
-    evaluator.evaluate = _guard_tasks(evaluator.evaluate)
 
-
-def _guard_run(simple_evaluate, model_types: Sequence[str]):
     @functools.wraps(simple_evaluate)
     def guarded(*args, **kwargs):
         options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
@@ -65,10 +59,12 @@ def _refuse_secrets(options: Mapping[str, Any]) -> None:
     refuse_secrets(given, f"{options['model']}:", advice)
 
 
-def _guard_tasks(evaluate):
+def guard_tasks(evaluate: Callable) -> Callable:
+    """Return lm-eval's `evaluate` with checks of the tasks before it."""
+
     @functools.wraps(evaluate)
     def guarded(lm, task_dict, *args, **kwargs):
-        tasks = task_dict.get("tasks", task_dict)
+        tasks = _lm_eval.find_tasks(task_dict)
         ours = {name: task for name, task in tasks.items() if _is_ours(task)}
         if ours:
             _check_tasks(ours, len(ours) < len(tasks), lm, kwargs)
@@ -113,9 +109,7 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
-        from lm_eval.utils import simple_parse_args_string
-
-        arguments = simple_parse_args_string(arguments)
+        arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
     names = options.get("tasks") or []
     token = given.set(

@@ -88,8 +88,7 @@ class HFAudio(LM):
             log.warning("no pretrained=... given: hf-audio runs the paper's reference cascade, %s", REFERENCE)
         self.pretrained = str(pretrained or REFERENCE)
         self.state = PartialState(cpu=not torch.accelerator.is_available() or str(device) == "cpu", timeout=PATIENCE)
-        self._rank, self._world_size = self.state.process_index, self.state.num_processes
-        self.state.device = self._device = _choose_device(device, self.state, torch.accelerator.device_count())
+        self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
         warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
         self._store, self._before = store, Counter(passes)
@@ -98,10 +97,25 @@ class HFAudio(LM):
             self.system = build_system(
                 self.pretrained,
                 options,
-                device=self._device,
+                device=self.state.device,
                 batch_size=_read_batch_size(batch_size),
                 seed=torch.initial_seed(),
             )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the models run."""
+        return self.state.device
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return self.state.process_index
+
+    @property
+    def world_size(self) -> int:
+        """How many processes there are."""
+        return self.state.num_processes
 
     @contextmanager
     def running(self) -> Iterator[None]:

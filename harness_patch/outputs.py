@@ -5,7 +5,6 @@ lm-eval itself only logs a file that it could not write, prints its table and ex
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import VARIABLE, store_folder
+from speechiq.harness_patch._lm_eval import find_saved_file
 
 #: Where the command that runs now saved speech runs, if it asks for it.
 saved_runs: ContextVar[list[str] | None] = ContextVar("saved_runs", default=None)
@@ -46,28 +46,16 @@ def output_folder(path: str) -> Path:
     return Path(path).parent if Path(path).suffix == ".json" else Path(path)
 
 
-def check_saved_files(kind: type) -> None:
-    """Make lm-eval's `EvaluationTracker`, given as `kind`, read back what it saved of a speech run."""
-    kind.save_results_aggregated = _then(kind.save_results_aggregated, _check_results)
-    kind.save_results_samples = _then(kind.save_results_samples, _check_samples)
+def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
+    """Read back the results that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
 
-
-def _then(save, check):
-    @functools.wraps(save)
-    def save_and_check(self, *args, **kwargs):
-        saved = save(self, *args, **kwargs)
-        if self.output_path:
-            check(self, *args, **kwargs)
-        return saved
-
-    return save_and_check
-
-
-def _check_results(tracker, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
+    Raises:
+        SpeechIQError: The file is missing, damaged or incomplete, or rows of samples are missing.
+    """
     tracker.is_of_speech = _is_of_speech(results)
     if not tracker.is_of_speech:
         return
-    file = _find(tracker, ".json")
+    file = find_saved_file(tracker, ".json")
     try:
         whole = set(json.loads(_read(file))["results"]) == set(results["results"])
     except (OSError, ValueError, KeyError) as error:
@@ -80,10 +68,15 @@ def _check_results(tracker, results: Mapping[str, Any], samples: Mapping[str, li
             raise SpeechIQError(f"{task}: {len(rows)} rows for {asked} docs were scored; run it again")
 
 
-def _check_samples(tracker, task_name: str, samples: list) -> None:
+def check_samples(tracker: Any, task_name: str, samples: list) -> None:
+    """Read back the sample rows that lm-eval's `EvaluationTracker` has just saved, if they are of a speech run.
+
+    Raises:
+        SpeechIQError: The file is missing or incomplete.
+    """
     if not tracker.is_of_speech:
         return
-    file = _find(tracker, ".jsonl", f"samples_{task_name}_")
+    file = find_saved_file(tracker, ".jsonl", f"samples_{task_name}_")
     try:
         lines = _read(file).splitlines(keepends=True)
     except OSError as error:
@@ -99,15 +92,6 @@ def _is_of_speech(results: Mapping[str, Any]) -> bool:
     """Return whether a speech system ran, or a task that names its level."""
     tasks = results.get("configs", {}).values()
     return "siq" in results.get("config", {}) or any("level" in (task.get("metadata") or {}) for task in tasks)
-
-
-def _find(tracker, ending: str, beginning: str = "") -> Path:
-    """Return the file that was written last under the tracker's date, there or not."""
-    place = Path(tracker.output_path)
-    if place.suffix == ".json":
-        return place.with_name(f"{beginning or f'{place.stem}_'}{tracker.date_id}{ending}")
-    folder = place / str(tracker.general_config_tracker.model_name_sanitized)
-    return folder / f"{beginning or 'results_'}{tracker.date_id}{ending}"
 
 
 def _read(file: Path) -> bytes:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, TypeVar
 
-from accelerate.utils import gather_object, parse_flag_from_env
+from accelerate.utils import gather_object
+
+from speechiq.engines._transformers import is_set
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -50,7 +52,7 @@ def share(
 def warn_of_a_lone_process(ranks: int) -> None:
     """Say so where `accelerate launch --cpu` was asked for several processes and, without an MPI, started one."""
     several = "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ
-    if ranks == 1 and several and parse_flag_from_env("ACCELERATE_USE_CPU"):
+    if ranks == 1 and several and is_set("ACCELERATE_USE_CPU"):
         log.warning(
             "accelerate launch --cpu started one process only; for several on CPUs say "
             "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lm_eval.models.utils import normalize_gen_kwargs
-
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
+from speechiq.harness_patch._lm_eval import normalize_settings
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
@@ -34,7 +33,7 @@ def normalise(settings: Mapping[str, Any]) -> dict[str, Any]:
         )
     sampled = {"temperature": 1.0} if given.get("do_sample") else {}  # else lm-eval warns of a temperature of 0
     try:
-        normal = dict(normalize_gen_kwargs(sampled | given))
+        normal = normalize_settings(sampled | given)
     except (TypeError, ValueError) as error:
         told = ", ".join(f"{name}={given[name]}" for name in ("temperature", *lengths) if name in given)
         raise SpeechIQError(f"--gen_kwargs {told}: {first_line(error)}; give numbers") from error

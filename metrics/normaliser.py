@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._transformers import whisper_text_rules
 
 #: Name of each normaliser -> its rules; scores of different rules do not compare.
 RULES = {
@@ -49,11 +50,10 @@ def read_normaliser(metadata: Mapping[str, Any]) -> dict[str, str]:
 def _normaliser(kind: str) -> Callable[[str], str]:
     if kind == "multilingual":
         return _keep_words
-    from transformers.models.whisper.english_normalizer import BasicTextNormalizer, EnglishTextNormalizer
-
+    basic, english = whisper_text_rules()
     if kind == "basic":
-        return BasicTextNormalizer()
-    rules = EnglishTextNormalizer(json.loads(_SPELLING.read_bytes()))
+        return basic()
+    rules = english(json.loads(_SPELLING.read_bytes()))
     return lambda text: rules(_LONG_NUMBER.sub(r"\g<0> ", text))
 
 

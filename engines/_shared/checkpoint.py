@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 from transformers import GenerationConfig
-from transformers.utils import GENERATION_CONFIG_NAME
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints import read_config, resolve
 from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.identity import identity
+from speechiq.core.identity import find_commit, identity
 from speechiq.core.opening import opening
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.residence import Residence
+from speechiq.engines._transformers import generation_config_name
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -146,7 +146,7 @@ class Checkpoint:
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
-        commit = getattr(self.config, "_commit_hash", None)
+        commit = find_commit(self.name, self.loading.revision)
         dtype = self.loading.dtype_on(self.device)
         if dtype == "auto":
             dtype = str(self.config.dtype or dtype).removeprefix("torch.")
@@ -175,6 +175,6 @@ def read_generation_config(model: str, config, **source: Any) -> GenerationConfi
         try:
             return GenerationConfig.from_pretrained(place, **source)
         except OSError:
-            if Path(place, GENERATION_CONFIG_NAME).is_file():
+            if Path(place, generation_config_name()).is_file():
                 raise
             return GenerationConfig.from_model_config(config)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate.utils import find_device, recursively_apply, send_to_device
+from accelerate.utils import recursively_apply, send_to_device
+
+from speechiq.engines._transformers import find_device
 
 ROOM = 4 * 2**30
 

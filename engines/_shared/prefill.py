@@ -14,12 +14,12 @@ import torch
 from transformers import (
     Cache,
     DynamicCache,
+    DynamicLayer,
     GenerationConfig,
     GenerationMixin,
     LogitsProcessorList,
     StoppingCriteriaList,
 )
-from transformers.cache_utils import DynamicLayer
 
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Scored

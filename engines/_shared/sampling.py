@@ -24,6 +24,7 @@ from transformers import (
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
+from speechiq.engines._transformers import default_sampling
 
 PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
 #: In the order of transformers.
@@ -40,7 +41,7 @@ PROCESSORS = PENALTY | {
 #: Values, beside 0, with which a processor changes nothing.
 NEUTRAL = {"repetition_penalty": 1, "top_p": 1, "typical_p": 1}
 #: What `generate` takes where neither the user nor the checkpoint says anything.
-DEFAULTS = GenerationConfig._get_default_generation_params()
+DEFAULTS = default_sampling()
 KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
 
 

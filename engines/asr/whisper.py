@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from transformers import AutoModelForSpeechSeq2Seq
-from transformers.models.whisper.tokenization_whisper import TO_LANGUAGE_CODE
 
 from speechiq.core.checkpoints import find_recogniser
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, join, read_beams, read_windows
 from speechiq.engines.asr.recognizer import Recogniser
 
@@ -56,7 +56,7 @@ class WhisperASR(Recogniser):
         if getattr(defaults, "is_multilingual", False):
             languages = [token.strip("<|>") for token in defaults.lang_to_id]
             settings |= {"language": self.language, "task": "transcribe"}
-        if TO_LANGUAGE_CODE.get(self.language.lower(), self.language) not in languages:
+        if whisper_language_codes().get(self.language.lower(), self.language) not in languages:
             raise SpeechIQError(
                 f"asr_language={self.language}: unknown to {self.checkpoint.name}; it knows {', '.join(languages[:12])}"
             )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch._lm_eval import list_model_types
 
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
@@ -104,7 +105,7 @@ def _parse_stage(role: str, part: str, spelling: str) -> Stage:
     if part in ENGINES[role] and part not in WITHOUT_MODEL:
         written = WRITTEN.get(part, f"{part}:MODEL")
         raise SpeechIQError(f"pretrained={spelling}: {part} is an engine without a model; write {written}")
-    if engine not in ENGINES[role] and not (ENGINES[role] is TEXT and _is_model_type(engine)):
+    if engine not in ENGINES[role] and not (ENGINES[role] is TEXT and engine in list_model_types()):
         more = ", and any model type of lm-eval" if ENGINES[role] is TEXT else ""
         raise SpeechIQError(
             f"pretrained={spelling}: no engine {engine!r} for the {role} stage; known are "
@@ -117,13 +118,6 @@ def _needs_answerer(part: str, engine: str) -> bool:
     """Return whether what stands alone is a recogniser by its engine."""
     alone = part if part in ENGINES["asr"] else engine
     return alone in ENGINES["asr"] and alone not in ENGINES["audio"]
-
-
-def _is_model_type(name: str) -> bool:
-    import lm_eval.models  # noqa: F401 (fills the registry)
-    from lm_eval.api.registry import model_registry
-
-    return name in model_registry
 
 
 def _engine(stage: Stage, options: Mapping[str, Any]):

@@ -1,5 +1,6 @@
 """The options of how a checkpoint comes into memory, on models that hear and on text stages."""
 
+import os
 import shutil
 import weakref
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
+from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor, LlamaConfig, LlamaForCausalLM
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
@@ -21,6 +22,7 @@ from speechiq.engines._shared.loading import Loading
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
+from tests.conftest import run
 from tests.engines import tiny
 
 SMOLLM = "demo:SmolLM2-135M-Instruct"
@@ -42,6 +44,22 @@ def answer(model, prompts):
 
 def build(spelling, **options):
     return build_system(spelling, options, device="cpu", batch_size=2, seed=0)
+
+
+def test_a_checkpoint_of_the_hub_is_described_with_its_commit(tmp_path):
+    repository, commit = tmp_path / "models--me--tiny", "0123456789" * 4
+    repository.joinpath("refs").mkdir(parents=True)
+    repository.joinpath("refs", "main").write_text(commit)
+    small = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    LlamaForCausalLM(LlamaConfig(vocab_size=10, **small)).save_pretrained(repository / "snapshots" / commit)
+    program = """
+from transformers import AutoModelForCausalLM
+from speechiq.engines._shared.checkpoint import Checkpoint
+stage = Checkpoint("me/tiny", AutoModelForCausalLM, lambda _: True, "a model", device="cpu", batch_size=1)
+print(stage.describe()["commit"])
+"""
+    done = run("python", "-c", program, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
+    assert done.stdout.strip() == commit, done.stderr
 
 
 def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):

@@ -56,10 +56,10 @@ def test_a_newer_lm_eval_that_reads_entry_points_is_left_alone():
     first = """
 import lm_eval.api.registry as registry, lm_eval.tasks.manager as manager
 registry.load_plugins = manager.discover_plugin_task_paths = lambda: None
-from speechiq.harness_patch import plugins
+from speechiq.harness_patch import _lm_eval
 before = manager.TaskManager.__init__.__wrapped__
 manager.TaskManager.__init__ = before
-plugins.add_task_folder(manager)
+_lm_eval.add_task_folders(manager)
 assert manager.TaskManager.__init__ is before
 """
     assert "hf" in look(first=first)["models"]

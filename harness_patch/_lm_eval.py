@@ -1,0 +1,245 @@
+"""The only file that names private or undocumented parts of lm-eval.
+
+A function per need; each was tested with lm-eval 0.4.13. `tests/harness_patch/test_lm_eval_contract.py` checks that the
+part is there and behaves as we rely on, and `make test-upstream` does so against the newest version. The functions in
+`HOOKS` change a module of lm-eval right after its import (see `plugins`); what they call of ours is imported then.
+
+One more file knows a part of lm-eval that is not documented: `siq_tasks/task.py`, which may not import this one, asks
+whether the module `lm_eval.scorers` exists, because versions after 0.4.13 need another form of `metric_list`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from speechiq.harness_patch.plugins import find_entry_points, find_task_folders
+
+MISSING_TASKS = "Tasks not found: "
+#: Advises `--apply_chat_template`, by logger and text. It is wrong for a speech run, where each stage applies the chat
+#: template of its own model; no option of lm-eval turns off this line alone.
+CHAT_NOISE = ("lm_eval.evaluator", "chat template is not applied")
+_task_managers: list[Any] = []
+
+
+def register_models(models: ModuleType) -> None:
+    """Register every entry point of the group `lm_eval.models` as a placeholder.
+
+    `model_registry.register(target=...)`. lm-eval 0.4.13 reads no entry points, and its public decorator
+    `register_model` needs the class itself, so every start would import torch. Later versions have `load_plugins`
+    and register the entry points themselves.
+    """
+    from lm_eval.api import registry
+
+    if hasattr(registry, "load_plugins"):
+        return
+    for entry in find_entry_points("lm_eval.models"):
+        if entry.name not in registry.model_registry:
+            registry.model_registry.register(entry.name, target=entry.value)
+
+
+def add_task_folders(manager: ModuleType) -> None:
+    """Make every `TaskManager` read the suite's folder: built-in tasks < ours < `--include_path`.
+
+    Wraps `TaskManager.__init__`. The public `include_path` is the user's option, and the command line has no other way
+    to add a folder. Later versions have `discover_plugin_task_paths`. With `SIQ_TASKS=only` in the environment the
+    built-in tasks of lm-eval, whose index takes most of the time of its start, are not read.
+    """
+    if hasattr(manager, "discover_plugin_task_paths"):
+        return
+    original = manager.TaskManager.__init__
+
+    @functools.wraps(original)
+    def init(self, verbosity=None, include_path=None, include_defaults=True, *args, **kwargs):
+        given = include_path if isinstance(include_path, list | tuple) else [include_path]
+        folders = [*find_task_folders(), *(path for path in given if path)]
+        original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
+        self.include_path = include_path
+        _task_managers[:] = [self]
+
+    manager.TaskManager.__init__ = init
+
+
+def check_outputs(tracker: ModuleType) -> None:
+    """Read back what lm-eval saved of a speech run.
+
+    Wraps both `save_results_...` methods of `EvaluationTracker`, which only log what they could not write.
+    """
+    from speechiq.harness_patch.outputs import check_results, check_samples
+
+    kind = tracker.EvaluationTracker
+    kind.save_results_aggregated = _then(kind.save_results_aggregated, check_results)
+    kind.save_results_samples = _then(kind.save_results_samples, check_samples)
+
+
+def _then(save: Callable, check: Callable) -> Callable:
+    @functools.wraps(save)
+    def save_and_check(self, *args, **kwargs):
+        saved = save(self, *args, **kwargs)
+        if self.output_path:
+            check(self, *args, **kwargs)
+        return saved
+
+    return save_and_check
+
+
+def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
+    """Return the file that `EvaluationTracker` wrote last, there or not.
+
+    The names are made inside `save_results_aggregated`, from `date_id` and `general_config_tracker`; it does not return
+    them.
+
+    Args:
+        tracker: after it has saved.
+        ending: `.json` or `.jsonl`.
+        beginning: of the file's name; empty for the results.
+    """
+    place = Path(tracker.output_path)
+    if place.suffix == ".json":
+        return place.with_name(f"{beginning or f'{place.stem}_'}{tracker.date_id}{ending}")
+    folder = place / str(tracker.general_config_tracker.model_name_sanitized)
+    return folder / f"{beginning or 'results_'}{tracker.date_id}{ending}"
+
+
+def ask_git_quietly(utils: Any) -> None:
+    """Keep git from printing an error if the working directory is not in a repository.
+
+    Replaces `lm_eval.loggers.utils.get_git_commit_hash`, which every run calls.
+    """
+    original = utils.get_git_commit_hash
+
+    @functools.wraps(original)
+    def get_git_commit_hash():
+        import subprocess
+
+        command = ["git", "describe", "--always"]
+        try:
+            fails = subprocess.run(command, capture_output=True).returncode
+        except OSError:
+            fails = True
+        return utils.get_commit_from_path(Path.cwd()) if fails else original()
+
+    utils.get_git_commit_hash = get_git_commit_hash
+
+
+def guard_runs(evaluator: Any) -> None:
+    """Check speech runs before they compute.
+
+    Wraps the public functions `simple_evaluate` and `evaluate`, through which every kind of start goes; lm-eval has no
+    hook before a run.
+    """
+    from speechiq.harness_patch.evaluation import guard_run, guard_tasks
+
+    evaluator.simple_evaluate = guard_run(evaluator.simple_evaluate, _own_model_types())
+    evaluator.evaluate = guard_tasks(evaluator.evaluate)
+
+
+def improve_command_line(command_line: ModuleType) -> None:
+    """Wrap the command `lm_eval run`, and add to its help.
+
+    `Run._execute` and `Run._parser` of `lm_eval._cli.run`. The whole package `lm_eval._cli` is private, and the public
+    `cli_evaluate` builds its parser itself.
+    """
+    from speechiq.harness_patch.command_line import speech_help, wrap_run
+
+    run = command_line.Run
+    original = run.__init__
+
+    @functools.wraps(original)
+    def init(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        shown = self._parser.format_help
+        self._parser.format_help = lambda: shown() + speech_help()
+
+    run._execute = staticmethod(wrap_run(run._execute, _own_model_types()))
+    run.__init__ = init
+
+
+def _own_model_types() -> list[str]:
+    return [entry.name for entry in find_entry_points("lm_eval.models")]
+
+
+HOOKS: Mapping[str, Callable[[ModuleType], None]] = {
+    "lm_eval.models": register_models,
+    "lm_eval.tasks.manager": add_task_folders,
+    "lm_eval.loggers.evaluation_tracker": check_outputs,
+    "lm_eval.loggers.utils": ask_git_quietly,
+    "lm_eval.evaluator": guard_runs,
+    "lm_eval._cli.run": improve_command_line,
+}
+
+
+def list_model_types() -> list[str]:
+    """Return the names of all registered model types.
+
+    `model_registry` holds lm-eval's own only after the import of `lm_eval.models`. The public `get_model` imports the
+    class, and so torch, even for a name that is only to be checked.
+    """
+    import lm_eval.models  # noqa: F401 (fills the registry)
+    from lm_eval.api.registry import model_registry
+
+    return list(model_registry)
+
+
+def list_tasks() -> list[str]:
+    """Return the tasks that the newest `TaskManager` knows; none before there is one."""
+    return [name for manager in _task_managers for name in manager.all_tasks]
+
+
+def read_config_file(path: str) -> dict[str, Any]:
+    """Return the options in a file of `lm_eval run --config`.
+
+    `EvaluatorConfig.load_yaml_config`; the public way also checks the options, and needs the whole command line.
+
+    Raises:
+        OSError, ValueError, TypeError: The file is missing or does not hold options.
+    """
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    return EvaluatorConfig.load_yaml_config(path)
+
+
+def is_about_options(error: Exception) -> bool:
+    """Return whether lm-eval's check of the command line raised `error`, by the module that did."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__") == "lm_eval.config.evaluate_config"
+
+
+def find_missing_task(message: str) -> str | None:
+    """Return the first task that lm-eval did not find, by the text of its error, or None for another error."""
+    return message.removeprefix(MISSING_TASKS).split(", ")[0] if message.startswith(MISSING_TASKS) else None
+
+
+def find_tasks(tasks: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tasks by name, from what `evaluate` is called with: lm-eval's loader adds groups beside them."""
+    return tasks.get("tasks", tasks)
+
+
+def parse_arguments(text: str) -> dict[str, Any]:
+    """Return `model_args` that are given as text, as lm-eval does: `simple_parse_args_string`, undocumented."""
+    from lm_eval.utils import simple_parse_args_string
+
+    return simple_parse_args_string(text)
+
+
+def parse_value(text: str) -> Any:
+    """Return a value of `--metadata` that is given as text, as lm-eval does: `handle_arg_string`, undocumented."""
+    from lm_eval.utils import handle_arg_string
+
+    return handle_arg_string(text)
+
+
+def normalize_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return generation settings as lm-eval's own model types read them: `normalize_gen_kwargs`, undocumented.
+
+    Raises:
+        TypeError, ValueError: A setting is not a number.
+    """
+    from lm_eval.models.utils import normalize_gen_kwargs
+
+    return dict(normalize_gen_kwargs(dict(settings)))

@@ -1,0 +1,97 @@
+"""Each room imports only those below it, upstream packages only by public modules, and heavy ones only when needed."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import run
+
+ROOT = Path(__file__).parent.parent
+#: Lowest first; each may import those before it.
+ROOMS = ("core", "engines", "metrics", "siq_tasks", "harness_patch", "reducer", "cli")
+APART = {("reducer", "harness_patch")}
+#: Modules of upstream packages that their documentation names; the rest only in the two files of `FENCE`.
+PUBLIC = {
+    "lm_eval": {
+        "lm_eval", "lm_eval.__main__", "lm_eval.tasks", "lm_eval.models.api_models", "lm_eval.models.huggingface",
+        "lm_eval.models.openai_completions",
+        *(f"lm_eval.api.{name}" for name in ("filter", "instance", "model", "registry", "task")),
+    },
+    "transformers": {"transformers"},
+    "accelerate": {"accelerate", "accelerate.utils"},
+}  # fmt: skip
+FENCE = {"harness_patch/_lm_eval.py": {"lm_eval"}, "engines/_transformers.py": {"transformers", "accelerate"}}
+HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
+
+
+def list_imports(file: Path) -> Iterator[tuple[str, str]]:
+    """Yield the module of each import in a file, and the name that is taken from it, if one is."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+FILES = [file.relative_to(ROOT).as_posix() for room in ROOMS for file in sorted(ROOT.joinpath(room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_rooms_below_it(room):
+    above = {*ROOMS[ROOMS.index(room) + 1 :], *(other for mine, other in APART if mine == room)}
+    wrong = [
+        f"{file}: {module}"
+        for file in FILES
+        if file.startswith(f"{room}/")
+        for module, name in list_imports(ROOT / file)
+        if module.split(".")[0] == "speechiq" and (*module.split("."), name)[1] in above
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_only_the_fence_imports_private_modules_of_upstream(package):
+    wrong = [
+        f"{file}: {module}.{name}"
+        for file in FILES
+        if package not in FENCE.get(file, ())
+        for module, name in list_imports(ROOT / file)
+        if module.split(".")[0] == package and (module not in PUBLIC[package] or is_private(name))
+    ]
+    assert not wrong
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+@pytest.mark.parametrize("file", FENCE)
+def test_the_fence_is_low(file):
+    assert len(ROOT.joinpath(file).read_text(encoding="utf-8").splitlines()) < 300
+
+
+@pytest.mark.parametrize(
+    ("room", "unwanted"),
+    [
+        ("core", HEAVY),
+        ("reducer", HEAVY),
+        ("cli", HEAVY),
+        ("metrics", ("torch",)),
+        ("siq_tasks", ("torch",)),
+        ("harness_patch._lm_eval", HEAVY),
+        ("engines._transformers", HEAVY),
+    ],
+)
+def test_what_is_heavy_is_imported_when_it_is_needed(room, unwanted):
+    program = f"""
+import importlib, pkgutil, sys
+room = importlib.import_module("speechiq.{room}")
+for module in pkgutil.walk_packages(getattr(room, "__path__", []), "speechiq.{room}."):
+    importlib.import_module(module.name)
+print(*(set({unwanted!r}) & set(sys.modules)))
+"""
+    done = run("python", "-c", program)
+    assert done.returncode == 0 and done.stdout.strip() == "", done.stdout + done.stderr
