@@ -7,7 +7,7 @@ EXTRAS = {
     "bitsandbytes": "quantization",
     "faster-whisper": "faster-whisper",
     "gguf": "demo",
-    "httpx": "endpoints",
+    "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
 }

@@ -1,10 +1,13 @@
 """Test the text stage behind an endpoint: real HTTP, and real models that answer there."""
 
-from itertools import count
+import json
+from itertools import chain, count
 
 import pytest
+import torch
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
@@ -17,6 +20,8 @@ from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import completion, serving
 
 KEY = "sk-never-shown-4711"
+#: Log-probabilities of what a server wrote, without those of the prompt.
+WRITTEN = {"tokens": ["A", "B"], "token_logprobs": [-1, -2], "top_logprobs": [{"A": -1}, {"B": -2}]}
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +116,53 @@ def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model
         assert one != other
         with pytest.raises(SpeechIQError, match="gives the same answer whatever the seed"):
             llm.generate(*asked, SAMPLED)
+
+
+class Completions:
+    """The language model behind `/completions`, with the log-probabilities of what it reads and writes."""
+
+    def __init__(self):
+        self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
+        self.model = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+
+    @torch.inference_mode()
+    def __call__(self, prompt, _number):
+        ids = self.tokenizer(prompt, return_tensors="pt").input_ids
+        found = self.model(ids).logits[0].log_softmax(-1)
+        written = [*ids[0, 1:].tolist(), int(found[-1].argmax())]
+        tokens = self.tokenizer.convert_ids_to_tokens([int(ids[0, 0]), *written])
+        logprobs = [None, *(float(row[token]) for row, token in zip(found, written, strict=True))]
+        best = [{tokens[i + 1]: logprobs[i + 1], "best": float(row.max())} for i, row in enumerate(found)]
+        echo = {"tokens": tokens, "token_logprobs": logprobs, "top_logprobs": [None, *best]}
+        return 200, {}, json.dumps({"choices": [{"index": 0, "text": prompt, "logprobs": echo}]})
+
+
+def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_models):
+    contexts = ["One, two,", "The sea is", "One, two,"]
+    continuations = [[" three", " cheese"], [" blue", " bluer", " a"], [" three"]]
+    ours = TransformersLLM(LLM, device="cpu", batch_size=2).loglikelihood(contexts, continuations)
+    with serving(Completions()) as server:
+        llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").hearer.llm
+        theirs = llm.loglikelihood(contexts, continuations)
+        assert {asked["max_tokens"] for asked in server.requests} == {1} and all(a["echo"] for a in server.requests)
+    for one, other in zip(chain(*ours), chain(*theirs), strict=True):
+        assert one.logprob == pytest.approx(other.logprob, abs=1e-3) and one.is_greedy == other.is_greedy
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        (404, {}, "{}"),
+        (200, {}, completion("A")),
+        (200, {}, '{"choices": [{"index": 0, "text": ""}]}'),
+        (200, {}, json.dumps({"choices": [{"logprobs": WRITTEN}]})),
+        (200, {}, '{"choices": [{"logprobs": NaN}]}'),
+    ],
+    ids=["no completions", "chat", "no log-probabilities", "no echo", "NaN"],
+)
+def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_are_chosen_by_them(reply):
+    with serving(lambda *_: reply) as server:
+        with pytest.raises(SpeechIQError, match="llm_answer=likelihood: openai:m weighs no texts; use llm_answer=gen"):
+            build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
+        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; take)"):
+            open_llm("m", server.url).loglikelihood(["a"], [[" b"]])
