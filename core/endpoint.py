@@ -86,21 +86,21 @@ class Endpoint:
         self.key_variable = key_variable or KEY
         self._key = os.environ.get(self.key_variable, "").strip()
         own = base_url or os.environ.get(ADDRESS)
-        if not self._key and (key_variable or not own):
-            other_way = "" if key_variable else f", or give {advice.base_url}"
-            raise SpeechIQError(f"{self.name}: no key; set the environment variable {self.key_variable}{other_way}")
         self.address = OPENAI
         if own:
             given_by = f"{self.name}: {advice.base_url if base_url else ADDRESS}"
             fix = f"set the environment variable {self.key_variable}"
             self.address = check_address(own, given_by, fix, "http://HOST:8000/v1", [self._key])
+        if not self._key and (key_variable or not own):
+            other_way = "" if key_variable else f", or give {advice.base_url}"
+            raise SpeechIQError(f"{self.name}: no key; set the environment variable {self.key_variable}{other_way}")
         self._timeout, self._max_retries, self._quiet_until = timeout, max_retries, 0.0
         self._client = self._open()
         self.host = self._client.base_url.host
 
     def _open(self) -> openai.AsyncOpenAI:
-        for variable in (self.key_variable, *ACCOUNT):
-            value = os.environ.get(variable, "").strip()
+        account = {variable: os.environ.get(variable, "") for variable in ACCOUNT}
+        for variable, value in {self.key_variable: self._key, **account}.items():
             if not (value.isascii() and value.isprintable()):
                 raise SpeechIQError(
                     f"{self.name}: a line break or a letter that no key has is in {variable}; set it anew"

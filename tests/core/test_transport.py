@@ -10,12 +10,14 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
+import httpx2
 import pytest
 
 from speechiq.core.advice import Advice
 from speechiq.core.endpoint import Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.replies import read_choices
+from speechiq.core.retries import find_pause
 from speechiq.core.transport import LARGEST
 
 KEY = "sk-never-shown-4711"
@@ -272,6 +274,27 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch
     with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
         Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
     assert "nter2" not in str(told.value)
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
+def test_an_account_that_no_header_can_hold_is_refused(variable, monkeypatch):
+    monkeypatch.setenv(variable, "org-1\n")
+    with pytest.raises(SpeechIQError, match=f"is in {variable}; set it anew"):
+        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"retry-after": "900"}, 60, 60),
+        ({"retry-after-ms": "20"}, 0.02, 0.02),
+        ({"retry-after": "nan"}, 1.5, 2),
+        ({"retry-after": "Tue, 99 Foo"}, 1.5, 2),
+        ({}, 1.5, 2),
+    ],
+)
+def test_a_server_decides_how_long_to_wait_up_to_a_minute(headers, least, most):
+    assert least <= find_pause(3, httpx2.Response(429, headers=headers)) <= most
 
 
 def test_a_proxy_that_is_none_is_one_line_that_does_not_show_it(monkeypatch):
