@@ -96,15 +96,15 @@ class OpenAIText(AudioEndpoint):
             found = reply["choices"][0]["logprobs"]
             rows = zip(found["tokens"], found["token_logprobs"], found["top_logprobs"], strict=True)
             (first, unknown, _), *others, _written = rows
-            tokens = [Token(text, logprob, logprob >= max(top.values())) for text, logprob, top in others]
+            tokens = [Token(str(text), logprob, logprob >= max(top.values())) for text, logprob, top in others]
             if unknown is not None or any(math.isnan(token.logprob) for token in tokens):
                 raise ValueError("only the first token of a prompt has no log-probability")
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpeechIQError(
                 f"{self.name}: its replies hold no log-probabilities of the prompt; take a server that echoes them, or "
                 f"{self.remote.calling.prefix}answer=generate"
             ) from error
-        return [Token(first, math.nan, True), *tokens]
+        return [Token(str(first), math.nan, True), *tokens]
 
     def _content(self, words: Sequence[str], clips: Sequence) -> str:
         return "".join(words)
