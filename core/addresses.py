@@ -32,13 +32,13 @@ def check_address(url: Any, given_by: str, mend: str, example: str, secrets: Seq
     Raises:
         SpeechIQError: it is no address, or holds a secret, which the error does not repeat.
     """
-    url = str(url).strip()
-    if secret := find_secret(url, secrets):
+    text = str(url).strip()
+    if secret := find_secret(text, secrets):
         raise SpeechIQError(f"{given_by} holds {secret}, which would be written into the results; remove it and {mend}")
-    if not _is_address(url):
-        shown = "it" if set(url) & set(NEVER_SHOWN) else repr(printable(url)[:SHOWN])
+    if not _is_address(text):
+        shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:SHOWN])
         raise SpeechIQError(f"{given_by}: {shown} is no address; give one like {example}")
-    return url.rstrip("/")
+    return text.rstrip("/")
 
 
 def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:

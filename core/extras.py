@@ -4,15 +4,12 @@ from __future__ import annotations
 
 #: Packages and the extras of `setup.cfg` that bring them.
 EXTRAS = {
-    "aiohttp": "endpoints",
     "bitsandbytes": "quantization",
     "faster-whisper": "faster-whisper",
     "gguf": "demo",
-    "httpx": "endpoints",
+    "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
-    "requests": "endpoints",
-    "tenacity": "endpoints",
 }
 
 

@@ -16,7 +16,6 @@ APART = {("reducer", "harness_patch")}
 PUBLIC = {
     "lm_eval": {
         "lm_eval", "lm_eval.__main__", "lm_eval.tasks", "lm_eval.models.api_models", "lm_eval.models.huggingface",
-        "lm_eval.models.openai_completions",
         *(f"lm_eval.api.{name}" for name in ("filter", "instance", "model", "registry", "task")),
     },
     "transformers": {"transformers"},

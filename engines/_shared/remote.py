@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 import soundfile
 
+from speechiq.core.advice import Advice
 from speechiq.core.batches import Keep, drop, run_concurrently
 from speechiq.core.clip import SAMPLING_RATE, Clip
-from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends
+from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.engines._shared.windows import split
@@ -84,10 +85,11 @@ class Remote:
             key_variable=calling.key_variable,
             timeout=calling.timeout,
             max_retries=int(calling.max_retries),
-            mends=Mends(
+            advice=Advice(
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
                 f"pieces of audio that are shorter, {prefix}longest=SECONDS",
+                calling.length,
             ),
         )
         self.endpoint.check()

@@ -9,8 +9,8 @@ import numpy as np
 
 from speechiq.core.batches import Keep, drop
 from speechiq.core.clip import Clip
-from speechiq.core.endpoints import NoAnswer
 from speechiq.core.passes import passes
+from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, whole
 from speechiq.engines._shared.remote import Calling, Remote, encode
 
@@ -55,10 +55,9 @@ class OpenAIASR:
         return Response(said.strip(), heard=self.remote.heard)
 
     def _send(self, samples: np.ndarray) -> str:
+        form = {"model": self.remote.model, **self.settings}
         file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
-
-        fields = {"model": self.remote.model, **self.settings}
-        return self.remote.endpoint.ask(PATH, "transcription", _read, data=fields, files={"file": file})
+        return self.remote.endpoint.ask(PATH, "transcription", _read, form, file)
 
     def identity(self) -> dict[str, Any]:
         return {"stage": "asr", **self.describe()}

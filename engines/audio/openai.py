@@ -14,10 +14,10 @@ import numpy as np
 
 from speechiq.core.batches import Keep, drop
 from speechiq.core.clip import Clip
-from speechiq.core.endpoints import Refusal
+from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
-from speechiq.core.replies import CONTENT_FILTER, FILTERED, LENGTH, Choice, read_choices
+from speechiq.core.replies import CONTENT_FILTER, LENGTH
 from speechiq.core.response import Response
 from speechiq.engines._shared.independence import check_samples
 from speechiq.engines._shared.remote import Calling, Remote, encode
@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 SEEDS = 2**31  # some endpoints take no larger one
 BAD_REQUEST, UNPROCESSABLE = 400, 422
 CUT_OFF = {LENGTH: "reached the token limit", CONTENT_FILTER: "were cut off by a content filter"}
-PATH = "/chat/completions"
 
 
 def _input_audio(wav: str) -> dict[str, Any]:
@@ -63,7 +62,6 @@ class AudioEndpoint:
     """
 
     stage = "audio"
-    weighs = False
     asks_in_words = True
 
     def __init__(
@@ -83,7 +81,12 @@ class AudioEndpoint:
         self.name, self.audio_part, self.own_seeds = self.remote.endpoint.name, audio_part, own_seeds
         self._left_out: set[str] = set()
         self._samples = False
-        self._ends: list[str] = []
+        self._ends: list[str | None] = []
+
+    @property
+    def weighs(self) -> bool:
+        """Return whether it has log-probabilities, which no chat server gives for texts that it is sent."""
+        return False
 
     def at_work(self) -> AbstractContextManager:
         return nullcontext()
@@ -121,7 +124,7 @@ class AudioEndpoint:
 
     def _write(self, prompts, seeds, settings: Mapping[str, Any], keep: Keep = drop) -> list[list[str]]:
         rows = list(zip(prompts, seeds, strict=True))
-        return self._run(rows, lambda row: self._answer(*row, settings), "answering", "prompt", keep)
+        return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", keep)
 
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
@@ -172,27 +175,17 @@ class AudioEndpoint:
 
     def _say(self, content, asked: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
         """What came back: nothing where one of `optional` may be what was refused, which is left out from now on."""
-        wanted = optional.get("n", 1)
-
-        messages = [{"role": "user", "content": content}]
-        chat = {"model": self.remote.model, "messages": messages, **asked, **optional}
         try:
-            choices = self.remote.endpoint.ask(PATH, "chat completion", self._read, json=chat)
+            choices = self.remote.endpoint.chat(content, **{**asked, **optional})
         except Refusal as refusal:
-            if refusal.code == CONTENT_FILTER:
-                self._ends += [CONTENT_FILTER] * wanted
-                return [FILTERED] * wanted
             if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
                 raise
             self._left_out.add(_find_fault(refusal, optional))
             return []
         self._ends += [choice.end for choice in choices]
-        if len(choices) < wanted:
+        if len(choices) < optional.get("n", 1):
             self._left_out.add("n")
         return [choice.text for choice in choices]
-
-    def _read(self, reply: Any) -> list[Choice]:
-        return read_choices(reply, self.name, self.remote.calling.length)
 
     def _spell(self) -> dict[str, Any]:
         """What was asked for when it was built."""

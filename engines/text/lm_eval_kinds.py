@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,15 +12,15 @@ from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.huggingface import HFLM
 
 from speechiq.core.addresses import refuse_secrets
+from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.opening import first_line
 from speechiq.engines.text.lm_eval import LMEvalText
 from speechiq.engines.text.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
-#: Packages that lm-eval's API model types need, and it leaves out unless its extra `api` is asked for.
-CALLERS = ("aiohttp", "requests", "tenacity")
+#: What an API model type of lm-eval has at the end of its address, and an OpenAI client adds by itself.
+PATHS = re.compile(r"/(chat/completions|completions|messages|generate)/?$")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
@@ -27,14 +28,14 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
     """The model `model` of lm-eval's model type `engine`, as a text stage.
 
     Args:
-        engine: such as `vllm`, `sglang`, `local-chat-completions`, `huggingface`.
+        engine: such as `vllm`, `sglang`, `huggingface`.
         model: as that type names it.
         device, batch_size: as lm-eval passes them.
         **options: see `LMEvalText`.
 
     Raises:
         SpeechIQError: what can be known before any weight is loaded: the type's package is missing, it is a
-            speech system itself, an option holds a secret, an endpoint is down or has no key.
+            speech system itself, an option holds a secret, or it calls an endpoint.
     """
     name = f"{engine}:{model}"
     if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
@@ -58,11 +59,16 @@ def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any)
             f"the environment"
         )
     refuse_secrets(options, f"{name}:", "put the key into the environment")
-    if not issubclass(kind, TemplateAPI):
-        text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
-        return text(name, kind, model, device=device, batch_size=batch_size, **options)
-    if absent := next((package for package in CALLERS if find_spec(package) is None), None):
-        raise SpeechIQError(f"{name}: {missing(absent)}")
-    from speechiq.engines.text.lm_eval_endpoint import LMEvalEndpoint
+    if issubclass(kind, TemplateAPI):
+        raise _refuse_endpoint(name, model, **options)
+    text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
+    return text(name, kind, model, device=device, batch_size=batch_size, **options)
 
-    return LMEvalEndpoint(name, kind, model, device=device, batch_size=batch_size, **options)
+
+def _refuse_endpoint(name: str, model: str, prefix: str = "", base_url: str = "", **_: Any) -> SpeechIQError:
+    """Return the error for a model type that calls an endpoint; `openai:MODEL` calls it without silent failures."""
+    address = PATHS.sub("", printable(str(base_url))) or "http://HOST:8000/v1"
+    return SpeechIQError(
+        f"{name}: lm-eval takes a reply without an answer for an empty one; write openai:{model} with "
+        f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)"
+    )

@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from speechiq.core.batches import Keep, drop
-from speechiq.core.prompt import Prompt
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.engines.audio.openai import AudioEndpoint
+
+COMPLETIONS = "/completions"
+
+
+class Token(NamedTuple):
+    """A token of a prompt, as a completions server reads it.
+
+    Attributes:
+        text: of the token.
+        logprob: natural log-probability after the tokens before it; NaN of the first.
+        is_greedy: whether no other token is more likely there.
+    """
+
+    text: str
+    logprob: float
+    is_greedy: bool
 
 
 class OpenAIText(AudioEndpoint):
     """As `AudioEndpoint`, with words alone.
+
+    Log-probabilities come from `/completions` of servers such as vLLM, which return those of the prompt (`echo`). Chat
+    servers have none.
 
     Args:
         model: as the endpoint calls it.
@@ -33,6 +55,56 @@ class OpenAIText(AudioEndpoint):
         keep: Keep = drop,
     ) -> list[list[str]]:
         return super().generate([Prompt(text) for text in prompts], seeds, settings, keep)
+
+    @cached_property
+    def weighs(self) -> bool:
+        """Return whether the server has log-probabilities of prompts, which one call finds out."""
+        try:
+            return bool(self._read_prompt("One, two, three."))
+        except SpeechIQError:
+            return False
+
+    def loglikelihood(
+        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+    ) -> list[list[Scored]]:
+        """Return how likely each continuation is after its context, both taken as plain text.
+
+        Context and continuation are one prompt, divided where the tokens of the continuations begin to differ, as
+        `TransformersLLM` divides them.
+
+        Raises:
+            SpeechIQError: the server has no log-probabilities of prompts.
+        """
+        rows = list(zip(contexts, continuations, strict=True))
+        return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", keep)
+
+    def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
+        prompts = [self._read_prompt(text) for text in (context, *(context + text for text in group))]
+        columns = enumerate(zip(*prompts, strict=False))
+        start = next((i for i, column in columns if len({token.text for token in column}) > 1), len(prompts[0]))
+        tails = [prompt[max(start, 1) :] for prompt in prompts[1:]]
+        return [Scored(sum(token.logprob for token in tail), all(token.is_greedy for token in tail)) for tail in tails]
+
+    def _read_prompt(self, text: str) -> list[Token]:
+        asked = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
+        body = {"model": self.remote.model, "prompt": text, **asked}
+        return self.remote.endpoint.ask(COMPLETIONS, "completion", self._read_tokens, body)
+
+    def _read_tokens(self, reply: Any) -> list[Token]:
+        """Return the tokens of the prompt; the last of a reply is written by the model."""
+        try:
+            found = reply["choices"][0]["logprobs"]
+            rows = zip(found["tokens"], found["token_logprobs"], found["top_logprobs"], strict=True)
+            (first, unknown, _), *others, _written = rows
+            tokens = [Token(str(text), logprob, logprob >= max(top.values())) for text, logprob, top in others]
+            if unknown is not None or any(math.isnan(token.logprob) for token in tokens):
+                raise ValueError("only the first token of a prompt has no log-probability")
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise SpeechIQError(
+                f"{self.name}: its replies hold no log-probabilities of the prompt; take a server that echoes them, or "
+                f"{self.remote.calling.prefix}answer=generate"
+            ) from error
+        return [Token(str(first), math.nan, True), *tokens]
 
     def _content(self, words: Sequence[str], clips: Sequence) -> str:
         return "".join(words)

@@ -12,16 +12,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from speechiq.core.addresses import refuse_secrets
+from speechiq.core.advice import Advice
 from speechiq.core.checkpoints import resolve
-from speechiq.core.endpoints import RETRIES, TIMEOUT, Endpoint, Mends, NoAnswer, Refusal
+from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.replies import CONTENT_FILTER, FILTERED, read_choices
 
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
-MENDS = Mends("--base-url", "fewer --workers", "a shorter text")
 OPENAI = "openai"
-PATH = "/chat/completions"
 #: Options of an author behind an endpoint: the kind of each and the least it may be.
 OPTIONS = {
     "base_url": (str, None), "key_variable": (str, None), "timeout": (float, 0.01), "max_retries": (int, 0),
@@ -138,31 +136,18 @@ class OpenAIAuthor:
         max_retries: int = RETRIES,
         max_gen_toks: int = MAX_TOKENS,
     ) -> None:
+        length = f"--writer or --checker openai:{model},max_gen_toks"
         self.endpoint = Endpoint(
-            model, base_url, key_variable=key_variable, timeout=timeout, max_retries=max_retries, mends=MENDS
-        )
-        self.name, self.model, self.max_gen_toks = self.endpoint.name, model, max_gen_toks
+            model, base_url, key_variable=key_variable, timeout=timeout, max_retries=max_retries,
+            advice=Advice("--base-url", "fewer --workers", "a shorter text", length),
+        )  # fmt: skip
+        self.name, self.max_gen_toks = self.endpoint.name, max_gen_toks
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
         """Return the answer; of one that a content filter kept back, `FILTERED`."""
-        chat = {
-            "model": self.model,
-            "messages": [{"role": "user", "content": prompt}],
-            "temperature": temperature,
-            "seed": seed,
-            "max_completion_tokens": self.max_gen_toks,
-        }
-        try:
-            return self.endpoint.ask(PATH, "chat completion", self._read, json=chat)
-        except Refusal as refusal:
-            if refusal.code == CONTENT_FILTER:
-                return FILTERED
-            raise
-
-    def _read(self, reply: Any) -> str:
-        choice, *_ = read_choices(reply, self.name, f"--writer or --checker {self.name},max_gen_toks")
-        if not choice.text:
-            raise NoAnswer("sent an empty reply")
+        choice, *_ = self.endpoint.chat(
+            prompt, may_be_empty=False, temperature=temperature, seed=seed, max_completion_tokens=self.max_gen_toks
+        )
         return choice.text
 
 

@@ -10,15 +10,18 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
+import httpx2
 import pytest
 
-from speechiq.core.endpoints import Endpoint, Mends
+from speechiq.core.advice import Advice
+from speechiq.core.endpoint import Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.replies import read_choices
+from speechiq.core.retries import find_pause
 from speechiq.core.transport import LARGEST
 
 KEY = "sk-never-shown-4711"
-MENDS = Mends("--base-url", "a larger timeout", "shorter audio")
+ADVICE = Advice("--base-url", "a larger timeout", "shorter audio", "n")
 TIMEOUT = 1.0
 SOON = "Retry-After-Ms: 5\r\n"
 
@@ -82,10 +85,10 @@ def sends(data):
 
 def ask(url, retries=0, timeout=TIMEOUT):
     """The one line, and how long it took."""
-    endpoint = Endpoint("m", url, timeout=timeout, max_retries=retries, mends=MENDS)
+    endpoint = Endpoint("m", url, timeout=timeout, max_retries=retries, advice=ADVICE)
     began = time.monotonic()
     with pytest.raises(SpeechIQError) as told:
-        endpoint.ask("/chat/completions", "chat completion", lambda got: read_choices(got, "m", "n"), json={"a": "b"})
+        endpoint.ask("/chat/completions", "chat completion", lambda got: read_choices(got, "m", "n"), {"a": "b"})
     assert KEY not in str(told.value) and "\n" not in str(told.value) and len(str(told.value)) < 400
     return str(told.value), time.monotonic() - began
 
@@ -194,8 +197,8 @@ def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
         connection.sendall(reply("", "307 Here", "Location: ./new\r\n") if first else reply(completion))
 
     with raw(script) as server:
-        endpoint = Endpoint("m", server.url, mends=MENDS)
-        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), json={"a": "b"})
+        endpoint = Endpoint("m", server.url, advice=ADVICE)
+        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {"a": "b"})
     assert choice.text == "B" and server.requests[1].startswith(b"POST /v1/chat/new")
     assert all(request.endswith(b'{"a":"b"}') and KEY.encode() in request for request in server.requests)
 
@@ -216,8 +219,8 @@ def test_a_reply_without_an_answer_is_a_failed_call_that_is_tried_again(choice, 
 
 def test_half_a_surrogate_pair_never_reaches_an_answer():
     with raw(sends(reply('{"choices": [{"message": {"content": "caf\\ud83d"}}]}'))) as server:
-        endpoint = Endpoint("m", server.url, mends=MENDS)
-        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), json={})
+        endpoint = Endpoint("m", server.url, advice=ADVICE)
+        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {})
     assert choice.text == "caf\N{REPLACEMENT CHARACTER}"
 
 
@@ -252,7 +255,7 @@ def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
 def test_an_address_with_a_secret_is_refused_and_not_repeated(url, secret, where, monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     with pytest.raises(SpeechIQError) as told:
-        Endpoint("m", url if where == "option" else None, mends=MENDS)
+        Endpoint("m", url if where == "option" else None, advice=ADVICE)
     given_by = "--base-url" if where == "option" else "OPENAI_BASE_URL"
     assert str(told.value).startswith(f"openai:m: {given_by} holds {secret}, which would be written into the results; ")
     assert "set the environment variable OPENAI_API_KEY" in str(told.value)
@@ -262,21 +265,58 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(url, secret, where
 def test_an_address_that_is_none_is_shown_only_if_it_cannot_hold_a_secret():
     for url, shown in (("localhost:8000", "'localhost:8000'"), ("http://host:pa/ss@x?y", "it")):
         with pytest.raises(SpeechIQError, match=rf"--base-url: {shown} is no address; give one like http://HOST"):
-            Endpoint("m", url, mends=MENDS)
+            Endpoint("m", url, advice=ADVICE)
 
 
 @pytest.mark.parametrize("key", ["sk-hunter2\nmore", "sk-h\u00fcnter2", "sk-hunter2\x1b[2J"])
 def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
-        Endpoint("m", "http://127.0.0.1:9/v1", mends=MENDS)
+        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
     assert "nter2" not in str(told.value)
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
+def test_an_account_that_no_header_can_hold_is_refused(variable, monkeypatch):
+    monkeypatch.setenv(variable, "org-1\n")
+    with pytest.raises(SpeechIQError, match=f"is in {variable}; set it anew"):
+        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [
+        ({"retry-after": "900"}, 60, 60),
+        ({"retry-after-ms": "20"}, 0.02, 0.02),
+        ({"retry-after": "nan"}, 1.5, 2),
+        ({"retry-after": "Tue, 99 Foo"}, 1.5, 2),
+        ({}, 1.5, 2),
+    ],
+)
+def test_a_server_decides_how_long_to_wait_up_to_a_minute(headers, least, most):
+    assert least <= find_pause(3, httpx2.Response(429, headers=headers)) <= most
+
+
+def test_a_proxy_that_is_none_is_one_line_that_does_not_show_it(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "bad://me:hunter2@host")
+    with pytest.raises(SpeechIQError, match=r"^openai:m: ValueError from the proxy or .*; correct HTTPS_PROXY") as told:
+        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
+    assert "hunter2" not in str(told.value)
+
+
+def test_a_call_without_a_key_sends_none(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with raw(sends(reply("{}"))) as server:
+        Endpoint("m", server.url, advice=ADVICE).check()
+        with pytest.raises(SpeechIQError, match="sent no x"):
+            Endpoint("m", server.url, advice=ADVICE).ask("/x", "x", lambda got: got["text"], {"a": "b"})
+    assert len(server.requests) == 2 and not any(b"authorization" in asked.lower() for asked in server.requests)
 
 
 def test_a_line_break_after_a_key_does_no_harm(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
     with raw(sends(reply("{}"))) as server:
-        Endpoint("m", server.url, mends=MENDS).check()
+        Endpoint("m", server.url, advice=ADVICE).check()
         assert f"Bearer {KEY}\r\n".encode() in server.requests[0]
 
 
@@ -288,8 +328,9 @@ def test_the_parameter_that_is_refused_is_named():
 
 HANGING = """
 import sys
-from speechiq.core.endpoints import Endpoint, Mends
-Endpoint("m", sys.argv[1], mends=Mends("", "", "")).ask("/x", "x", print, json={})
+from speechiq.core.advice import Advice
+from speechiq.core.endpoint import Endpoint
+Endpoint("m", sys.argv[1], advice=Advice("", "", "", "")).ask("/x", "x", print, {})
 """
 
 
@@ -302,5 +343,5 @@ def test_ctrl_c_ends_a_call_that_hangs():
         )  # fmt: skip
         assert asked.wait(20)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=3)
+        _, errors = process.communicate(timeout=10)
     assert process.returncode != 0 and "was destroyed" not in errors and errors.strip().endswith("waiting for a server")

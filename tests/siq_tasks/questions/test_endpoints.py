@@ -120,10 +120,10 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
     real = builtins.__import__
 
     def without(name, *rest):
-        if name == "httpx":
+        if name == "openai":
             raise ImportError(name)
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SpeechIQError, match="the package httpx is not installed; `pip install httpx`"):
+    with pytest.raises(SpeechIQError, match="the package openai is not installed; `pip install openai`"):
         parse_author("openai:m").open()

@@ -23,7 +23,7 @@ KEY = "sk-never-shown-4711"
 AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
-COMMAND = "from speechiq.reducer import cli; from speechiq.cli.questions import app; cli.app = app; cli.main()"
+COMMAND = "from speechiq.cli import main; from speechiq.cli.questions import app; main.app = app; main.main()"
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,40 @@
+"""Hold what a user can do about a failed call, one line for each HTTP status."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+UNKNOWN_KEY = 401
+#: By the fields of `Advice` and the environment variable that holds the key.
+BY_STATUS = {
+    UNKNOWN_KEY: "check {key_variable}",
+    403: "check {key_variable}",
+    404: "check {base_url} and the model's name",
+    413: "try {size}",
+    429: "try {patience}",
+}
+OTHERWISE = "correct what it names"
+
+
+class Advice(NamedTuple):
+    """What a user can do about a fault, in the options of the command at hand.
+
+    Attributes:
+        base_url: the option that holds the address.
+        patience: what to try if no answer comes in time.
+        size: what to try if a request is too large.
+        length: the option that sets the most tokens of an answer.
+    """
+
+    base_url: str
+    patience: str
+    size: str
+    length: str
+
+    def about(self, status: int, key_variable: str) -> str:
+        """Return what to do about an HTTP error.
+
+        >>> Advice("--base-url", "fewer --workers", "a shorter text", "").about(429, "OPENAI_API_KEY")
+        'try fewer --workers'
+        """
+        return BY_STATUS.get(status, OTHERWISE).format(key_variable=key_variable, **self._asdict())

@@ -1,0 +1,282 @@
+"""Call the server of a model: one way to try again, to hide keys, and to say in one line what went wrong.
+
+The openai package builds requests and sorts errors by HTTP status. It does not try again itself, since its own way
+knows neither a reply without an answer nor how to announce a long wait, and it limits no time from first to last byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tqdm import tqdm
+
+from speechiq.core.addresses import check_address
+from speechiq.core.advice import UNKNOWN_KEY, Advice
+from speechiq.core.console import printable, say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.event_loop import run
+from speechiq.core.extras import missing
+from speechiq.core.passes import passes
+from speechiq.core.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
+from speechiq.core.retries import find_pause, is_temporary
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI = "https://api.openai.com/v1"
+#: Variables that the openai package puts into headers beside the key.
+ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
+TIMEOUT, RETRIES = 300.0, 8
+PROBE_TIMEOUT, SHOWN = 10.0, 200
+WORTH_SAYING = 3.0
+
+Result = TypeVar("Result")
+Send = Callable[[], Awaitable["httpx2.Response"]]
+
+
+class Refusal(SpeechIQError):
+    """An answer that is an HTTP error, after all retries.
+
+    Attributes:
+        status: of the answer.
+        code: the endpoint's own name for the reason, such as `content_filter`.
+    """
+
+    def __init__(self, message: str, status: int, code: str | None) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class Endpoint:
+    """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
+
+    Args:
+        model: as the endpoint calls it.
+        base_url: its address; without it `OPENAI_BASE_URL`, else OpenAI's own.
+        key_variable: the environment variable that holds the key. Without it `OPENAI_API_KEY`, which an
+            endpoint of one's own may do without.
+        timeout: seconds for one call, from the connection to the last byte of the reply.
+        max_retries: how often a 408, 409, 429, 5xx, a lost connection, a reply that is late or holds no answer is
+            tried again, after growing pauses or as long as the server asks for.
+        advice: for the errors.
+
+    Raises:
+        SpeechIQError: no key, no address, an address that holds a secret, a key that no header can hold, an unusable
+            proxy, or the package openai is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        *,
+        key_variable: str | None = None,
+        timeout: float = TIMEOUT,
+        max_retries: int = RETRIES,
+        advice: Advice,
+    ) -> None:
+        self.model, self.name, self.advice = model, f"openai:{model}", advice
+        self.key_variable = key_variable or KEY
+        self._key = os.environ.get(self.key_variable, "").strip()
+        own = base_url or os.environ.get(ADDRESS)
+        self.address = OPENAI
+        if own:
+            given_by = f"{self.name}: {advice.base_url if base_url else ADDRESS}"
+            fix = f"set the environment variable {self.key_variable}"
+            self.address = check_address(own, given_by, fix, "http://HOST:8000/v1", [self._key])
+        if not self._key and (key_variable or not own):
+            other_way = "" if key_variable else f", or give {advice.base_url}"
+            raise SpeechIQError(f"{self.name}: no key; set the environment variable {self.key_variable}{other_way}")
+        self._timeout, self._max_retries, self._quiet_until = timeout, max_retries, 0.0
+        self._client = self._open()
+        self.host = self._client.base_url.host
+
+    def _open(self) -> openai.AsyncOpenAI:
+        account = {variable: os.environ.get(variable, "") for variable in ACCOUNT}
+        for variable, value in {self.key_variable: self._key, **account}.items():
+            if not (value.isascii() and value.isprintable()):
+                raise SpeechIQError(
+                    f"{self.name}: a line break or a letter that no key has is in {variable}; set it anew"
+                )
+        try:
+            from openai import AsyncOpenAI
+
+            from speechiq.core.transport import open_transport
+        except ImportError as error:
+            raise SpeechIQError(f"{self.name}: {missing('openai')}") from error
+        try:
+            pool = open_transport()
+        except (OSError, ValueError) as error:
+            raise SpeechIQError(
+                f"{self.name}: {type(error).__name__} from the proxy or the certificates that the environment names; "
+                f"correct HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or SSL_CERT_FILE"
+            ) from None
+        return AsyncOpenAI(
+            api_key=self._key or "none", base_url=self.address, http_client=pool, max_retries=0, timeout=None
+        )
+
+    def check(self) -> None:
+        """Refuse an endpoint that does not answer, or not to this key; what else it answers is not used.
+
+        Raises:
+            SpeechIQError: nobody is there, or the key is refused.
+        """
+        options = self._options({})
+        try:
+            run(self._call(lambda: self._client.get("/models", **options), lambda _: None, "reply", PROBE_TIMEOUT, 1))
+        except Refusal as refusal:
+            if refusal.status == UNKNOWN_KEY:
+                raise
+
+    def chat(
+        self, content: str | Sequence[Mapping[str, Any]], *, may_be_empty: bool = True, **parameters: Any
+    ) -> list[Choice]:
+        """Return the answers to a message; if a content filter kept it back, `FILTERED` for each that was wanted.
+
+        Args:
+            content: of the message, text or parts.
+            may_be_empty: whether an answer without a word counts, or is a failed call.
+            **parameters: of the chat API.
+
+        Raises:
+            Refusal: the server answered by an HTTP error.
+            SpeechIQError: it gave no answer, or something else than a chat completion.
+        """
+        body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
+
+        def read(reply: Any) -> list[Choice]:
+            return read_choices(reply, self.name, self.advice.length, may_be_empty)
+
+        try:
+            return self.ask("/chat/completions", "chat completion", read, body)
+        except Refusal as refusal:
+            if refusal.code != CONTENT_FILTER:
+                raise
+            return [Choice(FILTERED, CONTENT_FILTER)] * parameters.get("n", 1)
+
+    def ask(
+        self,
+        path: str,
+        wanted: str,
+        read: Callable[[Any], Result],
+        body: Mapping[str, Any],
+        file: tuple[str, bytes, str] | None = None,
+    ) -> Result:
+        """Return what `read` makes of the JSON that the server replies to what is posted.
+
+        Args:
+            path: below the address.
+            wanted: what the reply should be, in words, for the error.
+            read: takes the JSON apart; a `NoAnswer` is a failed call.
+            body: JSON, or the fields of a form if there is a file.
+            file: its name, content and media type.
+
+        Raises:
+            Refusal: the server answered by an HTTP error.
+            SpeechIQError: it gave no answer, or something else than was wanted.
+        """
+        files = {"file": file} if file else None
+        options = self._options({"Content-Type": "multipart/form-data"} if file else {})
+
+        def send() -> Awaitable[httpx2.Response]:
+            passes["calls"] += 1
+            return self._client.post(path, body=body, files=files, **options)
+
+        return run(
+            self._call(send, lambda reply: read(read_json(reply)), wanted, self._timeout, self._max_retries),
+        )
+
+    def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
+        """Return what the openai package takes with each call: headers, of which it adds that of the key."""
+        from httpx2 import Response
+        from openai import Omit
+
+        keyless = {} if self._key else {"Authorization": Omit()}
+        return {"cast_to": Response, "options": {"headers": headers | keyless}}
+
+    async def _call(
+        self, send: Send, read: Callable[[httpx2.Response], Result], wanted: str, timeout: float, retries: int
+    ) -> Result:
+        from openai import APIStatusError
+
+        fault: SpeechIQError
+        for number in range(1, retries + 2):
+            began, response = time.monotonic(), None
+            try:
+                async with asyncio.timeout(timeout):
+                    response = await send()
+                return read(response)
+            except APIStatusError as error:
+                response = error.response
+                fault, may_pass = self._refuse(error), is_temporary(response)
+            except Exception as error:
+                fault, may_pass = self._explain(error, wanted)
+            if not may_pass or number > retries:
+                break
+            pause = find_pause(number, response)
+            self._announce(fault, pause, time.monotonic() - began, number + 1, retries + 1)
+            await asyncio.sleep(pause)
+        raise fault
+
+    def _explain(self, error: Exception, wanted: str) -> tuple[SpeechIQError, bool]:
+        """Return what a call failed by, in one line, and whether the same call may succeed later.
+
+        Raises:
+            Exception: the error itself, if it is neither the server's nor the connection's.
+        """
+        import httpx2
+        import openai
+
+        where = f"check {self.advice.base_url}"
+        match error:
+            case TimeoutError():
+                return self._fault("no answer in time", f"try {self.advice.patience}"), True
+            case NoAnswer():
+                return self._fault(self._quote(error), "try another model or prompt"), True
+            case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
+                return self._fault("cannot be reached", f"{where} and that the endpoint is up"), True
+            case openai.APIConnectionError(__cause__=cause):
+                symptom = f"broke off its reply ({self._quote(cause)})"
+                return self._fault(symptom, f"{where} and that the endpoint is up"), True
+            case Unusable():
+                return self._fault(self._quote(error), where), False
+            case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
+                reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+                symptom = f"sent no {wanted} ({self._quote(reason)})"
+                return self._fault(symptom, f"{where}, which often ends in /v1"), False
+        raise error
+
+    def _refuse(self, error: openai.APIStatusError) -> Refusal:
+        status, body = error.status_code, error.body
+        code, parameter = (body.get("code"), body.get("param")) if isinstance(body, dict) else (None, None)
+        message = body.get("message") if isinstance(body, dict) else body
+        text = message if isinstance(message, str) else error.response.text[: 4 * SHOWN]
+        if isinstance(parameter, str) and parameter not in text:
+            text = f"{text[: SHOWN // 2]} ({parameter})"
+        fault = self._fault(f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable))
+        return Refusal(str(fault), status, code if isinstance(code, str) else None)
+
+    def _fault(self, symptom: str, fix: str) -> SpeechIQError:
+        return SpeechIQError(f"{self.name} at {self.host}: {symptom}; {fix}")
+
+    def _quote(self, text: Any) -> str:
+        """Return what a server or library said as one short line that shows no key and steers no terminal."""
+        text = str(text)
+        if self._key:
+            text = text.replace(self._key, "***")
+        return printable(" ".join(text.split())[:SHOWN])
+
+    def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
+        """Say that this waits, unless a call beside it has just said so."""
+        now = time.monotonic()
+        if pause + took >= WORTH_SAYING and now >= self._quiet_until:
+            self._quiet_until = now + pause
+            with tqdm.external_write_mode(file=sys.stderr):
+                say(f"{str(fault).partition(';')[0]}; waits {pause:.0f} s, then try {number} of {tries}")

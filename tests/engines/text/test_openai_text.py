@@ -1,0 +1,168 @@
+"""Test the text stage behind an endpoint: real HTTP, and real models that answer there."""
+
+import json
+from itertools import chain, count
+
+import pytest
+import torch
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from speechiq.core.checkpoints import resolve
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.independence import PROBE
+from speechiq.engines.text.hf import TransformersLLM
+from speechiq.engines.text.openai import OpenAIText
+from speechiq.harness_patch.systems.build import build_system
+from tests.engines.text.test_lm_eval_text import GREEDY, LLM, PROMPTS, SAMPLED, SEEDS, copy_checkpoint
+from tests.served import transformers_serve
+from tests.siq_tasks.questions.server import completion, serving
+
+KEY = "sk-never-shown-4711"
+#: Log-probabilities of what a server wrote, without those of the prompt.
+WRITTEN = {"tokens": ["A", "B"], "token_logprobs": [-1, -2], "top_logprobs": [{"A": -1}, {"B": -2}]}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def open_llm(model, url, **options):
+    return OpenAIText(model, device="cpu", batch_size=1, base_url=url, **options)
+
+
+def varied(script):
+    """A server with that script whose model samples: it never says the same of the question that tests this."""
+    turns = count(1)
+    return serving(lambda prompt, n: f"words {n}" if prompt == PROBE else script(prompt, next(turns)))
+
+
+def build(spelling, **options):
+    return build_system(spelling, options, device="cpu", batch_size="auto", seed=1)
+
+
+def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_five_times():
+    line = "gives the same answer whatever the seed, so its answers to a question would be one; have its server sample"
+    with serving(lambda *_: "B") as server:
+        llm = open_llm("m", server.url)
+        with pytest.raises(SpeechIQError, match=line):
+            llm.generate(PROMPTS, SEEDS, SAMPLED)
+        assert llm.generate(PROMPTS, SEEDS, SAMPLED | {"temperature": 0.1}) == [["B"] * 3] * 2
+        assert llm.generate(PROMPTS, [[1], [2]], SAMPLED) == [["B"]] * 2
+
+
+def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
+    with serving(lambda *_: (200, {}, completion([None], "length"))) as server:
+        ger = build(f"gold+openai:m+{LLM}", ger_base_url=server.url).hearer.asr.ger
+        llm = build("gold+openai:m", llm_base_url=server.url).hearer.llm
+        for text, wanted in ((ger, "ger_max_gen_toks"), (llm, "--gen_kwargs max_gen_toks")):
+            with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
+                text.generate(PROMPTS, [[1], [2]], GREEDY)
+        down = server.url
+    with pytest.raises(SpeechIQError, match="cannot be reached; check ger_base_url"):
+        build(f"gold+openai:m+{LLM}", ger_base_url=down, ger_max_retries=0)
+
+
+def test_a_model_of_openai_needs_a_key_before_anything_runs(demo_models, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(SpeechIQError, match=r"^openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY"):
+        build(f"gold+openai:gpt-4o+{LLM}")
+
+
+def test_a_cascade_with_an_endpoint_answers_in_lm_eval():
+    with varied(lambda *_: "The answer is (B).") as server:
+        results = simple_evaluate(
+            model="hf-audio",
+            model_args={"pretrained": "gold+openai:m", "llm_base_url": server.url},
+            tasks=["siq_demo_apply"],
+            task_manager=TaskManager(include_defaults=False),
+            device="cpu",
+            limit=3,
+            bootstrap_iters=0,
+        )
+    told = results["config"]["siq"]["system"]["llm"]
+    assert told["engine"] == "openai" and told["model"] == "m"
+    assert results["results"]["siq_demo_apply"]["agreement,vote"] == 1
+    assert "Reply with the letter" in str(server.requests[-1]["messages"])
+
+
+@pytest.mark.parametrize("gen_kwargs", [{"temperature": 0}, {"temperature": 0.0, "do_sample": True}])
+def test_five_samples_at_temperature_0_are_refused(gen_kwargs):
+    with serving(lambda *_: "B") as server, pytest.raises(SpeechIQError, match="cannot sample 5 answers to a question"):
+        simple_evaluate(
+            model="hf-audio",
+            model_args={"pretrained": "gold+openai:m", "llm_base_url": server.url},
+            tasks=["siq_demo_apply"],
+            task_manager=TaskManager(include_defaults=False),
+            gen_kwargs=gen_kwargs,
+            device="cpu",
+            limit=1,
+            bootstrap_iters=0,
+        )
+
+
+def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model_does(demo_models, tmp_path):
+    asked = PROMPTS[1:], [[1, 2]]
+    ours = TransformersLLM(LLM, device="cpu", batch_size=2).generate(*asked, GREEDY)
+    plain, sampler = resolve(LLM), str(copy_checkpoint(tmp_path / "sampler", do_sample=True))
+    with transformers_serve(tmp_path / "log", "--dtype", "float32") as url:
+        llm = open_llm(plain, url)
+        ((text, _),) = llm.generate(*asked, GREEDY)
+        assert text.strip() == ours[0][0]
+        ((one, other),) = open_llm(sampler, url).generate(*asked, SAMPLED)
+        assert one != other
+        with pytest.raises(SpeechIQError, match="gives the same answer whatever the seed"):
+            llm.generate(*asked, SAMPLED)
+
+
+class Completions:
+    """The language model behind `/completions`, with the log-probabilities of what it reads and writes."""
+
+    def __init__(self):
+        self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
+        self.model = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+
+    @torch.inference_mode()
+    def __call__(self, prompt, _number):
+        ids = self.tokenizer(prompt, return_tensors="pt").input_ids
+        found = self.model(ids).logits[0].log_softmax(-1)
+        written = [*ids[0, 1:].tolist(), int(found[-1].argmax())]
+        tokens = self.tokenizer.convert_ids_to_tokens([int(ids[0, 0]), *written])
+        logprobs = [None, *(float(row[token]) for row, token in zip(found, written, strict=True))]
+        best = [{tokens[i + 1]: logprobs[i + 1], "best": float(row.max())} for i, row in enumerate(found)]
+        echo = {"tokens": tokens, "token_logprobs": logprobs, "top_logprobs": [None, *best]}
+        return 200, {}, json.dumps({"choices": [{"index": 0, "text": prompt, "logprobs": echo}]})
+
+
+def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_models):
+    contexts = ["One, two,", "The sea is", "One, two,"]
+    continuations = [[" three", " cheese"], [" blue", " bluer", " a"], [" three"]]
+    ours = TransformersLLM(LLM, device="cpu", batch_size=2).loglikelihood(contexts, continuations)
+    with serving(Completions()) as server:
+        llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").hearer.llm
+        theirs = llm.loglikelihood(contexts, continuations)
+        assert {asked["max_tokens"] for asked in server.requests} == {1} and all(a["echo"] for a in server.requests)
+    for one, other in zip(chain(*ours), chain(*theirs), strict=True):
+        assert one.logprob == pytest.approx(other.logprob, abs=1e-3) and one.is_greedy == other.is_greedy
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        (404, {}, "{}"),
+        (200, {}, completion("A")),
+        (200, {}, '{"choices": [{"index": 0, "text": ""}]}'),
+        (200, {}, json.dumps({"choices": [{"logprobs": WRITTEN}]})),
+        (200, {}, '{"choices": [{"logprobs": NaN}]}'),
+    ],
+    ids=["no completions", "chat", "no log-probabilities", "no echo", "NaN"],
+)
+def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_are_chosen_by_them(reply):
+    with serving(lambda *_: reply) as server:
+        with pytest.raises(SpeechIQError, match="llm_answer=likelihood: openai:m weighs no texts; use llm_answer=gen"):
+            build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
+        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; take)"):
+            open_llm("m", server.url).loglikelihood(["a"], [[" b"]])
