@@ -73,13 +73,17 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
         return file.read()
 
 
-def append_plain(path: Path) -> BinaryIO:
-    """Open a file for adding to its end, made where it is missing; a link is not followed.
+def append_plain(path: Path, *, new: bool) -> BinaryIO:
+    """Open a file for adding to its end; a link is not followed.
+
+    Args:
+        path: Of the file.
+        new: Whether the file is made; if not, it has to exist.
 
     Raises:
-        OSError: It cannot be opened, or is a link, a folder, a pipe or a device.
+        OSError: It cannot be opened, is missing or exists already, or is a link, a folder, a pipe or a device.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if new else 0)
     file = os.fdopen(os.open(path, flags, 0o666), "ab")
     return _refuse_special(file)
 
