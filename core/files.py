@@ -181,12 +181,12 @@ def left_over(folder: Path) -> Iterator[Path]:
     """Yield the drafts directly in a folder that killed writers left; those of writers at work are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
-            if DRAFT.fullmatch(draft.name) and _age(draft) > LEFT_OVER:
+            if DRAFT.fullmatch(draft.name) and measure_age(draft) > LEFT_OVER:
                 yield draft
 
 
-def _age(file: Path) -> float:
-    """Seconds since it changed; nothing of a file that is gone."""
+def measure_age(file: Path) -> float:
+    """Return the seconds since a file changed; 0 for one that is gone."""
     with suppress(FileNotFoundError):
         return time.time() - file.lstat().st_mtime
     return 0.0

@@ -10,7 +10,6 @@ import secrets
 import socket
 import time
 import zlib
-from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -18,16 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import append_plain, open_plain
+from speechiq.core.files import append_plain, is_file, open_plain
 from speechiq.core.json_text import decode
 
 ROWS = ".jsonl"
 FIX = "choose another place (store=FOLDER), or run without the store (store=off)"
+HOST = re.sub(r"[^\w.-]", "_", socket.gethostname())[:40]
 GONE = errno.ENOENT, errno.ESTALE
 TRIES = 3
+#: Bytes that no file has.
+LARGEST = 2**48
 TEXT, KEY = 9, 11  # where they begin in a line
 _ROW = msgspec.json.Decoder(tuple[str, Any])
 
@@ -92,7 +93,8 @@ class RowFile:
         """
         for _ in range(TRIES):
             known, self._path = self._path, None
-            path = known or self._folder / _new_name()
+            name = f"{time.time_ns()}-{HOST}-{os.getpid()}-{secrets.token_hex(4)}{ROWS}"
+            path = known or self._folder / name
             try:
                 if not known:
                     self._folder.mkdir(parents=True, exist_ok=True)
@@ -100,9 +102,9 @@ class RowFile:
                     file.write(lines)
                     file.flush()
                     os.fsync(file.fileno())
-                    if os.fstat(file.fileno()).st_nlink:
-                        self._path = path
-                        return
+                if is_file(path):
+                    self._path = path
+                    return
             except OSError as error:
                 if error.errno not in GONE:
                     raise SpeechIQError(f"cannot write '{path}': {error.strerror}; free or {self._fix}") from error
@@ -110,7 +112,7 @@ class RowFile:
 
 
 class RowIndex:
-    """Where each row of some files is: every line is read and checked once, and 20 bytes per row stay in memory.
+    """Where each row of some files is: every line is read and checked once, and two numbers per row stay in memory.
 
     Args:
         fix: What a user can do if a file cannot be read, after "take it away,".
@@ -127,7 +129,7 @@ class RowIndex:
         self._fix, self.gone = fix, False
         self._ends: dict[Path, tuple[int, int]] = {}
         self._damaged, self._unfinished = 0, set[Path]()
-        self._names, self._numbers, self._offsets = array("q"), array("I"), array("Q")
+        self._places: dict[int, int] = {}
 
     @property
     def skipped(self) -> int:
@@ -135,7 +137,7 @@ class RowIndex:
 
     def __len__(self) -> int:
         """Return how many different rows there are."""
-        return len(self._last())
+        return len(self._places)
 
     def refresh(self, files: Iterable[Path]) -> None:
         """Read what was added to the files since the last time; other processes may be adding to them."""
@@ -151,9 +153,7 @@ class RowIndex:
             lines.seek(offset)
             for line in lines:
                 if is_whole(line):
-                    self._names.append(hash(line[KEY : line.index(b'"', KEY)]))
-                    self._numbers.append(number)
-                    self._offsets.append(offset)
+                    self._places[hash(line[KEY : line.index(b'"', KEY)])] = number * LARGEST + offset
                 elif line.endswith(b"\n"):
                     self._damaged += 1
                 else:
@@ -164,27 +164,21 @@ class RowIndex:
 
     def read(self, keys: Collection[str]) -> dict[str, Any]:
         """Return the rows of these keys as far as they are there; of two with one key, the last."""
-        asked = np.array([hash(key.encode()) for key in keys])
         rows: dict[str, Any] = {}
-        for line in self._lines(np.flatnonzero(np.isin(np.array(self._names), asked))):
+        for line in self._lines({hash(key.encode()) for key in keys} & self._places.keys()):
             rows |= unseal(line)
         return {key: rows[key] for key in keys if key in rows}
 
     def lines(self) -> Iterator[bytes]:
         """Yield the last whole line of each key."""
-        return filter(is_whole, self._lines(self._last()))
+        return filter(is_whole, self._lines(self._places))
 
-    def _last(self) -> np.ndarray:
-        """Return the place of the last line of each key, in order."""
-        _, backwards = np.unique(np.array(self._names)[::-1], return_index=True)
-        return np.sort(len(self._names) - 1 - backwards)
-
-    def _lines(self, places: np.ndarray) -> Iterator[bytes]:
-        files = list(self._ends)
-        for number, group in groupby(places.tolist(), self._numbers.__getitem__):
+    def _lines(self, hashes: Iterable[int]) -> Iterator[bytes]:
+        files, places = list(self._ends), sorted(map(self._places.__getitem__, hashes))
+        for number, group in groupby(places, lambda place: place // LARGEST):
             with self._reading(files[number]), open_plain(files[number]) as lines:
                 for place in group:
-                    lines.seek(self._offsets[place])
+                    lines.seek(place % LARGEST)
                     yield lines.readline()
 
     @contextmanager
@@ -195,8 +189,3 @@ class RowIndex:
             if error.errno not in GONE:
                 raise SpeechIQError(f"cannot read '{file}': {error.strerror}; take it away, {self._fix}") from error
             self.gone = True
-
-
-def _new_name() -> str:
-    host = re.sub(r"[^\w.-]", "_", socket.gethostname())[:40]
-    return f"{time.time_ns()}-{host}-{os.getpid()}-{secrets.token_hex(4)}{ROWS}"

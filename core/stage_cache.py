@@ -167,7 +167,7 @@ def cached(
 def read_stage(file: Path) -> dict[str, Any]:
     """Return what a `stage.json` says; empty if it is missing or holds something else."""
     with suppress(OSError, ValueError):
-        stage = decode(read_plain(file, LONGEST_STAGE), _STAGE)
+        stage: dict[str, Any] = decode(read_plain(file, LONGEST_STAGE), _STAGE)
         refuse_extremes(stage)
         return stage
     return {}

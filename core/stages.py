@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import left_over, open_plain, write_whole
+from speechiq.core.files import left_over, measure_age, open_plain, write_whole
 from speechiq.core.row_files import FIX, ROWS, RowIndex, is_whole, list_files
 from speechiq.core.stage_cache import FORMAT, STAGE, read_stage
 
 DAY = 86_400
+MERGED = ".merged"
 #: Ends of the files that a stage has, those of format 2 included.
-ENDS = ROWS, ".set-aside"
+ENDS = ROWS, MERGED, ".set-aside"
 #: Folders below the store, and below the clip folder, in which speechiq writes.
 STAGES, CLIPS = re.compile("[0-9a-f]{16}"), re.compile("[0-9a-f]{2}")
 
@@ -94,16 +95,17 @@ def merge(stage: StageFolder, quiet_for: float = DAY) -> int:
     Raises:
         SpeechIQError: A file cannot be read, or the disk is full; all files are left as they are.
     """
-    about = {file: found for file in list_files(stage.folder) if (found := _stat_if_quiet(file, quiet_for))}
+    files = list_files(stage.folder) if stage.is_read else []
+    sizes = {file: file.stat().st_size for file in files if measure_age(file) > quiet_for}
     index = RowIndex()
-    index.refresh(about)
-    if not stage.is_read or index.gone or (len(about) < 2 and not index.skipped):
+    index.refresh(sizes)
+    if len(sizes) < 2 and not index.skipped:
         return 0
     if len(index):
-        merged = stage.folder / f"{max(about).name.partition('-')[0]}-merged-{secrets.token_hex(4)}{ROWS}"
+        merged = stage.folder / f"{max(sizes).name.partition('-')[0]}-merged-{secrets.token_hex(4)}{ROWS}"
         write_whole(merged, index.lines(), f"free or {FIX}")
-        os.utime(merged, (time.time(), max(found.st_mtime for found in about.values())))
-    return 0 if index.gone else sum(_remove_unchanged(file, found.st_size) for file, found in about.items())
+        os.utime(merged, (stage.used, stage.used))
+    return 0 if index.gone else sum(map(_remove_unchanged, sizes, sizes.values()))
 
 
 def find_drafts(store: Path | None) -> list[Path]:
@@ -134,20 +136,15 @@ def _measure(file: Path) -> tuple[float, int, int]:
     return 0.0, 0, 0
 
 
-def _stat_if_quiet(file: Path, seconds: float) -> os.stat_result | None:
-    """Return the status of a file that has not changed for so long, else None."""
-    with suppress(OSError):
-        found = file.stat()
-        return found if time.time() - found.st_mtime > seconds else None
-    return None
-
-
 def _remove_unchanged(file: Path, size: int) -> bool:
-    """Remove a file unless it has another size; whether it was removed."""
-    with suppress(OSError):
-        if file.stat().st_size == size:
-            file.unlink()
+    """Remove a file unless it has grown; it is renamed first, so that nothing is added once its size is known."""
+    renamed = file.with_suffix(MERGED)
+    with suppress(FileNotFoundError):
+        file.rename(renamed)
+        if renamed.stat().st_size == size:
+            renamed.unlink()
             return True
+        renamed.rename(file)
     return False
 
 

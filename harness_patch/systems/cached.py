@@ -38,9 +38,6 @@ class CachedEngine:
         self.engine = engine
         self.cache = StageCache(engine.identity(), folder)
 
-    def identity(self) -> dict[str, Any]:
-        return self.engine.identity()
-
     def describe(self) -> dict[str, Any]:
         return self.engine.describe()
 
@@ -119,12 +116,7 @@ class CachedAudio(CachedWriter, CachedASR):
 
 
 #: By the role of a stage.
-CACHED: Mapping[str, type[CachedEngine]] = {
-    "asr": CachedASR,
-    "ger": CachedText,
-    "llm": CachedText,
-    "audio": CachedAudio,
-}
+CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "ger": CachedText, "llm": CachedText, "audio": CachedAudio}
 
 
 def _as_row(response: Response) -> tuple[str, dict[str, Any]]:

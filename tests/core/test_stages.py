@@ -124,7 +124,7 @@ def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_
     assert told.exit_code == 0 and "3 files of ended runs merged" in told.stderr
     assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
     (merged,) = stage.folder.glob("*-merged-*.jsonl")
-    assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime == pytest.approx(stage.used, abs=1)
+    assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
     at_work.fetch(["a", "b"])
     assert at_work.rows == {"a": 1, "b": 2, "c": 3}
     assert "merged" not in CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"]).stderr
@@ -137,7 +137,7 @@ def test_a_file_that_grew_while_it_was_merged_is_left(tmp_path, monkeypatch):
     write = stages.write_whole
     monkeypatch.setattr(stages, "write_whole", lambda *args: (write(*args), writers[0].add({"b": 2})))
     (stage,) = list_stages(tmp_path)
-    assert merge(stage, quiet_for=-1) == 1
+    assert merge(stage, quiet_for=-1) == 1 and len(list(stage.folder.glob("*.jsonl"))) == 2
     reader = StageCache({"stage": "llm"}, tmp_path)
     reader.fetch(["a", "b"])
     assert reader.rows == {"a": 1, "b": 2}
