@@ -20,7 +20,7 @@ def fill(store, model, age=0.0):
         os.utime(file, (time.time() - age, time.time() - age))
 
 
-def test_the_store_is_told_stage_by_stage_and_other_files_are_left_alone(tmp_path):
+def test_the_store_is_listed_stage_by_stage_and_other_files_are_left_alone(tmp_path):
     fill(tmp_path, "older", age=9 * 86_400)
     fill(tmp_path, "newer")
     tmp_path.joinpath("notes").mkdir()
@@ -41,8 +41,8 @@ def test_a_stage_that_is_read_counts_as_used(tmp_path):
 
 def test_files_that_go_while_they_are_listed_are_left_out(tmp_path):
     fill(tmp_path, "merged")
-    (told,) = tmp_path.glob("*/stage.json")
-    told.with_name("1.jsonl").symlink_to("gone")
+    (described,) = tmp_path.glob("*/stage.json")
+    described.with_name("1.jsonl").symlink_to("gone")
     assert [stage.rows for stage in list_stages(tmp_path)] == [2]
 
 
@@ -55,9 +55,9 @@ def test_what_a_run_adds_while_its_stage_is_taken_away_is_left(tmp_path, monkeyp
 
 def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
     fill(tmp_path, "shared")
-    (told,) = tmp_path.glob("*/stage.json")
-    told.with_name("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=f"cannot take away '{told.parent}': .*; mend that, or choose another"):
+    (described,) = tmp_path.glob("*/stage.json")
+    described.with_name("mine").mkdir()
+    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; mend that, or choose another"):
         prune(tmp_path, 0)
 
 
@@ -74,8 +74,8 @@ def test_one_that_cannot_be_taken_away_keeps_no_other(tmp_path):
 def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     fill(tmp_path, "a\x1b[2Jmodel")
-    told = CliRunner().invoke(app, ["store", "info"])
-    assert told.exit_code == 0 and "\x1b[2J" not in told.stdout and "model" in told.stdout
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert listed.exit_code == 0 and "\x1b[2J" not in listed.stdout and "model" in listed.stdout
     assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0"], input="n\n").exit_code == 1
     assert list_stages(tmp_path)
     assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0", "--yes"]).exit_code == 0
@@ -103,8 +103,8 @@ def test_drafts_of_killed_runs_are_counted_and_taken_away_and_those_of_runs_at_w
             folder.joinpath(name).write_bytes(b"x" * 100)
             os.utime(folder / name, (time.time() - age, time.time() - age))
         folder.joinpath("clip.wav").touch()
-    told = CliRunner().invoke(app, ["store", "info"])
-    assert "6 drafts of killed runs, 600 bytes" in told.stderr
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert "6 drafts of killed runs, 600 bytes" in listed.stderr
     assert CliRunner().invoke(app, ["store", "prune", "--older-than", "9", "--yes"]).exit_code == 0
     assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 3]
     assert "drafts" not in CliRunner().invoke(app, ["store", "info"]).stderr
@@ -120,8 +120,8 @@ def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_
         os.utime(file, (stage.used, stage.used))
     at_work = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
     at_work.add({"c": 3})
-    told = CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"])
-    assert told.exit_code == 0 and "3 files of ended runs merged" in told.stderr
+    listed = CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"])
+    assert listed.exit_code == 0 and "3 files of ended runs merged" in listed.stderr
     assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
     (merged,) = stage.folder.glob("*-merged-*.jsonl")
     assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
@@ -170,8 +170,8 @@ def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, m
     cache = StageCache({"stage": "llm", "model": "old"}, tmp_path)
     cache.fetch(["a"])
     assert not cache.rows
-    told = CliRunner().invoke(app, ["store", "info"])
-    assert "1 stages have the format of another version and are not read: `siq store prune`" in told.stderr
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert "1 stages have the format of another version and are not read: `siq store prune`" in listed.stderr
     assert [found.folder for found in prune(tmp_path, 1)] == [stage.folder]
 
 
