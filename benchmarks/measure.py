@@ -118,7 +118,7 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
 
     os.environ["SIQ_STORE"] = "off"
     embedder.load_embedder.cache_clear()
-    embedder._shelf.cache_clear()
+    embedder._stage_cache.cache_clear()
     return simple_evaluate(
         model="hf-audio",
         model_args={"pretrained": f"{ASR}+{LLM}", **options},

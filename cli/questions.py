@@ -42,8 +42,9 @@ def write_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what it would cost.")] = False,
 ) -> None:
     """Write three questions a clip from its reference; completes a partial file and resumes a broken run."""
-    from speechiq.siq_tasks.questions import file, journal
+    from speechiq.siq_tasks.questions import file
     from speechiq.siq_tasks.questions import write as writing
+    from speechiq.siq_tasks.questions.answers import Answers
     from speechiq.siq_tasks.questions.endpoints import parse_authors
     from speechiq.siq_tasks.suite import metadata as about
 
@@ -58,8 +59,10 @@ def write_command(
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
     say(str(writing.Estimate(todo, plan)))
-    if paid := len(journal.Journal(writing.journal_of(output))):
-        say(f"{paid} answers of an earlier run are in {writing.journal_of(output)} and cost nothing again")
+    if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
+        say(f"{paid} answers of an earlier run are in {folder} and cost nothing again")
+    if (journal := output.with_name(f"{output.name}.journal")).is_file():
+        say(f"{journal} is of an older version and is not read: delete it")
     if dry_run:
         return
     if not yes:

@@ -15,27 +15,30 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable, say
-from speechiq.core.shelves import StageFolder, find_drafts, look
-from speechiq.core.shelves import prune as take_away
-from speechiq.core.store import STAGE, store_folder
+from speechiq.core.stage_cache import STAGE
+from speechiq.core.stages import StageFolder, find_drafts, list_stages, merge
+from speechiq.core.stages import prune as remove
+from speechiq.core.store import store_folder
 
-app = typer.Typer(no_args_is_help=True, help="The response store: what runs have computed and kept.")
+app = typer.Typer(no_args_is_help=True, help="The response cache: what the stages of runs have computed.")
 
 
 @app.command("info")
 def info() -> None:
-    """List the stages that the store knows, the last used first."""
-    folder, stages = store_folder(), look(store_folder())
-    table = Table(box=SIMPLE_HEAD, title=f"Response store: {folder or 'off'}", padding=(0, 1, 0, 0))
+    """List the stages in the cache, the last used first."""
+    folder, stages = store_folder(), list_stages(store_folder())
+    table = Table(box=SIMPLE_HEAD, title=f"Response cache: {folder or 'off'}", padding=(0, 1, 0, 0))
     for column, side in (("Stage", "left"), ("Model", "left"), ("Rows", "right"), ("Size", "right"), ("Used", "left")):
         table.add_column(column, justify=side, overflow="fold")
     for stage in stages:
         when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")
-        table.add_row(_told(stage, "stage"), _told(stage, "model"), str(stage.rows), decimal(stage.size), when)
+        table.add_row(_show(stage, "stage"), _show(stage, "model"), str(stage.rows), decimal(stage.size), when)
     Console().print(table)
     say(f"{len(stages)} stages, {decimal(sum(stage.size for stage in stages))}")
     if unknown := [stage.folder for stage in stages if not stage.stage]:
         say(f"warning: {len(unknown)} stages have a {STAGE} that cannot be read, the first in {unknown[0]}")
+    if old := [stage for stage in stages if stage.stage and not stage.is_read]:
+        say(f"{len(old)} stages have the format of another version and are not read: `siq store prune` removes them")
     if drafts := find_drafts(folder):
         say(f"{_count_drafts(drafts)}: `siq store prune` takes them away")
 
@@ -47,13 +50,17 @@ def prune(
 ) -> None:
     """Delete stages that have not been used for some days, and drafts that killed runs left over a day ago.
 
-    A run that still needs their rows computes them again.
+    In the other stages, the files of runs that ended over a day ago are merged into one. Runs may be at work: one that
+    still needs deleted rows computes them again.
     """
+    store = store_folder()
     if not yes:
-        typer.confirm(f"Take away all stages in {store_folder()} not used for {older_than:g} days?", abort=True)
-    gone = take_away(store_folder(), older_than)
+        typer.confirm(f"Take away all stages in {store} not used for {older_than:g} days?", abort=True)
+    gone = remove(store, older_than)
     say(f"{len(gone)} stages taken away, {decimal(sum(stage.size for stage in gone))}")
-    if drafts := find_drafts(store_folder()):
+    if merged := sum(map(merge, list_stages(store))):
+        say(f"{merged} files of ended runs merged")
+    if drafts := find_drafts(store):
         say(f"{_count_drafts(drafts)} taken away")
         for draft in drafts:
             draft.unlink(missing_ok=True)
@@ -64,5 +71,5 @@ def _count_drafts(drafts: Sequence[Path]) -> str:
     return f"{len(drafts)} drafts of killed runs, {decimal(sum(sizes))}"
 
 
-def _told(stage: StageFolder, what: str) -> Text:
+def _show(stage: StageFolder, what: str) -> Text:
     return Text(printable(str(stage.stage.get(what, ""))))

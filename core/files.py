@@ -73,13 +73,17 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
         return file.read()
 
 
-def append_plain(path: Path) -> BinaryIO:
-    """Open a file for adding to its end, made where it is missing; a link is not followed.
+def append_plain(path: Path, *, new: bool) -> BinaryIO:
+    """Open a file for adding to its end; a link is not followed.
+
+    Args:
+        path: Of the file.
+        new: Whether the file is made; if not, it has to exist.
 
     Raises:
-        OSError: It cannot be opened, or is a link, a folder, a pipe or a device.
+        OSError: It cannot be opened, is missing or exists already, or is a link, a folder, a pipe or a device.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT | os.O_EXCL if new else 0)
     file = os.fdopen(os.open(path, flags, 0o666), "ab")
     return _refuse_special(file)
 
@@ -177,12 +181,12 @@ def left_over(folder: Path) -> Iterator[Path]:
     """Yield the drafts directly in a folder that killed writers left; those of writers at work are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
-            if DRAFT.fullmatch(draft.name) and _age(draft) > LEFT_OVER:
+            if DRAFT.fullmatch(draft.name) and measure_age(draft) > LEFT_OVER:
                 yield draft
 
 
-def _age(file: Path) -> float:
-    """Seconds since it changed; nothing of a file that is gone."""
+def measure_age(file: Path) -> float:
+    """Return the seconds since a file changed; 0 for one that is gone."""
     with suppress(FileNotFoundError):
         return time.time() - file.lstat().st_mtime
     return 0.0

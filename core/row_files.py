@@ -1,11 +1,15 @@
-"""Files of rows, a line each with its key and a checksum, of which only what is wanted comes into memory."""
+"""Read and write files of rows: one line per row, with its key and a checksum, only ever appended to."""
 
 from __future__ import annotations
 
 import errno
 import json
+import os
+import re
+import secrets
+import socket
+import time
 import zlib
-from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
@@ -13,20 +17,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import open_plain
+from speechiq.core.files import append_plain, is_file, open_plain
 from speechiq.core.json_text import decode
 
-MEND = "take it away, choose another place (store=FOLDER), or run without the store (store=off)"
+ROWS = ".jsonl"
+FIX = "choose another place (store=FOLDER), or run without the store (store=off)"
+HOST = re.sub(r"[^\w.-]", "_", socket.gethostname())[:40]
 GONE = errno.ENOENT, errno.ESTALE
+TRIES = 3
+#: Bytes that no file has.
+LARGEST = 2**48
 TEXT, KEY = 9, 11  # where they begin in a line
 _ROW = msgspec.json.Decoder(tuple[str, Any])
 
 
 def seal(key: str, row: Any) -> bytes:
-    r"""The line of a row.
+    r"""Return the line of a row.
 
     >>> seal("a", [1])
     b'eda38613 ["a",[1]]\n'
@@ -57,51 +65,121 @@ def unseal(line: bytes) -> dict[str, Any]:
         return {}
 
 
-class RowIndex:
-    """Where each row of some files is: every line is read and checked once, and 20 bytes a row stay in memory.
+def list_files(folder: Path) -> list[Path]:
+    """Return the files of rows in a folder, in the order in which they were begun."""
+    return sorted(folder.glob(f"*{ROWS}"))
+
+
+class RowFile:
+    """A file that one process alone appends to, so that neither locks nor a shared clock are needed.
+
+    Its name has the time, the host, the process and a random part. After a failed write, which may leave half a line,
+    and if the file was removed, a new one begins.
 
     Args:
-        files: of rows. Nobody writes to one that stands there, but it may go away, its rows being in another then.
-
-    Attributes:
-        damaged: each file with lines that are not as they were written -> how many are.
-        gone: whether a file went away.
-
-    Raises:
-        SpeechIQError: a file is there and cannot be read.
+        folder: Where the file is made with the first rows.
+        fix: What a user can do if it cannot be written, after "free or".
     """
 
-    def __init__(self, files: Iterable[Path]) -> None:
-        self.files, self.gone = list(files), False
-        self.damaged: dict[Path, int] = {}
-        names, numbers, offsets = array("q"), array("I"), array("Q")
-        for number, file in enumerate(self.files):
-            with self._reading(file), open_plain(file) as lines:
-                offset, good, bad = 0, 0, 0
-                for line in lines:
-                    if is_whole(line):
-                        names.append(hash(line[KEY : line.index(b'"', KEY)]))
-                        numbers.append(number)
-                        offsets.append(offset)
-                        good += 1
-                    else:
-                        bad += 1
-                    offset += len(line)
-                if bad or not good:
-                    self.damaged[file] = good
-        self._names, self._numbers, self._offsets = map(np.array, (names, numbers, offsets))
+    def __init__(self, folder: Path, fix: str = FIX) -> None:
+        self._folder, self._fix = folder, fix
+        self._path: Path | None = None
+
+    def append(self, lines: bytes) -> None:
+        """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one.
+
+        Raises:
+            SpeechIQError: The folder takes no file, or the disk is full.
+        """
+        for _ in range(TRIES):
+            known, self._path = self._path, None
+            name = f"{time.time_ns()}-{HOST}-{os.getpid()}-{secrets.token_hex(4)}{ROWS}"
+            path = known or self._folder / name
+            try:
+                if not known:
+                    self._folder.mkdir(parents=True, exist_ok=True)
+                with append_plain(path, new=not known) as file:
+                    file.write(lines)
+                    file.flush()
+                    os.fsync(file.fileno())
+                if is_file(path):
+                    self._path = path
+                    return
+            except OSError as error:
+                if error.errno not in GONE:
+                    raise SpeechIQError(f"cannot write '{path}': {error.strerror}; free or {self._fix}") from error
+        raise SpeechIQError(f"cannot write '{path}': it is removed again and again; {self._fix}")
+
+
+class RowIndex:
+    """Where each row of some files is: every line is read and checked once, and two numbers per row stay in memory.
+
+    Args:
+        fix: What a user can do if a file cannot be read, after "take it away,".
+
+    Attributes:
+        skipped: How many lines are not as they were written, an unfinished last line among them.
+        gone: Whether a file was removed; its rows may be in another one, which a new index finds.
+
+    Raises:
+        SpeechIQError: A file is there and cannot be read.
+    """
+
+    def __init__(self, fix: str = FIX) -> None:
+        self._fix, self.gone = fix, False
+        self._ends: dict[Path, tuple[int, int]] = {}
+        self._damaged, self._unfinished = 0, set[Path]()
+        self._places: dict[int, int] = {}
+
+    @property
+    def skipped(self) -> int:
+        return self._damaged + len(self._unfinished)
+
+    def __len__(self) -> int:
+        """Return how many different rows there are."""
+        return len(self._places)
+
+    def refresh(self, files: Iterable[Path]) -> None:
+        """Read what was added to the files since the last time; other processes may be adding to them."""
+        for file in files:
+            with self._reading(file):
+                number, end = self._ends.setdefault(file, (len(self._ends), 0))
+                if file.stat().st_size != end:
+                    self._read_on(file, number, end)
+
+    def _read_on(self, file: Path, number: int, offset: int) -> None:
+        self._unfinished.discard(file)
+        with open_plain(file) as lines:
+            lines.seek(offset)
+            for line in lines:
+                if is_whole(line):
+                    self._places[hash(line[KEY : line.index(b'"', KEY)])] = number * LARGEST + offset
+                elif line.endswith(b"\n"):
+                    self._damaged += 1
+                else:
+                    self._unfinished.add(file)
+                    break
+                offset += len(line)
+        self._ends[file] = number, offset
 
     def read(self, keys: Collection[str]) -> dict[str, Any]:
-        """The rows of these keys, as far as they are there."""
-        asked, rows = np.array([hash(key.encode()) for key in keys]), {}
-        places = np.flatnonzero(np.isin(self._names, asked))
-        for number, group in groupby(places, self._numbers.__getitem__):
-            file = self.files[number]
-            with self._reading(file), open_plain(file) as lines:
-                for place in group:
-                    lines.seek(self._offsets[place])
-                    rows |= unseal(lines.readline())
+        """Return the rows of these keys as far as they are there; of two with one key, the last."""
+        rows: dict[str, Any] = {}
+        for line in self._lines({hash(key.encode()) for key in keys} & self._places.keys()):
+            rows |= unseal(line)
         return {key: rows[key] for key in keys if key in rows}
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the last whole line of each key."""
+        return filter(is_whole, self._lines(self._places))
+
+    def _lines(self, hashes: Iterable[int]) -> Iterator[bytes]:
+        files, places = list(self._ends), sorted(map(self._places.__getitem__, hashes))
+        for number, group in groupby(places, lambda place: place // LARGEST):
+            with self._reading(files[number]), open_plain(files[number]) as lines:
+                for place in group:
+                    lines.seek(place % LARGEST)
+                    yield lines.readline()
 
     @contextmanager
     def _reading(self, file: Path) -> Iterator[None]:
@@ -109,5 +187,5 @@ class RowIndex:
             yield
         except OSError as error:
             if error.errno not in GONE:
-                raise SpeechIQError(f"cannot read '{file}': {error.strerror}; {MEND}") from error
+                raise SpeechIQError(f"cannot read '{file}': {error.strerror}; take it away, {self._fix}") from error
             self.gone = True

@@ -1,6 +1,6 @@
 """Embed texts with a language model: the last layer's state at the token that predicts the next word.
 
-A text's state is kept in the response store, so that the references of a data set are embedded once for all
+A text's state is cached on disk, so that the references of a data set are embedded once for all
 systems ever scored, and the model is loaded only where a text is new.
 """
 
@@ -24,7 +24,8 @@ from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
-from speechiq.core.store import Shelf, store_folder, through
+from speechiq.core.stage_cache import StageCache, cached
+from speechiq.core.store import store_folder
 from speechiq.metrics.normaliser import RULES
 
 if TYPE_CHECKING:
@@ -109,14 +110,14 @@ def embed(
     def compute(new: list[str], keep: Keep) -> None:
         load_embedder(name, template, dtype).embed(new, keep, owners or {})
 
-    rows = through(_shelf(name, template, dtype, store_folder()), texts, str, compute, str)
+    rows = cached(_stage_cache(name, template, dtype, store_folder()), texts, str, compute, str)
     return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
 
 
 @cache
-def _shelf(name: str, template: str, dtype: str, folder: Path | None) -> Shelf:
+def _stage_cache(name: str, template: str, dtype: str, folder: Path | None) -> StageCache:
     stage = {"stage": "embedder", "model": name, "dtype": dtype, "template": template, **identity(name)}
-    return Shelf(stage, folder)
+    return StageCache(stage, folder)
 
 
 class Embedder:

@@ -7,8 +7,8 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
-from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
+from speechiq.harness_patch.systems.cached import CACHED
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected
@@ -63,22 +63,23 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
     if correcting and "nbest" in find_options(stages[0], options)[0]:
         options.setdefault("asr_nbest", NBEST)
     own = {stages[-1].role: ("answer",), "ger": ("max_gen_toks",)}
-    engines = [
-        _keep(build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size))
+    built = [
+        build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size)
         for stage in stages
     ]
+    engines = [_cache(engine, stage.role) for engine, stage in zip(built, stages, strict=True)]
     if correcting:
         asr, ger, llm = engines
         engines = [Corrected(asr, ger, max_gen_toks=limit), llm]
-    if isinstance(answering, Likelihood) and not getattr(engines[-1], "weighs", True):
+    if isinstance(answering, Likelihood) and not getattr(built[-1], "weighs", True):
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
 
 
-def _keep(engine):
-    """The engine with its work kept; a control and a file of transcripts have none."""
-    return Kept(engine, store_folder()) if hasattr(engine, "identity") else engine
+def _cache(engine, role: str):
+    """Return the engine with its results cached; a control and a file of transcripts compute none."""
+    return CACHED[role](engine, store_folder()) if hasattr(engine, "identity") else engine
 
 
 def _alone(engine):

@@ -20,6 +20,7 @@ from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
+from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.drafts import (
     Draft,
     Unusable,
@@ -38,7 +39,6 @@ from speechiq.siq_tasks.questions.file import (
     refuse_strangers,
     write_questions,
 )
-from speechiq.siq_tasks.questions.journal import Journal
 
 TEMPERATURE = 0.7
 TOKENS_OF_A_QUESTION = 70
@@ -90,9 +90,9 @@ def list_unfinished(clips: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[s
     return [clip for clip in clips if counts[clip["id"]] < PER_CLIP]
 
 
-def journal_of(output: Path) -> Path:
-    """The journal lies beside the file that it becomes."""
-    return output.with_name(f"{output.name}.journal")
+def answers_of(output: Path) -> Path:
+    """Return the folder of answers, which is in the folder of the file that they become."""
+    return output.with_name(f"{output.name}.answers")
 
 
 def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
@@ -100,52 +100,50 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
 
     Args:
         clips: `id` and `text` (reference) of every clip of the set, in order.
-        output: written whole at the end; its journal is kept beside it.
+        output: written whole at the end; the answers are cached beside it.
         dataset: name of the set, for messages.
         workers: clips worked on at once.
 
     Raises:
-        SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; the journal then
-            holds what was answered.
+        SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; what was answered
+            is cached.
         KeyboardInterrupt: Ctrl-C, with the same message; calls that are under way are left to themselves.
     """
     kept = complete_ids(read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
     refuse_strangers(kept, [clip["id"] for clip in clips], dataset)
     rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
-    outcome, journal = Outcome(), Journal(journal_of(output))
+    outcome, answers = Outcome(), Answers(answers_of(output))
     todo = list_unfinished(clips, kept)
 
     def finish(clip: Mapping) -> tuple[list[dict], Counter[str]]:
         try:
-            return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, journal)
+            return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, answers)
         except BaseException as failure:
-            journal.stop(failure)
+            answers.stop(failure)
             raise
 
     with tqdm(total=len(todo), desc=f"{dataset} questions", unit="clip") as bar:
         try:
             written = run_concurrently(todo, finish, workers=workers, progress=bar)
         except (SpeechIQError, KeyboardInterrupt) as failure:
-            journal.stop(failure)
+            answers.stop(failure)
             kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
             raise kind(
                 f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
-                f"{len(journal)} answers are kept in {journal.path}: run the same command again to go on"
+                f"{len(answers)} answers are kept in {answers.folder}: run the same command again to go on"
             ) from failure
-        finally:
-            journal.close()
     for clip, (lines, failures) in zip(todo, written, strict=True):
         rows[clip["id"]] = lines
         outcome.failures += failures
     outcome.rows = [row for clip in clips for row in rows[clip["id"]]]
-    outcome.asked = journal.asked
+    outcome.asked = answers.asked
     write_questions(output, outcome.rows)
     return outcome
 
 
 def _write_clip(
-    clip: Mapping, place: int, kept: Sequence[dict], plan: Plan, journal: Journal
+    clip: Mapping, place: int, kept: Sequence[dict], plan: Plan, answers: Answers
 ) -> tuple[list[dict], Counter[str]]:
     there = {row["question_id"] for row in kept}
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
@@ -159,7 +157,7 @@ def _write_clip(
         if not missing:
             break
         prompt = prompts.to_write(clip["text"], len(missing), asked)
-        answer = journal.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
+        answer = answers.ask(plan.writer, prompt, TEMPERATURE, derive_seed(plan.seed, clip["id"], attempt))
         try:
             drafts = parse_drafts(answer, len(missing))
         except Unusable as error:
@@ -168,7 +166,7 @@ def _write_clip(
             continue
         for question_id, draft in zip(missing, drafts, strict=True):
             row = _lay_out(draft, clip["id"], question_id, ids[question_id], plan)
-            reason = _refuse(row, asked) or _fail(row, clip["text"], plan, journal)
+            reason = _refuse(row, asked) or _fail(row, clip["text"], plan, answers)
             asked.append(draft.question)
             if reason:
                 failures[reason] += 1
@@ -205,7 +203,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     return None
 
 
-def _fail(row: Mapping, reference: str, plan: Plan, journal: Journal) -> str | None:
+def _fail(row: Mapping, reference: str, plan: Plan, answers: Answers) -> str | None:
     """Which checker fails: it must be right in more than half of its tries, and is asked until that is settled."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
     prompt = prompts.to_check(reference, row["question"], options)
@@ -213,7 +211,7 @@ def _fail(row: Mapping, reference: str, plan: Plan, journal: Journal) -> str | N
         right = 0
         for number in range(plan.tries):
             seed = derive_seed(plan.seed, row["question_id"], "check", number)
-            right += parse_letter(journal.ask(checker, prompt, TEMPERATURE, seed), options) == row["answer"]
+            right += parse_letter(answers.ask(checker, prompt, TEMPERATURE, seed), options) == row["answer"]
             if 2 * right > plan.tries or 2 * (right + plan.tries - number - 1) <= plan.tries:
                 break
         if 2 * right <= plan.tries:

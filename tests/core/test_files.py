@@ -51,10 +51,13 @@ def test_a_target_that_is_a_link_is_followed_and_a_file_of_lines_is_none(tmp_pat
     tmp_path.joinpath("link").symlink_to(tmp_path / "real")
     write_whole(tmp_path / "link", b"1", "")
     assert tmp_path.joinpath("real").read_bytes() == b"1" and tmp_path.joinpath("link").is_symlink()
-    with pytest.raises(OSError, match=re.escape(str(tmp_path / "link"))):
-        append_plain(tmp_path / "link")
-    with append_plain(tmp_path / "real") as file:
+    for name, new in (("link", False), ("link", True), ("real", True), ("missing", False)):
+        with pytest.raises(OSError, match=re.escape(str(tmp_path / name))):
+            append_plain(tmp_path / name, new=new)
+    with append_plain(tmp_path / "real", new=False) as file:
         assert file.tell() == 1
+    with append_plain(tmp_path / "other", new=True) as file:
+        assert file.tell() == 0
 
 
 def test_a_disk_that_is_full_leaves_neither_half_a_file_nor_a_draft(tmp_path):

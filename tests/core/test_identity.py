@@ -5,8 +5,8 @@ import pytest
 
 from speechiq.core import identity as module
 from speechiq.core.identity import identity, without_places
-from speechiq.core.shelves import look
-from speechiq.core.store import Shelf
+from speechiq.core.stage_cache import StageCache
+from speechiq.core.stages import list_stages
 from tests.conftest import run
 
 
@@ -50,8 +50,10 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
 def test_a_stage_of_a_folder_is_found_under_another_name_and_tells_the_one_it_had_first(tmp_path, option):
     def shelf(place):
         files = {"files": "5a7c"}
-        return Shelf({"stage": "asr", option: place} | (files if option == "model" else {"adapter": files}), tmp_path)
+        return StageCache(
+            {"stage": "asr", option: place} | (files if option == "model" else {"adapter": files}), tmp_path
+        )
 
     assert shelf("./tuned").folder == shelf("/elsewhere/renamed").folder
-    assert [stage.stage[option] for stage in look(tmp_path)] == ["./tuned"]
+    assert [stage.stage[option] for stage in list_stages(tmp_path)] == ["./tuned"]
     assert {*without_places({"peft": "a/hub", "adapter": {"model": "a/hub", "commit": "1"}})} == {"peft", "adapter"}

@@ -15,16 +15,19 @@ def test_the_rows_asked_for_are_read_and_no_others(tmp_path_factory, files, othe
     for number, told in enumerate(files):
         folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(map(seal, told, told.values())))
         known |= told
-    index = RowIndex(sorted(folder.iterdir()))
+    index = RowIndex()
+    index.refresh(sorted(folder.iterdir()))
     wanted = {*list(known)[::2], *others}
     assert index.read(wanted) == {key: row for key, row in known.items() if key in wanted}
-    assert not index.gone and len(index.damaged) == files.count({})
+    assert not index.gone and not index.skipped and len(index) == len(known)
+    assert b"".join(sorted(index.lines())) == b"".join(sorted(map(seal, known, known.values())))
 
 
 def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch):
     tmp_path.joinpath("1.jsonl").write_bytes(seal("a", 1) + seal("b", 2))
     monkeypatch.setattr(row_files, "hash", lambda key: 0, raising=False)
-    index = RowIndex(tmp_path.iterdir())
+    index = RowIndex()
+    index.refresh(tmp_path.iterdir())
     assert index.read(["b"]) == {"b": 2} and index.read(["c"]) == {}
 
 

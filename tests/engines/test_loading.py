@@ -92,7 +92,8 @@ def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_model
     ((said,),) = adapted.hearer.generate(prompts, [[1]], settings)
     ((other,),) = build(f"gold+{SMOLLM}").hearer.generate(prompts, [[1]], settings)
     assert said != other
-    assert adapted.hearer.llm.identity()["adapter"] == identity(str(tmp_path / "adapter"), holds="adapter_config.json")
+    adapter = identity(str(tmp_path / "adapter"), holds="adapter_config.json")
+    assert adapted.hearer.llm.engine.identity()["adapter"] == adapter
 
 
 def test_weights_go_to_an_accelerator_as_they_are_read():

@@ -24,8 +24,8 @@ from speechiq.engines._shared.independence import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.audio_api import AudioAPI
-from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.cached import CachedAudio
 from speechiq.reducer import read_systems
 from tests.conftest import run
 from tests.siq_tasks.questions.server import Handler, completion, serving
@@ -214,7 +214,7 @@ def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
 
 def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(clip):
     with serving(lambda *_: " hello there ") as server:
-        ear = Kept(open_ear(server), None)
+        ear = CachedAudio(open_ear(server), None)
         assert ear.transcribe([clip, clip]) == ["hello there"] * 2 and ear.transcribe([clip]) == ["hello there"]
         ear.transcribe([Clip(clip, words="Write it down.")])
         asked, without_a_place = server.requests

@@ -16,7 +16,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.core.shelves import look
+from speechiq.core.stages import list_stages
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from tests.conftest import run
 
@@ -214,7 +214,7 @@ def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(demo_mo
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "unused"))
     options = {"pretrained": GOLD, "llm_answer": "likelihood", "store": str(tmp_path / "mine")}
     evaluate(limit=1, model_args=options, tasks=["siq_demo_understand", "siq_demo_apply"])
-    assert {stage.stage["stage"] for stage in look(tmp_path / "mine")} == {"text", "embedder"}
+    assert {stage.stage["stage"] for stage in list_stages(tmp_path / "mine")} == {"text", "embedder"}
     assert os.environ["SIQ_STORE"] == str(tmp_path / "unused") and not (tmp_path / "unused").exists()
 
 

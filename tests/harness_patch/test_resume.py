@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from speechiq.core.shelves import look
+from speechiq.core.stages import list_stages
 from tests.conftest import run
 
 SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
@@ -30,7 +30,7 @@ def evaluate(folder, store):
 
 
 def count(store):
-    return {stage.stage["stage"]: stage.rows for stage in look(store)}
+    return {stage.stage["stage"]: stage.rows for stage in list_stages(store)}
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,10 @@ def test_a_rerun_computes_nothing_and_loses_no_word(whole, tmp_path):
 
 
 def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
-    (asr,) = (stage.folder for stage in look(whole[2]) if stage.stage["stage"] == "asr")
+    (asr,) = (stage.folder for stage in list_stages(whole[2]) if stage.stage["stage"] == "asr")
     (file,) = asr.glob("*.jsonl")
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([lines[0], lines[1][:40] + b"\n", *lines[2:]]))
     samples, told = evaluate(tmp_path, whole[2])
     assert samples == whole[0] and told["passes"] == {"asr_clips": 1}
-    assert len(list(asr.glob("*.set-aside"))) == 1
+    assert len(list(asr.glob("*.jsonl"))) == 2

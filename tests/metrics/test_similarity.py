@@ -90,7 +90,7 @@ def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, mon
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     before = passes["embeddings"]
     first = states(REFERENCES, EMBEDDER)
-    embedder._shelf.cache_clear()
+    embedder._stage_cache.cache_clear()
     again = states(REFERENCES[::-1], EMBEDDER)
     np.testing.assert_array_equal(first, again[::-1])
     assert passes["embeddings"] - before == len(REFERENCES)

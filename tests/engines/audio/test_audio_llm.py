@@ -22,7 +22,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
-from speechiq.core.shelves import look
+from speechiq.core.stages import list_stages
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
 from tests.engines import tiny
@@ -115,7 +115,7 @@ def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpo
     )
     remembered, applied = (results["samples"][f"siq_demo_{level}"] for level in ("remember", "apply"))
     assert [row["doc"]["audio"]["sha256"] for row in applied] == [row["doc"]["audio"]["sha256"] for row in remembered]
-    (asr,) = (stage for stage in look(tmp_path) if stage.stage["stage"] == "audio")
+    (asr,) = (stage for stage in list_stages(tmp_path) if stage.stage["stage"] == "audio")
     kept = "".join(file.read_text() for file in asr.folder.glob("*.jsonl"))
     written = {row["filtered_resps"][0] for row in remembered}
     assert asr.rows == len(written) == 3 and all(json.dumps(text) in kept for text in written)

@@ -14,7 +14,7 @@ from speechiq.engines._shared import sampling
 from speechiq.engines._shared.prefill import read, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.harness_patch.kept import Kept
+from speechiq.harness_patch.systems.cached import CachedText
 
 NAME = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]
@@ -191,12 +191,12 @@ def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, pla
 
 def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
     settings = {"max_gen_toks": 2, "do_sample": True}
-    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
     passes.clear()
-    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
     assert not passes["prefills"]
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
-    Kept(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
     assert passes["prefills"] == len(PROMPTS)
     greedy = {"max_gen_toks": 2, "do_sample": False}
     assert llm.effective(greedy) == greedy

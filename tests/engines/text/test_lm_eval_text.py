@@ -19,8 +19,8 @@ from speechiq.engines.asr.controls import Gold
 from speechiq.engines.text import lm_eval_kinds
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.lm_eval_kinds import lm_eval_text
-from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.cached import CachedText
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
 
 LLM = "demo:SmolLM2-135M-Instruct"
@@ -89,11 +89,11 @@ def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(har
 
 def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
     build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
-    first = Kept(build(), tmp_path)
+    first = CachedText(build(), tmp_path)
     first.generate(PROMPTS, SEEDS, SAMPLED)
     first.generate(PROMPTS, SEEDS, GREEDY)
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
-    second = Kept(build(), tmp_path)
+    second = CachedText(build(), tmp_path)
     computed = []
     ask = second.engine.generate
     monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
@@ -133,7 +133,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     monkeypatch.setattr(engine, "generate", ask)
     clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
     gold = Gold("", device="cpu", batch_size=1)
-    assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
+    assert len(Corrected(gold, CachedText(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
     assert len(created) == 1 and engine._lm is None
 

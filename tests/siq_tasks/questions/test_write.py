@@ -13,10 +13,12 @@ from collections import Counter
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.row_files import seal, unseal
 from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
-from speechiq.siq_tasks.questions.write import Estimate, Plan, journal_of, write
+from speechiq.siq_tasks.questions.write import Estimate, Plan, answers_of, write
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
 KEY = "sk-never-shown-4711"
@@ -125,17 +127,18 @@ def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
         return good_author(prompt) if number <= answered else (500, {}, "{}")
 
     with pytest.raises(
-        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are kept in .*journal: run"
+        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are kept in .*answers: run"
     ):
         run(dying, output)
     assert not output.exists()
-    with journal_of(output).open("ab") as journal:
-        journal.write(b'{"key": "torn apart by a ki')
+    (file,) = answers_of(output).rglob("*.jsonl")
+    with file.open("ab") as lines:
+        lines.write(b'0815abcd ["torn apart by a ki')
     outcome, requests = run(good_author, output)
     assert len(requests) == outcome.asked == 98 - answered
     run(good_author, tmp_path / "clean.jsonl")
     assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
-    assert len(journal_of(output).read_text().splitlines()) == 98
+    assert len(Answers(answers_of(output))) == 98
 
 
 def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
@@ -186,8 +189,8 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path):
     with pytest.raises(SpeechIQError) as error:
         run(echo, output)
     run(good_author, output)
-    written = [file.read_text() for file in tmp_path.iterdir()]
-    assert len(written) == 2 and not any(KEY in text for text in (*written, str(error.value), repr(error.value)))
+    written = [file.read_text() for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(written) == 4 and not any(KEY in text for text in (*written, str(error.value), repr(error.value)))
 
 
 def test_the_estimate_comes_first_and_alone_with_a_dry_run_that_needs_no_key(tmp_path, monkeypatch):
@@ -211,7 +214,7 @@ def test_writer_and_checkers_may_each_have_an_address_and_a_key(tmp_path, monkey
     assert {asked["model"] for asked in other.requests} == {"better"} and len(other.requests) == 14 * 6
     assert {header["Authorization"] for header in other.headers} == {"Bearer sk-other-0815"}
     assert read_questions(tmp_path / "q")[0]["checkers"] == ["openai:good", "openai:better"]
-    assert "0815" not in done.stderr + tmp_path.joinpath("q.journal").read_text()
+    assert "0815" not in done.stderr + "".join(file.read_text() for file in answers_of(tmp_path / "q").rglob("*.json*"))
 
 
 @pytest.mark.parametrize(
@@ -230,21 +233,32 @@ def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path)
     with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are kept in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
-    assert len(journal_of(tmp_path / "q").read_text().splitlines()) == 19
+    assert len(Answers(answers_of(tmp_path / "q"))) == 19
     outcome, requests = run(good_author, tmp_path / "q")
     assert len(requests) == 98 - 19 and not outcome.failures
 
 
-def test_empty_answers_in_the_journal_of_an_older_version_are_asked_for_anew(tmp_path):
+def test_empty_edited_and_damaged_answers_are_asked_for_again(tmp_path):
     run(good_author, tmp_path / "q")
-    lines = [json.loads(line) for line in journal_of(tmp_path / "q").read_text().splitlines()]
-    for line in lines[::2]:
-        line["answer"] = ""
-    journal_of(tmp_path / "q").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (file,) = answers_of(tmp_path / "q").rglob("*.jsonl")
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[::7] = [seal(key, "") for line in lines[::7] for key in unseal(line)]
+    lines[1::7] = [line.replace(b'"', b"'", 1) for line in lines[1::7]]
+    lines[2::7] = [line[:40] for line in lines[2::7]]
+    file.write_bytes(b"".join(lines))
     whole = tmp_path.joinpath("q").read_bytes()
     tmp_path.joinpath("q").unlink()
     _, requests = run(good_author, tmp_path / "q")
-    assert len(requests) == 49 and tmp_path.joinpath("q").read_bytes() == whole
+    assert len(requests) == 4 * 14 and tmp_path.joinpath("q").read_bytes() == whole
+
+
+def test_a_journal_of_an_older_version_is_named_and_not_read(tmp_path):
+    tmp_path.joinpath("q.journal").write_text('{"key": "a", "author": "openai:m", "answer": "B"}\n')
+    arguments = "write --dataset demo --writer openai:m --checker openai:m --dry-run"
+    command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "q.journal is of an older version and is not read: delete it" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["q.journal"]
 
 
 @pytest.mark.parametrize("answered", [0, 40])
@@ -264,7 +278,7 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
         held.set()
     assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]
-    assert re.match(r"siq: stopped by hand after \d+ of 14; \d+ of 14 clips .*q\.journal: run the same command", last)
+    assert re.match(r"siq: stopped by hand after \d+ of 14; \d+ of 14 clips .*q\.answers: run the same command", last)
     assert f" {answered} answers are kept" in last and "Abort" not in errors
     _, requests = run(good_author, tmp_path / "q")
     assert len(requests) == 98 - answered

@@ -1,0 +1,63 @@
+"""The answers of authors, each on disk before it is used, so that none is paid for twice.
+
+The writing of questions is a function of the authors' answers. A run that was killed therefore starts anew and gets, up
+to the point where it was killed, its answers from the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from speechiq.core.stage_cache import StageCache, cached
+from speechiq.siq_tasks.questions.endpoints import Author
+
+#: An empty answer is asked for again by the next run.
+ANSWER = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class Answers:
+    """Cached answers by author, prompt, temperature and seed; threads may share them.
+
+    Args:
+        folder: Where they are cached, made if it is missing.
+
+    Raises:
+        SpeechIQError: The folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._cache = StageCache({"stage": "questions"}, folder, "name another --output")
+        self._failure: BaseException | None = None
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    @property
+    def asked(self) -> int:
+        """Return how many answers were asked for here."""
+        return self._cache.added
+
+    def ask(self, author: Author, prompt: str, temperature: float, seed: int) -> str:
+        """Return the author's answer, from the cache if it is there.
+
+        Raises:
+            SpeechIQError: The author fails for good, or the answer cannot be written.
+            BaseException: The failure that `stop` was called with.
+        """
+
+        def compute(new: list, keep: Callable) -> None:
+            if self._failure is not None:
+                raise self._failure
+            keep([0], [author.ask(prompt, temperature, seed)])
+
+        (answer,) = cached(self._cache, [(author.name, prompt, temperature, seed)], list, compute, ANSWER)
+        return answer
+
+    def stop(self, failure: BaseException) -> None:
+        """Ask nothing more in any thread, but raise the first such failure; answers under way are still cached."""
+        self._failure = self._failure or failure

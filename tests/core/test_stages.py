@@ -1,0 +1,179 @@
+import os
+import resource
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core import stage_cache, stages
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.stage_cache import StageCache
+from speechiq.core.stages import list_stages, merge, prune
+
+
+def fill(store, model, age=0.0):
+    cache = StageCache({"stage": "llm", "model": model}, store)
+    cache.add({"a": 1, "b": 2})
+    for file in cache.folder.iterdir():
+        os.utime(file, (time.time() - age, time.time() - age))
+
+
+def test_the_store_is_listed_stage_by_stage_and_other_files_are_left_alone(tmp_path):
+    fill(tmp_path, "older", age=9 * 86_400)
+    fill(tmp_path, "newer")
+    tmp_path.joinpath("notes").mkdir()
+    tmp_path.joinpath("notes", "mine.jsonl").write_text("{}\n")
+    newer, older = list_stages(tmp_path)
+    assert (newer.stage["model"], newer.rows, older.stage["model"]) == ("newer", 2, "older")
+    assert [stage.stage["model"] for stage in prune(tmp_path, 7)] == ["older"]
+    assert [stage.stage["model"] for stage in list_stages(tmp_path)] == ["newer"]
+    assert tmp_path.joinpath("notes", "mine.jsonl").exists()
+
+
+def test_a_stage_that_is_read_counts_as_used(tmp_path):
+    fill(tmp_path, "read every day", age=9 * 86_400)
+    fill(tmp_path, "forgotten", age=9 * 86_400)
+    StageCache({"stage": "llm", "model": "read every day"}, tmp_path)
+    assert [stage.stage["model"] for stage in prune(tmp_path, 7)] == ["forgotten"]
+
+
+def test_files_that_go_while_they_are_listed_are_left_out(tmp_path):
+    fill(tmp_path, "merged")
+    (described,) = tmp_path.glob("*/stage.json")
+    described.with_name("1.jsonl").symlink_to("gone")
+    assert [stage.rows for stage in list_stages(tmp_path)] == [2]
+
+
+def test_what_a_run_adds_while_its_stage_is_taken_away_is_left(tmp_path, monkeypatch):
+    cache, remove = StageCache({"stage": "llm"}, tmp_path), Path.rmdir
+    monkeypatch.setattr(Path, "rmdir", lambda folder: (cache.add({"a": 1}), remove(folder)))
+    assert len(prune(tmp_path, 0)) == 1
+    assert [stage.rows for stage in list_stages(tmp_path)] == [1]
+
+
+def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
+    fill(tmp_path, "shared")
+    (described,) = tmp_path.glob("*/stage.json")
+    described.with_name("mine").mkdir()
+    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; mend that, or choose another"):
+        prune(tmp_path, 0)
+
+
+def test_one_that_cannot_be_taken_away_keeps_no_other(tmp_path):
+    for model in "abc":
+        fill(tmp_path, model)
+    first = list_stages(tmp_path)[0].folder
+    first.joinpath("mine").mkdir()
+    with pytest.raises(SpeechIQError, match=str(first)):
+        prune(tmp_path, 0)
+    assert not [stage for stage in list_stages(tmp_path) if stage.folder != first]
+
+
+def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    fill(tmp_path, "a\x1b[2Jmodel")
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert listed.exit_code == 0 and "\x1b[2J" not in listed.stdout and "model" in listed.stdout
+    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0"], input="n\n").exit_code == 1
+    assert list_stages(tmp_path)
+    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "0", "--yes"]).exit_code == 0
+    assert not list_stages(tmp_path)
+
+
+def test_drafts_of_killed_runs_are_counted_and_taken_away_and_those_of_runs_at_work_are_not(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    fill(tmp_path / "store", "model")
+    (stage,) = tmp_path.glob("store/*/stage.json")
+    folders = (
+        stage.parent,
+        tmp_path / "cache" / "clips",
+        tmp_path / "cache" / "clips" / "ab",
+        tmp_path / "store" / "mine",
+    )
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, age in (
+            (".0123456789abcdef.draft", 90_000),
+            (".stage.json.4242-7", 90_000),
+            (".f123456789abcdef.draft", 60),
+        ):
+            folder.joinpath(name).write_bytes(b"x" * 100)
+            os.utime(folder / name, (time.time() - age, time.time() - age))
+        folder.joinpath("clip.wav").touch()
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert "6 drafts of killed runs, 600 bytes" in listed.stderr
+    assert CliRunner().invoke(app, ["store", "prune", "--older-than", "9", "--yes"]).exit_code == 0
+    assert [len(list(folder.glob(".*"))) for folder in folders] == [1, 1, 1, 3]
+    assert "drafts" not in CliRunner().invoke(app, ["store", "info"]).stderr
+
+
+def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    for model in ("llm", "llm", "llm", "other"):
+        fill(tmp_path, model, age=2 * 86_400)
+    (stage,) = (stage for stage in list_stages(tmp_path) if stage.stage["model"] == "llm")
+    for file in list(stage.folder.glob("*.jsonl"))[:2]:
+        file.write_bytes(file.read_bytes() + b"torn")
+        os.utime(file, (stage.used, stage.used))
+    at_work = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
+    at_work.add({"c": 3})
+    listed = CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"])
+    assert listed.exit_code == 0 and "3 files of ended runs merged" in listed.stderr
+    assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
+    (merged,) = stage.folder.glob("*-merged-*.jsonl")
+    assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
+    at_work.fetch(["a", "b"])
+    assert at_work.rows == {"a": 1, "b": 2, "c": 3}
+    assert "merged" not in CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"]).stderr
+
+
+def test_a_file_that_grew_while_it_was_merged_is_left(tmp_path, monkeypatch):
+    writers = [StageCache({"stage": "llm"}, tmp_path) for _ in range(2)]
+    for writer in writers:
+        writer.add({"a": 1})
+    write = stages.write_whole
+    monkeypatch.setattr(stages, "write_whole", lambda *args: (write(*args), writers[0].add({"b": 2})))
+    (stage,) = list_stages(tmp_path)
+    assert merge(stage, quiet_for=-1) == 1 and len(list(stage.folder.glob("*.jsonl"))) == 2
+    reader = StageCache({"stage": "llm"}, tmp_path)
+    reader.fetch(["a", "b"])
+    assert reader.rows == {"a": 1, "b": 2}
+
+
+def test_a_disk_that_is_full_leaves_all_files_unmerged(tmp_path):
+    for _ in range(2):
+        StageCache({"stage": "llm"}, tmp_path).add({"a": "x" * 2000})
+    (stage,) = list_stages(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free or"):
+            merge(stage, quiet_for=-1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert len(list(stage.folder.glob("*.jsonl"))) == 2
+
+
+def test_stages_of_another_format_are_listed_left_unread_and_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    with monkeypatch.context() as older:
+        older.setattr(stage_cache, "FORMAT", 2)
+        fill(tmp_path, "old", age=2 * 86_400)
+        fill(tmp_path, "old", age=2 * 86_400)
+    (stage,) = list_stages(tmp_path)
+    stage.folder.joinpath("1.set-aside").touch()
+    os.utime(stage.folder / "1.set-aside", (stage.used, stage.used))
+    assert (stage.rows, stage.is_read) == (4, False) and merge(stage) == 0
+    cache = StageCache({"stage": "llm", "model": "old"}, tmp_path)
+    cache.fetch(["a"])
+    assert not cache.rows
+    listed = CliRunner().invoke(app, ["store", "info"])
+    assert "1 stages have the format of another version and are not read: `siq store prune`" in listed.stderr
+    assert [found.folder for found in prune(tmp_path, 1)] == [stage.folder]
+
+
+def test_no_store_is_an_empty_list():
+    assert list_stages(None) == [] and prune(None, 0) == []
