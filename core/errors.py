@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from traceback import walk_tb
 from types import TracebackType
+from typing import Any
 
 from speechiq.core.console import printable
+
+Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
 #: Characters of the longest message, of which the middle is left out: it begins with the thing and ends with the fix.
 LONGEST, HEAD, TAIL = 2000, 1400, 500
@@ -30,18 +34,25 @@ def print_in_one_line() -> None:
     So does a `KeyboardInterrupt` with a message, which says what it stopped, one that stopped an import, as most of the
     start of a command is, and one that stopped code of speechiq.
     """
-    previous = sys.excepthook
-    if getattr(previous, "prints_speechiq_errors", False):
-        return
+    if not isinstance(sys.excepthook, OneLine):
+        sys.excepthook = OneLine(sys.excepthook)
 
-    def hook(kind, error, trace):
+
+class OneLine:
+    """The hook for uncaught errors that `print_in_one_line` sets.
+
+    Args:
+        previous: the hook for all other errors.
+    """
+
+    def __init__(self, previous: Hook) -> None:
+        self.previous = previous
+
+    def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, SpeechIQError | KeyboardInterrupt) and (line := str(error) or _stopped(error, trace)):
             print(f"speechiq: {printable(line)}", file=sys.stderr)
         else:
-            previous(kind, error, trace)
-
-    hook.prints_speechiq_errors = True
-    sys.excepthook = hook
+            self.previous(kind, error, trace)
 
 
 def _stopped(error: BaseException, trace: TracebackType | None) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -26,6 +27,22 @@ NOISE = {
     "lm_eval.evaluator": "chat template is not applied",
     "transformers.generation.utils": "Passing `generation_config` together with",
 }
+
+
+class SpeechModel(ABC):
+    """A model type of lm-eval that is a speech system."""
+
+    @abstractmethod
+    def running(self) -> AbstractContextManager[None]:
+        """Return a block inside which the tasks are evaluated."""
+
+    @abstractmethod
+    def refuse_instruction(self, instruction: str | None) -> None:
+        """Refuse `--system_instruction` if the system cannot follow it.
+
+        Raises:
+            SpeechIQError: naming the reason.
+        """
 
 
 def guard(evaluator, model_types: Sequence[str]) -> None:
@@ -152,6 +169,4 @@ def _is_ours(task) -> bool:
 
 
 def _is_speech_system(model) -> bool:
-    from lm_eval.api.model import LM
-
-    return isinstance(model, LM) and hasattr(model, "running")
+    return isinstance(model, SpeechModel)

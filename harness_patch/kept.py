@@ -24,11 +24,10 @@ class Kept:
     """The verbs of an engine, each row computed once and on disk as soon as its batch is done.
 
     A row's key is all it depends on beside the engine's `identity`: the audio, the words, the continuations, the
-    generation settings and the seeds, one an answer. An engine with `effective(settings)` says which settings really
-    decide, the defaults of its library among them, so that answers sampled otherwise are not taken for its own.
+    generation settings that decide (`effective`) and the seeds, one per answer.
 
     Args:
-        engine: with `identity()` and verbs that take `keep`; all else is its own.
+        engine: with an `identity()`; all but the verbs is its own.
         folder: the store, or `None` to remember within this process only.
     """
 
@@ -48,14 +47,14 @@ class Kept:
         return [Response(text, **told) for text, told in rows]
 
     def _key_of_clip(self, clip: Clip) -> list:
-        words = clip.get("words", "") if getattr(self.engine, "asks_in_words", False) else ""
+        words = clip.get("words", "") if self.engine.asks_in_words else ""
         return ["transcript", clip.key, words]
 
     def generate(
         self, prompts: Sequence[Prompt | str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         self.settings = dict(settings)
-        effective = getattr(self.engine, "effective", dict)(settings)
+        effective = self.engine.effective(settings)
         items = list(zip(prompts, map(list, seeds), strict=True))
         return through(
             self.shelf,

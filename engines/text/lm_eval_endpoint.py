@@ -29,7 +29,8 @@ from speechiq.core.opening import first_line
 from speechiq.core.replies import read_choices
 from speechiq.core.response import whole
 from speechiq.engines._shared.independence import check_samples
-from speechiq.engines._shared.remote import CONCURRENT, check_numbers
+from speechiq.engines._shared.remote import CONCURRENT, Calling
+from speechiq.engines.options import read_options
 from speechiq.engines.text.lm_eval import AT_ONCE, SAMPLING, SEEDS, LMEvalText, copied, distinct
 from speechiq.engines.text.lm_eval_kinds import SECRET
 
@@ -61,7 +62,8 @@ class LMEvalEndpoint(LMEvalText):
                 f"{', '.join(sorted(name for name in named - NOT_OPTIONS if not name.endswith(SECRET)))}"
             )
         self.options = {"num_concurrent": CONCURRENT, "max_retries": RETRIES, "timeout": TIMEOUT, **self.options}
-        check_numbers(self.prefix, self.options)
+        calls = {name: self.options[name] for name in ("num_concurrent", "max_retries", "timeout")}
+        read_options(Calling, calls, engine=self.engine, prefix=self.prefix)
         if base_url := self.options.get("base_url"):
             url = self._check_address(base_url)
             is_short = url.endswith("/v1") and issubclass(self.kind, LocalChatCompletion)
@@ -74,7 +76,7 @@ class LMEvalEndpoint(LMEvalText):
             self._client.probe(LISTED.sub("/models", self._client.address))
         self._lm._loglikelihood_tokens = self._weigh_tokens
         self._takes_messages = "messages" in self._payload({"do_sample": False})
-        self.weighs = not self._takes_messages and self._lm.tokenizer is not None
+        self.has_loglikelihood = not self._takes_messages and self._lm.tokenizer is not None
 
     @property
     def _tokenizer(self):

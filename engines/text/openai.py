@@ -5,25 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from speechiq.core.batches import Keep, drop
 from speechiq.core.prompt import Prompt
-from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines._shared.remote import Calling
+from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
+from speechiq.engines.base import Setup, TextEngine
 
 
-class OpenAIText(AudioEndpoint):
+class TextOptions(Calling, frozen=True, kw_only=True):
+    """Options of `OpenAIText`.
+
+    Attributes:
+        own_seeds: see `ChatOptions`.
+    """
+
+    own_seeds: bool = False
+
+
+class OpenAIText(AudioEndpoint, TextEngine):
     """As `AudioEndpoint`, with words alone.
 
     Args:
         model: as the endpoint calls it.
-        device, batch_size: not used.
-        own_seeds: see `AudioEndpoint`.
-        **calling: see `Calling`.
+        options: see `TextOptions`.
+        setup: device and batch size are not used.
     """
 
     stage = "text"
+    record = TextOptions
 
-    def __init__(self, model: str, *, device, batch_size, own_seeds: bool = False, **calling: Any) -> None:
-        super().__init__(model, device=device, batch_size=batch_size, own_seeds=own_seeds, **calling)
+    def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
+        super().__init__(model, ChatOptions(**asdict(options)), setup)
 
     def generate(
         self,

@@ -25,13 +25,15 @@ from speechiq.engines._shared import sampling
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines._shared.sampling import DEFAULTS
 from speechiq.engines.asr.controls import Gold
+from speechiq.engines.base import Setup
+from speechiq.engines.registry import build as build_engine
 from speechiq.engines.text import lm_eval_kinds
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.engines.text.lm_eval_kinds import lm_eval_text
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
+from tests.engines.opener import open_engine
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
@@ -53,6 +55,11 @@ def key(monkeypatch):
 
 def build(spelling, **options):
     return build_system(spelling, options, device="cpu", batch_size="auto", seed=1)
+
+
+def lm_eval_text(engine, model, *, device, batch_size, **options):
+    """A text stage of a model type of lm-eval."""
+    return build_engine("text", model, options, Setup(engine=engine, device=device, batch_size=batch_size))
 
 
 def varied(script):
@@ -99,7 +106,7 @@ def harness(demo_models):
 
 
 def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
-    ours = TransformersLLM(LLM, device="cpu", batch_size=2)
+    ours = open_engine(TransformersLLM, LLM, batch_size=2)
     said = harness.generate(PROMPTS, SEEDS, GREEDY)
     assert said == ours.generate(PROMPTS, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
     contexts, continuations = (
@@ -178,7 +185,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
     monkeypatch.setattr(engine, "generate", ask)
     clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
-    gold = Gold("", device="cpu", batch_size=1)
+    gold = open_engine(Gold, "", batch_size=1)
     assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
     assert len(created) == 1 and engine._lm is None
@@ -189,7 +196,7 @@ def test_an_endpoint_counts_by_its_tokenizer_if_it_has_one(demo_models):
     with serving(lambda *_: "x") as server:
         chat = lm_eval_text(CHAT, "m", device="cpu", batch_size=1, base_url=server.url)
         assert chat.count(text) == count_by_bytes(text)
-        assert open_completions(server).count(text) == TransformersLLM(LLM, device="cpu", batch_size=1).count(text)
+        assert open_completions(server).count(text) == open_engine(TransformersLLM, LLM, batch_size=1).count(text)
 
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
@@ -243,7 +250,7 @@ def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_fiv
     with serving(lambda *_: "B") as server:
         for llm in (
             lm_eval_text(CHAT, "m", device="cpu", batch_size=1, **open_at(server)),
-            OpenAIText("m", device="cpu", batch_size=1, **open_at(server)),
+            open_engine(OpenAIText, "m", batch_size=1, **open_at(server)),
         ):
             with pytest.raises(SpeechIQError, match=line):
                 llm.generate(PROMPTS, SEEDS, SAMPLED)
@@ -454,10 +461,10 @@ def test_a_real_server_answers_both_clients_as_the_model_itself_does_and_samples
     demo_models, tmp_path
 ):
     asked = PROMPTS[1:], [[1, 2]]
-    ours = TransformersLLM(LLM, device="cpu", batch_size=2).generate(*asked, GREEDY)
+    ours = open_engine(TransformersLLM, LLM, batch_size=2).generate(*asked, GREEDY)
     plain, sampler = resolve(LLM), str(copy_checkpoint(tmp_path / "sampler", do_sample=True))
     with transformers_serve(tmp_path / "log", "--dtype", "float32") as url:
-        for client in (partial(lm_eval_text, CHAT), OpenAIText):
+        for client in (partial(lm_eval_text, CHAT), partial(open_engine, OpenAIText)):
             llm = client(plain, device="cpu", batch_size=1, base_url=url)
             ((text, _),) = llm.generate(*asked, GREEDY)
             assert text.strip() == ours[0][0]
