@@ -132,8 +132,5 @@ def _describe(kind: msgspec.inspect.Type, unit: str = "") -> str:
 def _describe_limits(kind: IntType | FloatType) -> str:
     if kind.ge is not None and kind.le is not None:
         return f" from {kind.ge:g} to {kind.le:g}"
-    if kind.ge is not None:
-        return f" of {kind.ge:g} or more"
-    if kind.gt is not None:
-        return f" above {kind.gt:g}"
-    return "" if kind.le is None else f" of {kind.le:g} or less"
+    limits = {"above {:g}": kind.gt, "of {:g} or more": kind.ge, "below {:g}": kind.lt, "of {:g} or less": kind.le}
+    return " and".join(f" {words.format(limit)}" for words, limit in limits.items() if limit is not None)
