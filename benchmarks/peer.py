@@ -98,9 +98,10 @@ def write_checkpoint(folder: Path) -> None:
 def run_suite(place: str, clips: str) -> None:
     """This suite's recogniser."""
     from speechiq.core.clip import Clip
-    from speechiq.engines.asr.hf import transformers_asr
+    from speechiq.engines.base import Setup
+    from speechiq.engines.registry import build
 
-    engine = transformers_asr(measure.ASR)(model=measure.ASR, device="cpu", batch_size="auto")
+    engine = build("asr", measure.ASR, {}, Setup(engine="hf"))
     listed = [Clip(clip) for clip in list_clips()[: int(clips)]]
     with engine.checkpoint.loaded():
         start = time.perf_counter()

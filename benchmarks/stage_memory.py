@@ -41,8 +41,8 @@ def work(part: str, clips: str) -> None:
     """One part, in a process of its own; prints the weights that lived at once."""
     from speechiq.core.clip import Clip
     from speechiq.engines._shared.checkpoint import Checkpoint
-    from speechiq.engines.asr.whisper import WhisperASR
-    from speechiq.engines.text.hf import TransformersLLM
+    from speechiq.engines.base import Setup
+    from speechiq.engines.registry import build
     from speechiq.metrics import embedder
     from speechiq.metrics.similarity import PROMPTS
     from speechiq.siq_tasks.demo.demo import HERE, list_clips
@@ -63,8 +63,8 @@ def work(part: str, clips: str) -> None:
     listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
     asked = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
     asked = [row for row in asked if row["id"] in listed]
-    asr = WhisperASR(measure.ASR, device="cpu", batch_size="auto")
-    llm = TransformersLLM(measure.LLM, device="cpu", batch_size="auto")
+    asr = build("asr", measure.ASR, {}, Setup(engine="hf"))
+    llm = build("text", measure.LLM, {}, Setup(engine="hf"))
 
     def hear() -> None:
         asr.transcribe([Clip(clip) for clip in listed.values()])

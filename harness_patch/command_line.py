@@ -17,6 +17,7 @@ from speechiq.harness_patch import _lm_eval
 from speechiq.harness_patch.evaluation import device_was_asked_for
 from speechiq.harness_patch.outputs import output_folder, saved_runs
 
+WIDTH = 120
 HELP = """
 speech systems (speechiq):
   --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
@@ -27,6 +28,7 @@ speech systems (speechiq):
       The same as hf-audio with pretrained=openai:NAME: a model that hears, behind an OpenAI-compatible endpoint.
   Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; one model alone has no prefix:
 {options}
+      text, any model type of lm-eval: those of its constructor, and temperature, top_k, top_p.
       answer: generate, likelihood or argmax, how the last stage answers questions.
   store=FOLDER or store=off: where computed answers are kept (SIQ_STORE, or the cache folder).
   --metadata KEY=VALUE, read by the tasks:
@@ -129,15 +131,23 @@ def _leave_group() -> None:
 
 def speech_help() -> str:
     """Return what `lm_eval run --help` says about speech systems, from the engines and options that there are."""
-    from speechiq.engines._shared.loading import OPTIONS as LOADING
-    from speechiq.engines._shared.remote import OPTIONS as CALLING
-    from speechiq.harness_patch.systems.spelling import ENGINES
+    from speechiq.engines.registry import KINDS, list_backends
     from speechiq.siq_tasks.options import LEVELS
 
-    engines = [f"{role}: {', '.join(sorted(kinds))}" for role, kinds in ENGINES.items() if role != "ger"]
-    options = [f"hf: {', '.join(sorted(LOADING))}", f"openai: {', '.join(sorted(CALLING))}"]
+    backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in KINDS}
+    engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
+    options = [
+        f"{kind} {backend.engine}: {', '.join(names)}"
+        for kind, found in backends.items()
+        for backend in found
+        if (names := sorted(backend.load().option_names()))
+    ]
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
-        options=textwrap.indent("\n".join(options), " " * 6),
+        options="\n".join(map(_wrap, options)),
         metadata=", ".join(sorted(frozenset().union(*LEVELS.values()))),
     )
+
+
+def _wrap(line: str) -> str:
+    return textwrap.fill(line, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 10, break_on_hyphens=False)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -24,6 +25,22 @@ PREFIX = "siq_"
 device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
 #: Lines that are wrong or of no use in a speech run, by logger.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
+
+
+class SpeechModel(ABC):
+    """A model type of lm-eval that is a speech system."""
+
+    @abstractmethod
+    def running(self) -> AbstractContextManager[None]:
+        """Return a block inside which the tasks are evaluated."""
+
+    @abstractmethod
+    def refuse_instruction(self, instruction: str | None) -> None:
+        """Refuse `--system_instruction` if the system cannot follow it.
+
+        Raises:
+            SpeechIQError: naming the reason.
+        """
 
 
 def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable:
@@ -146,6 +163,4 @@ def _is_ours(task) -> bool:
 
 
 def _is_speech_system(model) -> bool:
-    from lm_eval.api.model import LM
-
-    return isinstance(model, LM) and hasattr(model, "running")
+    return isinstance(model, SpeechModel)

@@ -24,11 +24,12 @@ from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
+from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalise
 from speechiq.harness_patch.systems.answering import Likelihood
-from speechiq.harness_patch.systems.build import build_system, spell_out
-from speechiq.harness_patch.systems.spelling import REFERENCE
+from speechiq.harness_patch.systems.build import build_system, expand_alias
+from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.system import Question
 
 log = logging.getLogger(__name__)
@@ -55,13 +56,13 @@ class Job(NamedTuple):
         return any(clip.get("purpose") == "transcribe" for clip in self.prompt.clips)
 
 
-class HFAudio(LM):
+class HFAudio(SpeechModel, LM):
     """A speech system as a model type of lm-eval.
 
     Nothing is loaded before the first request; what can be checked without weights is checked at once.
 
     Args:
-        pretrained: the system's spelling: `ASR+LLM`, or `demo`; without it the paper's reference cascade.
+        pretrained: the spec of the system: `ASR+LLM`, or `demo`; without it the paper's reference cascade.
         device: where models run; by default the accelerator of this machine, or its CPU.
         batch_size: items a batch, or `auto`.
         max_batch_size: not used; lm-eval passes it.
@@ -131,7 +132,7 @@ class HFAudio(LM):
         Raises:
             SpeechIQError: answers are chosen by likelihood.
         """
-        way = getattr(self.system, "answering", None)
+        way = self.system.answering
         if instruction and isinstance(way, Likelihood):
             raise SpeechIQError(
                 f"--system_instruction {instruction[:40]!r}: {way.option}=likelihood asks in a prompt of its own, "
@@ -196,7 +197,7 @@ class HFAudio(LM):
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
-        name, system = spell_out(self.pretrained), self.system.describe()
+        name, system = expand_alias(self.pretrained), self.system.describe()
         return {"siq": {"pretrained": name, "system": system, "passes": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -11,8 +11,10 @@ from lm_eval._cli.harness import HarnessCLI
 from typer.main import get_command
 
 from speechiq.cli.main import app
+from speechiq.engines.registry import find
+from speechiq.engines.text.lm_eval_kinds import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
-from speechiq.harness_patch.systems.spelling import ENGINES, find_options, parse
+from speechiq.harness_patch.systems.spec import parse
 from speechiq.siq_tasks.demo.run import SYSTEMS
 from tests.reducer.conftest import write_run
 
@@ -40,8 +42,8 @@ def check_lm_eval(arguments):
     assert told.model in ("hf-audio", "audio-api") and told.log_samples and told.output_path
     for name in options.keys() - {f"{last.prefix}answer"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
-        known, open_end = find_options(stage, options) if stage.engine in ENGINES[stage.role] else ((), True)
-        assert open_end or name.removeprefix(stage.prefix) in known, name
+        engine = find(stage.kind, stage.engine).load()
+        assert engine is ModelType or name.removeprefix(stage.prefix) in engine.option_names(), name
 
 
 def check_accelerate(arguments):

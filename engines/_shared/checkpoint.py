@@ -20,6 +20,7 @@ from speechiq.core.opening import opening
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._transformers import generation_config_name
+from speechiq.engines.base import Setup
 
 CPU_BATCH, ACCELERATOR_BATCH = 8, 32
 ORDER = "check the order of the stages in pretrained=ASR+LLM"
@@ -34,10 +35,9 @@ class Checkpoint:
         fits: tells from a config whether this stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
         mend: what to do about a checkpoint that does not fit.
-        device: where it runs.
-        batch_size: items a batch, or `auto`.
+        setup: of this run.
         equip: what is put on the loaded model, for as long as it is loaded.
-        **loading: the options of `Loading`.
+        loading: options of the stage.
 
     Raises:
         SpeechIQError: no config under that name, a checkpoint of another kind, or options that cannot work.
@@ -49,16 +49,15 @@ class Checkpoint:
         model_class,
         fits: Callable[[Any], bool],
         wanted: str,
+        loading: Loading,
+        setup: Setup,
         *,
-        device,
-        batch_size,
         mend: str = ORDER,
         equip: Callable[[torch.nn.Module], AbstractContextManager] = nullcontext,
-        **loading: Any,
     ) -> None:
-        self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(device), equip
-        self.loading = Loading(**loading)
-        self.loading.check()
+        self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(setup.device), equip
+        self.loading, self.prefix = loading, setup.prefix
+        self.loading.check(setup.prefix)
         self.config = read_config(model, **self.loading.source)
         if not fits(self.config):
             raise SpeechIQError(
@@ -67,7 +66,7 @@ class Checkpoint:
         if damage := find_damaged_weights(resolve(model)):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
-        self.batch_size = automatic if batch_size == "auto" else batch_size
+        self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
         self._model: torch.nn.Module | None = None
         self._residence = Residence(self._in_memory)
 
@@ -97,14 +96,14 @@ class Checkpoint:
             self._free()
 
     def _load(self) -> torch.nn.Module:
-        arguments, prefix = self.loading.arguments(self.device), self.loading.prefix
+        arguments, prefix = self.loading.arguments(self.device), self.prefix
         smaller = (
             f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
             f"model"
         )
         given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
         what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
-        places = [resolve(self.name), *([self.loading.adapter] if self.loading.peft else [])]
+        places = [resolve(self.name), *filter(None, [self.loading.adapter])]
         with (
             opening(what, "fix the options or the checkpoint", *places),
             needing_memory(f"{self.name}: does not fit into memory", smaller),
@@ -142,7 +141,8 @@ class Checkpoint:
 
     def identity(self) -> dict[str, Any]:
         """What tells its rows in the store from others'."""
-        adapter = {"adapter": identity(self.loading.adapter, holds=ADAPTER)} if self.loading.peft else {}
+        place = self.loading.adapter
+        adapter = {} if place is None else {"adapter": identity(place, holds=ADAPTER)}
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import BitsAndBytesConfig
@@ -14,6 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files import expand
 from speechiq.core.opening import opening
+from speechiq.engines.options import Options
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
@@ -25,9 +25,8 @@ ATTENTION = {
 }
 
 
-@dataclass(frozen=True)
-class Loading:
-    """The options that an engine takes as `**loading`.
+class Loading(Options, frozen=True, kw_only=True):
+    """The options of every engine that runs a checkpoint by `transformers`.
 
     Attributes:
         dtype: a torch dtype by name; by default float32 on a CPU and the checkpoint's own elsewhere.
@@ -37,62 +36,53 @@ class Loading:
         quantization: `4bit` or `8bit`, by bitsandbytes while loading.
         peft: a LoRA or other adapter of the package peft, a folder or hub id.
         trust_remote_code: whether Python code that comes with the checkpoint may run.
-        prefix: what these options begin with, for the errors.
     """
 
     dtype: str | None = None
     revision: str | None = None
     attn_implementation: str | None = None
     device_map: str | dict[str, Any] | None = None
-    quantization: str | None = None
+    quantization: Literal["4bit", "8bit"] | None = None
     peft: str | None = None
     trust_remote_code: bool = False
-    prefix: str = ""
 
-    def check(self) -> None:
+    def check(self, prefix: str) -> None:
         """Refuse what cannot work, before anything is loaded.
+
+        Args:
+            prefix: what the names of these options begin with, for the errors.
 
         Raises:
             SpeechIQError: naming the option.
         """
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
             raise SpeechIQError(
-                f"{self.prefix}dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ..."
+                f"{prefix}dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ..."
             )
         if self.attn_implementation in ATTENTION:
-            self._check_attention()
-        if self.quantization is not None:
-            self._check_quantization()
+            self._check_attention(prefix, ATTENTION[self.attn_implementation])
+        if self.quantization is not None and find_spec("bitsandbytes") is None:
+            raise SpeechIQError(f"{prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
         if self.peft is not None:
-            self._check_adapter()
+            self._check_adapter(f"{prefix}peft={self.peft}", self.peft)
 
-    def _check_attention(self) -> None:
-        package = ATTENTION[self.attn_implementation]
+    def _check_attention(self, prefix: str, package: str) -> None:
         if not any(map(find_spec, (package, "kernels"))):
             raise SpeechIQError(
-                f"{self.prefix}attn_implementation={self.attn_implementation}: needs the package {package} or kernels, "
+                f"{prefix}attn_implementation={self.attn_implementation}: needs the package {package} or kernels, "
                 f"and neither is installed; install one of them, or leave it out"
             )
 
-    def _check_quantization(self) -> None:
-        if self.quantization not in BITS:
-            raise SpeechIQError(f"{self.prefix}quantization={self.quantization}: unknown; give {' or '.join(BITS)}")
-        if find_spec("bitsandbytes") is None:
-            raise SpeechIQError(f"{self.prefix}quantization={self.quantization}: {missing('bitsandbytes')}")
-
-    def _check_adapter(self) -> None:
+    def _check_adapter(self, given: str, adapter: str) -> None:
         if find_spec("peft") is None:
-            raise SpeechIQError(f"{self.prefix}peft={self.peft}: {missing('peft')}")
+            raise SpeechIQError(f"{given}: {missing('peft')}")
         from peft import PeftConfig
 
-        what, fix = (
-            f"{self.prefix}peft={self.peft}: no adapter is there",
-            f"give a folder with an {ADAPTER}, or a hub id",
-        )
-        with opening(what, fix, self.adapter):
-            PeftConfig.from_pretrained(self.adapter)
-        if damage := find_damaged_weights(self.adapter):
-            raise SpeechIQError(f"{self.prefix}peft={self.peft}: {damage}; save the adapter again")
+        place = _find_adapter(adapter)
+        with opening(f"{given}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", place):
+            PeftConfig.from_pretrained(place)
+        if damage := find_damaged_weights(place):
+            raise SpeechIQError(f"{given}: {damage}; save the adapter again")
 
     @property
     def source(self) -> dict[str, Any]:
@@ -113,24 +103,25 @@ class Loading:
         if self.attn_implementation is not None:
             given["attn_implementation"] = self.attn_implementation
         if self.quantization is not None:
-            given["quantization_config"] = BitsAndBytesConfig(**BITS[self.quantization])
+            given["quantization_config"] = BitsAndBytesConfig(**BITS[self.quantization])  # type: ignore[no-untyped-call]
         if self.device_map or self.quantization or device.type != "cpu":
             given["device_map"] = self.device_map or {"": device}
         return given
 
     @property
-    def adapter(self) -> str:
-        """Where it is."""
-        return str(expand(self.peft)) if self.peft.startswith("~") else self.peft
+    def adapter(self) -> str | None:
+        """Return where the adapter is, if there is one."""
+        return None if self.peft is None else _find_adapter(self.peft)
 
-    def adapt(self, model) -> None:
+    def adapt(self, model: Any) -> None:
         """Lay the adapter, where one is named, over the model."""
-        if self.peft is not None:
+        if self.adapter is not None:
             model.load_adapter(self.adapter)
 
     def describe(self) -> dict[str, Any]:
-        """The options that were given."""
-        return {name: value for name, value in asdict(self).items() if value and name in OPTIONS}
+        """Return those of these options that were given."""
+        return {name: value for name in Loading.__struct_fields__ if (value := getattr(self, name))}
 
 
-OPTIONS = frozenset(field.name for field in fields(Loading)) - {"prefix"}
+def _find_adapter(name: str) -> str:
+    return str(expand(name)) if name.startswith("~") else name

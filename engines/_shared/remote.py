@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import soundfile
+from msgspec import Meta
 
 from speechiq.core.advice import Advice
 from speechiq.core.batches import Keep, drop, run_concurrently
@@ -18,6 +18,7 @@ from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.engines._shared.windows import split
+from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
 CONCURRENT = 8
 
@@ -25,39 +26,29 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Calling:
-    """The options that an engine takes as `**calling`.
+class Calling(Options, frozen=True, kw_only=True):
+    """The options of every engine behind an endpoint.
 
     Attributes:
         base_url, key_variable, timeout, max_retries: see `Endpoint`.
         num_concurrent: the most calls under way at a time.
-        prefix: what these options begin with, for the errors.
     """
 
     base_url: str | None = None
     key_variable: str | None = None
-    num_concurrent: int = CONCURRENT
-    timeout: float = TIMEOUT
-    max_retries: int = RETRIES
-    prefix: str = ""
-
-    @property
-    def length(self) -> str:
-        """What sets the most tokens of an answer."""
-        return "ger_max_gen_toks" if self.prefix == "ger_" else "--gen_kwargs max_gen_toks"
+    num_concurrent: Count = CONCURRENT
+    timeout: Annotated[float, Meta(ge=0.01, le=DAY_S, extra={UNIT: "seconds"})] = TIMEOUT
+    max_retries: Annotated[int, Meta(ge=0)] = RETRIES
 
 
-OPTIONS = frozenset(field.name for field in fields(Calling)) - {"prefix"}
-LEAST = {"num_concurrent": 1, "timeout": 0.01, "max_retries": 0, "longest": 1}
+class CallingWithAudio(Calling, frozen=True, kw_only=True):
+    """The options of an engine that sends audio to an endpoint.
 
+    Attributes:
+        longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
+    """
 
-def check_numbers(prefix: str, options: Mapping[str, Any]) -> None:
-    """Raise a `SpeechIQError` if one of the options of a call is not a number, or less than makes sense."""
-    for name, least in LEAST.items():
-        value = options.get(name, least)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
-            raise SpeechIQError(f"{prefix}{name}={value}: not a number of {least} or more; give one")
+    longest: ChunkSeconds | None = None
 
 
 class Remote:
@@ -66,30 +57,32 @@ class Remote:
     Args:
         model: as the endpoint calls it.
         calling: how it is called.
+        prefix: what the names of the stage's options begin with, for the errors.
         longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
 
+    Attributes:
+        length: the option that sets the most tokens of an answer, for the errors.
+
     Raises:
-        SpeechIQError: an option that is no such number, no key, or nobody at the address.
+        SpeechIQError: no key, or nobody at the address.
     """
 
-    def __init__(self, model: str, calling: Calling, longest: float | None = None) -> None:
-        prefix = calling.prefix
+    def __init__(self, model: str, calling: Calling, prefix: str, longest: float | None = None) -> None:
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
-        named = {name: getattr(calling, name) for name in LEAST if name != "longest"}
-        check_numbers(prefix, named | ({} if longest is None else {"longest": longest}))
-        self.model, self.calling, self.workers, self.longest = model, calling, int(calling.num_concurrent), longest
+        self.model, self.prefix, self.workers, self.longest = model, prefix, calling.num_concurrent, longest
+        self.length = "ger_max_gen_toks" if prefix == "ger_" else "--gen_kwargs max_gen_toks"
         self.endpoint = Endpoint(
             model,
             calling.base_url,
             key_variable=calling.key_variable,
             timeout=calling.timeout,
-            max_retries=int(calling.max_retries),
+            max_retries=calling.max_retries,
             advice=Advice(
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
                 f"pieces of audio that are shorter, {prefix}longest=SECONDS",
-                calling.length,
+                self.length,
             ),
         )
         self.endpoint.check()

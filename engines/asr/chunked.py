@@ -12,32 +12,41 @@ import torch
 from transformers import StoppingCriteria
 
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.windows import split
 from speechiq.engines.asr.nbest import join
 from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.base import Setup
+from speechiq.engines.options import ChunkSeconds
 
 WINDOW_S = 30.0
 #: More than anybody says, in any tokens; what a model writes beyond that is no transcript.
 TOKENS_PER_S = 25
 
 
+class ChunkedOptions(Loading, frozen=True, kw_only=True):
+    """Options of `InPieces`.
+
+    Attributes:
+        window_s: seconds that a chunk may last; most such models were trained on half a minute or less.
+    """
+
+    window_s: ChunkSeconds = WINDOW_S
+
+
 class InPieces(Recogniser):
     """Parts long clips where the speech pauses and joins what the pieces say.
 
     Args:
-        model, device, batch_size, **loading: see `Recogniser`.
-        window_s: seconds that a piece may last; most such models were trained on half a minute or less.
-
-    Raises:
-        SpeechIQError: `window_s` is too short to be parted in pauses.
+        model, setup: see `Recogniser`.
+        options: see `ChunkedOptions`.
     """
 
-    def __init__(self, model, *, device, batch_size, window_s=WINDOW_S, **loading) -> None:
-        if not isinstance(window_s, int | float) or window_s < 1:
-            raise SpeechIQError(f"asr_window_s={window_s}: no piece of a clip can be heard so; give seconds, 1 or more")
-        super().__init__(model, device=device, batch_size=batch_size, **loading)
-        self.window_s = window_s
+    record = ChunkedOptions
+
+    def __init__(self, model: str, options: ChunkedOptions, setup: Setup) -> None:
+        super().__init__(model, options, setup)
+        self.window_s = options.window_s
         self._padded: bool | None = None
 
     def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:

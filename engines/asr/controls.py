@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from speechiq.core.batches import Keep, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
+from speechiq.engines.base import ASREngine
 
 
-class Gold:
+class Gold(ASREngine):
     """Hears the reference text: what a perfect recogniser would give."""
 
-    def __init__(self, model: str, *, device, batch_size) -> None:
-        pass
-
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         if silent := [clip.name for clip in clips if clip.get("reference") is None]:
             raise SpeechIQError(
                 f"pretrained=gold+...: {silent[0]} comes without a reference text; run `gold` on "
@@ -28,13 +27,10 @@ class Gold:
         return {"control": "gold"}
 
 
-class Silence:
+class Silence(ASREngine):
     """Hears nothing: what is right all the same is known without listening."""
 
-    def __init__(self, model: str, *, device, batch_size) -> None:
-        pass
-
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         return [Response("", heard=0.0) for _ in clips]
 
     def describe(self) -> dict[str, Any]:

@@ -5,21 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from msgspec import Meta
 from transformers import AutoModelForCTC
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.loading import Loading
 from speechiq.engines.asr.chunked import batches
 from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.base import Setup
+from speechiq.engines.options import DAY_S, UNIT
 
 CHUNK_S, STRIDE_S = 30.0, 5.0
 #: A frame lasts 10, 20, 40, ... or 320 ms; chunks begin where frames of any of these lengths begin. In samples.
 SHORTEST_FRAME = SAMPLING_RATE // 100
 GRID = 32 * SHORTEST_FRAME
+Seconds = Annotated[float, Meta(ge=0, le=DAY_S, extra={UNIT: "seconds"})]
+
+
+class CTCOptions(Loading, frozen=True, kw_only=True):
+    """Options of `CTCASR`.
+
+    Attributes:
+        chunk_s: seconds of a chunk.
+        stride_s: seconds at either end of a chunk that only give it context.
+    """
+
+    chunk_s: Seconds = CHUNK_S
+    stride_s: Seconds = STRIDE_S
 
 
 class CTCASR(Recogniser):
@@ -29,27 +46,27 @@ class CTCASR(Recogniser):
     middle than to another's, so that every frame counts once and has been heard in its surroundings.
 
     Args:
-        model, device, batch_size, **loading: see `Recogniser`. Sounds of different lengths are never padded to share
-            a batch, because many of these encoders let padding through, whatever the attention mask says.
-        chunk_s: seconds that are heard at a time.
-        stride_s: seconds at either end of a chunk that only lend it their surroundings.
+        model, setup: see `Recogniser`. Sounds of different lengths are never padded to share a batch, because many of
+            these encoders let padding leak into the result, whatever the attention mask says.
+        options: see `CTCOptions`.
 
     Raises:
         SpeechIQError: a checkpoint without a CTC head, or chunks of which nothing counts.
     """
 
     model_class = AutoModelForCTC
+    record = CTCOptions
 
-    def __init__(self, model, *, device, batch_size, chunk_s=CHUNK_S, stride_s=STRIDE_S, **loading) -> None:
-        self.chunk, self.step = _measure(chunk_s, stride_s)
-        super().__init__(model, device=device, batch_size=batch_size, **loading)
+    def __init__(self, model: str, options: CTCOptions, setup: Setup) -> None:
+        self.chunk, self.step = _measure(options.chunk_s, options.stride_s)
+        super().__init__(model, options, setup)
         architectures = self.checkpoint.config.architectures or []
         if architectures and not any("CTC" in name for name in architectures):
             raise SpeechIQError(
                 f"{model}: holds a {architectures[0]}, which writes no text; give a checkpoint that was trained "
                 f"for recognition"
             )
-        self.chunk_s, self.stride_s = chunk_s, stride_s
+        self.chunk_s, self.stride_s = options.chunk_s, options.stride_s
 
     def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         chunks = [chunks_of(len(sound), self.chunk, self.step) for sound in sounds]
@@ -85,9 +102,6 @@ def spell(tokenizer, frames: Sequence[int], blank: int) -> str:
 
 def _measure(chunk_s: float, stride_s: float) -> tuple[int, int]:
     """Samples of a chunk, and from the beginning of one to that of the next."""
-    for name, value in (("chunk_s", chunk_s), ("stride_s", stride_s)):
-        if not isinstance(value, int | float) or value < 0:
-            raise SpeechIQError(f"asr_{name}={value}: not a number of seconds; give one")
     chunk = int(chunk_s * SAMPLING_RATE)
     step = (chunk - 2 * int(stride_s * SAMPLING_RATE)) // GRID * GRID
     if step <= 0:

@@ -21,34 +21,50 @@ from speechiq.core.opening import opening
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.options import Count, Options
 
 WEIGHTS, TOKENIZER = "model.bin", "tokenizer.json"
 
 
-class FasterWhisperASR:
+class FasterWhisperOptions(Options, frozen=True, kw_only=True):
+    """Options of `FasterWhisperASR`.
+
+    Attributes:
+        compute_type: a CTranslate2 type by name; by default float32 on a CPU and the model's own elsewhere.
+        language: spoken language.
+        num_beams: 1 is greedy.
+    """
+
+    compute_type: str | None = None
+    language: str = "en"
+    num_beams: Count = 1
+
+
+class FasterWhisperASR(ASREngine):
     """Whole files, window by window: with timestamps, without voice detection, and without what was heard before.
 
     Decoding is at temperature 0 alone: what falls back to sampling would differ from run to run.
 
     Args:
         model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
-        device: where it runs; CTranslate2 knows CUDA and CPU.
-        batch_size: not used; a clip at a time.
-        compute_type: a CTranslate2 type by name; by default float32 on a CPU and the model's own elsewhere.
-        language: spoken language.
-        num_beams: 1 is greedy.
+        options: see `FasterWhisperOptions`.
+        setup: CTranslate2 knows CUDA and CPU; the batch size is not used, a clip at a time.
 
     Raises:
         SpeechIQError: the package is missing, or no such model.
     """
 
-    def __init__(self, model, *, device, batch_size, compute_type=None, language="en", num_beams=1) -> None:
+    record = FasterWhisperOptions
+
+    def __init__(self, model: str, options: FasterWhisperOptions, setup: Setup) -> None:
         if find_spec("faster_whisper") is None:
             raise SpeechIQError(f"faster-whisper:{model}: {missing('faster-whisper')}")
         self.model, self.place = model, _find(model)
-        self.on_cuda, self.index = torch.device(device).type == "cuda", torch.device(device).index or 0
-        self.compute_type = _choose_type(model, compute_type, self.on_cuda)
-        self.language, self.num_beams = language, int(num_beams)
+        device = torch.device(setup.device)
+        self.on_cuda, self.index = device.type == "cuda", device.index or 0
+        self.compute_type = _choose_type(model, options.compute_type, self.on_cuda)
+        self.language, self.num_beams = options.language, options.num_beams
 
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         model = self._load()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from speechiq.core.checkpoints import find_audio_language_model, read_config
@@ -13,29 +14,41 @@ from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.asr.seq2seq import Seq2SeqASR
 from speechiq.engines.asr.transducer import RNNTASR, TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
+from speechiq.engines.base import Engine, Setup
+from speechiq.engines.options import read_options
 
 KINDS: tuple[type[Recogniser], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTASR, RNNTASR)
 
 
-def transformers_asr(model: str, **options: Any) -> type:
-    """The engine for a hub id, folder, or `demo:NAME`; a language model that hears transcribes as it does alone.
+class TransformersASR(Recogniser):
+    """The recognizers of `transformers`: a hub id, folder, or `demo:NAME` is run by the class of its kind."""
 
-    Args:
-        model: its name.
-        **options: of the stage; those that say which files of the checkpoint are meant count.
+    @classmethod
+    def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
+        """Return the class of the checkpoint's kind; an audio language model transcribes as it does alone.
 
-    Raises:
-        SpeechIQError: no config under that name, or nothing that hears.
-    """
-    source = Loading(**{name: options[name] for name in ("revision", "trust_remote_code") if name in options}).source
-    config = read_config(model, **source)
-    for kind in KINDS:
-        if kind.fits(config):
-            return kind
-    if find_audio_language_model(config) is not None:
-        from speechiq.engines.audio.hf import AudioLLM
+        Args:
+            model: its name.
+            given: options of the stage; those that say which files of the checkpoint are meant count.
+            setup: of this run.
 
-        return AudioLLM
-    raise SpeechIQError(
-        f"{model}: a {config.model_type} checkpoint cannot stand where a speech recogniser must; {ORDER}"
-    )
+        Raises:
+            SpeechIQError: no config under that name, or no checkpoint that takes audio.
+        """
+        which = {name: given[name] for name in ("revision", "trust_remote_code") if name in given}
+        source = read_options(Loading, which, engine=setup.engine, prefix=setup.prefix).source
+        config = read_config(model, **source)
+        for kind in KINDS:
+            if kind.fits(config):
+                return kind
+        if find_audio_language_model(config) is not None:
+            from speechiq.engines.audio.hf import AudioLLM
+
+            return AudioLLM
+        raise SpeechIQError(
+            f"{model}: a {config.model_type} checkpoint cannot stand where a speech recogniser must; {ORDER}"
+        )
+
+    @classmethod
+    def option_names(cls) -> set[str]:
+        return set().union(*(kind.option_names() for kind in KINDS))

@@ -13,22 +13,19 @@ from transformers import GenerationMixin, LogitsProcessor, WhisperForConditional
 from speechiq.core.errors import SpeechIQError
 
 
-def read_beams(num_beams: int | None, nbest: int | None) -> tuple[int, int | None]:
-    """How many beams are searched and how many hypotheses are kept; a list implies as many beams.
+def count_beams(num_beams: int | None, nbest: int | None) -> int:
+    """Return how many beams are searched; an n-best list needs as many.
 
-    >>> read_beams(None, 5), read_beams(None, None)
-    ((5, 5), (1, None))
+    >>> count_beams(None, 5), count_beams(None, None)
+    (5, 1)
 
     Raises:
-        SpeechIQError: no such numbers, or fewer beams than hypotheses.
+        SpeechIQError: fewer beams than hypotheses.
     """
-    for name, number in (("num_beams", num_beams), ("nbest", nbest)):
-        if number is not None and (not isinstance(number, int) or number < 1):
-            raise SpeechIQError(f"asr_{name}={number}: not a whole number above 0; give one")
     beams = num_beams or nbest or 1
     if beams < (nbest or 1):
         raise SpeechIQError(f"asr_nbest={nbest}: asr_num_beams={beams} cannot give so many; raise it or leave it out")
-    return beams, nbest
+    return beams
 
 
 def join(windows: Sequence[Sequence[str]], between: str) -> tuple[str, ...]:

@@ -12,12 +12,25 @@ from speechiq.core.clip import Clip
 from speechiq.core.passes import passes
 from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, whole
-from speechiq.engines._shared.remote import Calling, Remote, encode
+from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
+from speechiq.engines.base import ASREngine, Setup
 
 PATH = "/audio/transcriptions"
 
 
-class OpenAIASR:
+class TranscriptionOptions(CallingWithAudio, frozen=True, kw_only=True):
+    """Options of `OpenAIASR`.
+
+    Attributes:
+        language: spoken language.
+        prompt: words that the recognizer is to expect; how it uses them depends on the model.
+    """
+
+    language: str = "en"
+    prompt: str | None = None
+
+
+class OpenAIASR(ASREngine):
     """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
 
     What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
@@ -25,26 +38,16 @@ class OpenAIASR:
 
     Args:
         model: as the endpoint calls it.
-        device, batch_size: not used.
-        longest: see `Remote`.
-        language: spoken language.
-        prompt: words that the recogniser is to expect; what it makes of them is its own affair.
-        **calling: see `Calling`.
+        options: see `TranscriptionOptions`.
+        setup: device and batch size are not used.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        device,
-        batch_size,
-        longest: float | None = None,
-        language: str = "en",
-        prompt: str | None = None,
-        **calling: Any,
-    ) -> None:
-        self.remote = Remote(model, Calling(**{"prefix": "asr_", **calling}), longest)
-        self.settings = {"language": language, "temperature": 0} | ({"prompt": prompt} if prompt else {})
+    record = TranscriptionOptions
+
+    def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
+        self.remote = Remote(model, options, setup.prefix, options.longest)
+        prompt = {"prompt": options.prompt} if options.prompt else {}
+        self.settings = {"language": options.language, "temperature": 0} | prompt
 
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         passes["asr_clips"] += len(clips)

@@ -19,19 +19,22 @@ from speechiq.core.extras import missing
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.options import Options
 
 BUNDLED = "en-us"
 
 
-class PocketSphinxASR:
+class PocketSphinxASR(ASREngine):
     """The American English model that the package `pocketsphinx` ships, on the CPU, a clip a process.
 
     Args:
         model: `en-us`, or nothing, which means the same.
-        device, batch_size: not used.
+        options: none.
+        setup: not used.
     """
 
-    def __init__(self, model: str, *, device, batch_size) -> None:
+    def __init__(self, model: str, options: Options, setup: Setup) -> None:
         if model not in ("", BUNDLED):
             raise SpeechIQError(f"pocketsphinx:{model}: only the bundled model is known; write pocketsphinx:{BUNDLED}")
         if find_spec("pocketsphinx") is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,26 +17,28 @@ from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.loading import Loading
+from speechiq.engines.base import ASREngine, Setup
 
 
-class Recogniser(ABC):
+class Recogniser(ASREngine):
     """An engine of the ASR stage; which kind of model it is for, its class says.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        device, batch_size, **loading: see `Checkpoint`; a batch is counted in clips.
+        options: those of `Loading`, and of the kind of model its own.
+        setup: a batch is counted in clips.
 
     Raises:
         SpeechIQError: a checkpoint of another kind, or one without a processor.
     """
 
     model_class: Any
+    record = Loading
     nbest: int | None = None
 
-    def __init__(self, model, *, device, batch_size, **loading) -> None:
-        self.checkpoint = Checkpoint(
-            model, self.model_class, self.fits, "a speech recogniser", device=device, batch_size=batch_size, **loading
-        )
+    def __init__(self, model: str, options: Loading, setup: Setup) -> None:
+        self.checkpoint = Checkpoint(model, self.model_class, self.fits, "a speech recogniser", options, setup)
         self.processor = _load_processor(self.checkpoint)
 
     @classmethod

@@ -13,11 +13,27 @@ from transformers import AutoModelForSpeechSeq2Seq
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
-from speechiq.engines.asr.chunked import TOKENS_PER_S, WINDOW_S, InPieces, Spent
-from speechiq.engines.asr.nbest import read_beams
+from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedOptions, InPieces, Spent
+from speechiq.engines.asr.nbest import count_beams
 from speechiq.engines.asr.whisper import WhisperASR
+from speechiq.engines.base import Setup
+from speechiq.engines.options import Count
 
 POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddings")
+
+
+class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
+    """Options of `Seq2SeqASR`.
+
+    Attributes:
+        language: spoken language, by default `en`, for checkpoints that take one.
+        num_beams: 1 is greedy; by default `nbest` or 1.
+        nbest: the most hypotheses: those that differ in words. Of a long clip see `nbest.join`.
+    """
+
+    language: str | None = None
+    num_beams: Count | None = None
+    nbest: Count | None = None
 
 
 class Seq2SeqASR(InPieces):
@@ -26,27 +42,25 @@ class Seq2SeqASR(InPieces):
     Decoding ends at the latest after `TOKENS_PER_S` times the seconds of the piece, or at the checkpoint's own limit.
 
     Args:
-        model, device, batch_size, window_s, **loading: see `InPieces`.
-        language: spoken language, by default `en`, for checkpoints that are told.
-        num_beams: 1 is greedy; by default `nbest` or 1.
-        nbest: how many hypotheses to keep, at most: those that differ in words. Of a long clip see `nbest.join`.
+        model, setup: see `InPieces`.
+        options: see `Seq2SeqOptions`.
 
     Raises:
         SpeechIQError: too few beams, or a language that the checkpoint does not know or is not told.
     """
 
     model_class = AutoModelForSpeechSeq2Seq
+    record = Seq2SeqOptions
+    gives_nbest = True
 
-    def __init__(
-        self, model, *, device, batch_size, window_s=WINDOW_S, language=None, num_beams=None, nbest=None, **loading
-    ) -> None:
-        self.num_beams, self.nbest = read_beams(num_beams, nbest)
-        super().__init__(model, device=device, batch_size=batch_size, window_s=window_s, **loading)
-        self.language = language or "en"
+    def __init__(self, model: str, options: Seq2SeqOptions, setup: Setup) -> None:
+        self.num_beams, self.nbest = count_beams(options.num_beams, options.nbest), options.nbest
+        super().__init__(model, options, setup)
+        self.language = options.language or "en"
         self.target = self._choose_target()
         self._try_request()
-        if language and not self._is_told():
-            raise SpeechIQError(f"asr_language={language}: {model} cannot be told the language; leave it out")
+        if options.language and not self._is_told():
+            raise SpeechIQError(f"asr_language={options.language}: {model} cannot be told the language; leave it out")
 
     @classmethod
     def fits(cls, config) -> bool:

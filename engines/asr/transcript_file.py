@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from speechiq.core.batches import Keep, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
@@ -13,11 +14,13 @@ from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.engines.asr.nbest import unlike
+from speechiq.engines.base import ASREngine, Setup
+from speechiq.engines.options import Options
 
 MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 
 
-class TranscriptFile:
+class TranscriptFile(ASREngine):
     """A JSONL file, a line a clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
 
     The data set before the `/` may be left out if no two clips of the run have the same rest.
@@ -28,13 +31,14 @@ class TranscriptFile:
 
     Args:
         model: the file.
-        device, batch_size: not used.
+        options: none.
+        setup: not used.
 
     Raises:
         SpeechIQError: no such file, or a line that is no transcript; named by its number.
     """
 
-    def __init__(self, model: str, *, device, batch_size) -> None:
+    def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.file = expand(model)
         if not is_file(self.file):
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
@@ -45,7 +49,7 @@ class TranscriptFile:
                 raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
             self.texts[key] = text
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         names = {clip["id"]: find_listed(str(clip["id"]), self.texts) for clip in clips}
         if missing := [key for key, name in names.items() if name is None]:
             raise SpeechIQError(

@@ -11,9 +11,26 @@ from transformers import AutoModelForSpeechSeq2Seq
 from speechiq.core.checkpoints import find_recogniser
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.loading import Loading
 from speechiq.engines._transformers import whisper_language_codes
-from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, join, read_beams, read_windows
+from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, count_beams, join, read_windows
 from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.base import Setup
+from speechiq.engines.options import Count
+
+
+class WhisperOptions(Loading, frozen=True, kw_only=True):
+    """Options of `WhisperASR`.
+
+    Attributes:
+        language: spoken language, for checkpoints that know several.
+        num_beams: 1 is greedy; by default `nbest` or 1.
+        nbest: the most hypotheses: those of the beams that differ in words. Of a long clip see `nbest.join`.
+    """
+
+    language: str = "en"
+    num_beams: Count | None = None
+    nbest: Count | None = None
 
 
 class WhisperASR(Recogniser):
@@ -26,21 +43,21 @@ class WhisperASR(Recogniser):
     ended, so nothing is cut off.
 
     Args:
-        model, device, batch_size, **loading: see `Recogniser`.
-        language: spoken language, for checkpoints that know several.
-        num_beams: 1 is greedy; by default `nbest` or 1.
-        nbest: how many hypotheses to keep, at most: those of the beams that differ in words. Of a long clip see
-            `nbest.join`.
+        model, setup: see `Recogniser`.
+        options: see `WhisperOptions`.
 
     Raises:
         SpeechIQError: a language that the checkpoint does not know, or too few beams.
     """
 
-    def __init__(self, model, *, device, batch_size, language="en", num_beams=None, nbest=None, **loading) -> None:
-        self.num_beams, self.nbest = read_beams(num_beams, nbest)
+    record = WhisperOptions
+    gives_nbest = True
+
+    def __init__(self, model: str, options: WhisperOptions, setup: Setup) -> None:
+        self.num_beams, self.nbest = count_beams(options.num_beams, options.nbest), options.nbest
         self.model_class = WhisperWithBeams if self.nbest else AutoModelForSpeechSeq2Seq
-        super().__init__(model, device=device, batch_size=batch_size, **loading)
-        self.language = language
+        super().__init__(model, options, setup)
+        self.language = options.language
         self.settings = self._choose_settings()
 
     @classmethod

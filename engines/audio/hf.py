@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.encodings import Encodings, keep_encodings
+from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
     ANSWER,
     LONGER,
@@ -40,6 +41,7 @@ from speechiq.engines._shared.sampling import sampling_settings
 from speechiq.engines.asr.chunked import TOKENS_PER_S
 from speechiq.engines.audio.coverage import Reach
 from speechiq.engines.audio.prompts import AudioPrompts, Fed
+from speechiq.engines.base import AudioEngine, Setup
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +69,19 @@ class AutoModelThatHears:
         return auto_class.from_pretrained(place, config=part, **options)
 
 
-class AudioLLM:
+class AudioOptions(Loading, frozen=True, kw_only=True):
+    """Options of `AudioLLM`.
+
+    Attributes:
+        language: of the speech, for processors whose transcription request asks for it.
+        asked_by: see `AudioPrompts`.
+    """
+
+    language: str = "en"
+    asked_by: Literal["processor", "task"] | None = None
+
+
+class AudioLLM(AudioEngine):
     """Clips go into the chat template of the model's own processor, and each is read once.
 
     What a prompt begins with, up to the end of its audio, is read alone, unpadded, so that nothing depends on the
@@ -81,27 +95,25 @@ class AudioLLM:
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        device: see `Checkpoint`.
-        batch_size: see `Checkpoint`; counted in prompts.
-        language: of the speech, for processors whose transcription request asks for it.
-        asked_by: `processor` or `task`, see `AudioPrompts`.
-        **loading: see `Loading`.
+        options: see `AudioOptions`.
+        setup: a batch is counted in prompts.
 
     Raises:
         SpeechIQError: a checkpoint that does not hear, that only transcribes, or that lacks what makes a chat.
     """
 
-    def __init__(
-        self, model: str, *, device, batch_size, language: str = "en", asked_by: str | None = None, **loading: Any
-    ) -> None:
+    record = AudioOptions
+
+    def __init__(self, model: str, options: AudioOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
             model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
-            "a language model that hears", mend=MEND, equip=self._equip, device=device, batch_size=batch_size,
-            **loading,
+            "a language model that hears", options, setup, mend=MEND, equip=self._equip,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
             raise SpeechIQError(f"{model}: hears by an adapter that comes with it, and {missing('peft')}")
-        self.prompts = AudioPrompts(model, self.checkpoint.load_processor(AutoProcessor), language, asked_by)
+        processor = self.checkpoint.load_processor(AutoProcessor)
+        self.prompts = AudioPrompts(model, processor, options.language, options.asked_by)
+        self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.own = self.checkpoint.generation_config
         self.reach = Reach(self.prompts, self.context)
@@ -117,11 +129,6 @@ class AudioLLM:
 
     def at_work(self) -> AbstractContextManager:
         return self.checkpoint.staying()
-
-    @property
-    def asks_in_words(self) -> bool:
-        """Whether a transcript depends on the words with which the task asks for it."""
-        return not self.prompts.has_request
 
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         pieces = [self.reach.pieces(clip) for clip in clips]

@@ -7,8 +7,7 @@ import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.replies import CONTENT_FILTER, LENGTH
 from speechiq.core.response import Response
 from speechiq.engines._shared.independence import check_samples
-from speechiq.engines._shared.remote import Calling, Remote, encode
+from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
+from speechiq.engines.base import AudioEngine, Setup
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,19 @@ def _audio_url(wav: str) -> dict[str, Any]:
 PARTS = {"input_audio": _input_audio, "audio_url": _audio_url}
 
 
-class AudioEndpoint:
+class ChatOptions(CallingWithAudio, frozen=True, kw_only=True):
+    """Options of `AudioEndpoint`.
+
+    Attributes:
+        audio_part: `input_audio`, or `audio_url` for servers that take only these.
+        own_seeds: one call per answer from the start, so that an endpoint that uses seeds repeats its answers.
+    """
+
+    audio_part: Literal["input_audio", "audio_url"] = "input_audio"
+    own_seeds: bool = False
+
+
+class AudioEndpoint(AudioEngine):
     """Prompts go out as text and audio (16-bit WAV) parts, in the prompt's own order.
 
     Transcripts and answers that are not sampled are asked for at temperature 0. Answers are sampled by the endpoint's
@@ -54,42 +66,24 @@ class AudioEndpoint:
 
     Args:
         model: as the endpoint calls it.
-        device, batch_size: not used.
-        longest: see `Remote`; of a question all pieces are sent at once. Without it `heard` is NaN.
-        audio_part: `input_audio`, or `audio_url` for servers that take only these.
-        own_seeds: a call an answer from the start, so that an endpoint that minds seeds repeats its answers.
-        **calling: see `Calling`.
+        options: see `ChatOptions`. With `longest` all chunks of a question are sent at once; without it `heard` is NaN.
+        setup: device and batch size are not used.
     """
 
     stage = "audio"
+    record = ChatOptions
     asks_in_words = True
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        device,
-        batch_size,
-        longest: float | None = None,
-        audio_part: str = "input_audio",
-        own_seeds: bool = False,
-        **calling: Any,
-    ) -> None:
-        if audio_part not in PARTS:
-            raise SpeechIQError(f"audio_part={audio_part}: unknown; known are {', '.join(PARTS)}")
-        self.remote = Remote(model, Calling(**calling), longest)
-        self.name, self.audio_part, self.own_seeds = self.remote.endpoint.name, audio_part, own_seeds
+    def __init__(self, model: str, options: ChatOptions, setup: Setup) -> None:
+        self.remote = Remote(model, options, setup.prefix, options.longest)
+        self.name, self.audio_part, self.own_seeds = self.remote.endpoint.name, options.audio_part, options.own_seeds
         self._left_out: set[str] = set()
         self._samples = False
         self._ends: list[str | None] = []
 
-    @property
-    def weighs(self) -> bool:
-        """Return whether it has log-probabilities, which no chat server gives for texts that it is sent."""
+    def has_loglikelihood(self) -> bool:
+        """Return False: no chat server gives log-probabilities of texts that it is sent."""
         return False
-
-    def at_work(self) -> AbstractContextManager:
-        return nullcontext()
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [prompt.share_heard([self.remote.heard] * len(prompt.clips)) for prompt in prompts]

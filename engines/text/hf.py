@@ -20,6 +20,7 @@ from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored
 from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
     ANSWER,
     LONGER,
@@ -32,6 +33,7 @@ from speechiq.engines._shared.prefill import (
     write,
 )
 from speechiq.engines._shared.sampling import sampling_settings
+from speechiq.engines.base import Setup, TextEngine
 
 
 class Row(NamedTuple):
@@ -52,24 +54,22 @@ class Row(NamedTuple):
         return cls(ids, _count_shared([ids[:-1], tokenise(heard)]) if heard else 0)
 
 
-class TransformersLLM:
+class TransformersLLM(TextEngine):
     """A causal language model.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        device: see `Checkpoint`.
-        batch_size: see `Checkpoint`; counted in prompts.
-        **loading: see `Loading`.
+        options: see `Loading`.
+        setup: a batch is counted in prompts.
 
     Raises:
         SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
     """
 
-    def __init__(self, model, *, device, batch_size, **loading: Any) -> None:
-        self.checkpoint = Checkpoint(
-            model, AutoModelForCausalLM, is_language_model,
-            "a language model", device=device, batch_size=batch_size, **loading,
-        )  # fmt: skip
+    record = Loading
+
+    def __init__(self, model: str, options: Loading, setup: Setup) -> None:
+        self.checkpoint = Checkpoint(model, AutoModelForCausalLM, is_language_model, "a language model", options, setup)
         self.tokenizer = self.checkpoint.load_processor(AutoTokenizer)
         self.tokenizer.pad_token = self.tokenizer.pad_token or self.tokenizer.eos_token
         self.own = self.checkpoint.generation_config

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
+from lm_eval.api.registry import get_model
+from msgspec.structs import asdict
 from tqdm import tqdm
 from transformers import AutoTokenizer, GenerationConfig
 
@@ -27,6 +29,8 @@ from speechiq.core.prompt import Scored
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
+from speechiq.engines.base import Setup, TextEngine
+from speechiq.engines.options import Count, OpenOptions
 
 SAMPLING = ("temperature", "top_k", "top_p")
 NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
@@ -38,7 +42,20 @@ ANSWER = 256  # tokens, lm-eval's own default
 AT_ONCE = 256
 
 
-class LMEvalText:
+class LMEvalOptions(OpenOptions, frozen=True, kw_only=True):
+    """Options of `LMEvalText`; the others are of the constructor of the model type.
+
+    Attributes:
+        temperature, top_k, top_p, max_gen_toks: preferred to the task's and the checkpoint's own.
+    """
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    max_gen_toks: Count | None = None
+
+
+class LMEvalText(TextEngine):
     """A model type that holds weights; they are in memory only while the stage works.
 
     Each answer is a request of its own, so that five are five independent samples, by the checkpoint's own
@@ -46,46 +63,28 @@ class LMEvalText:
     `LMEvalTransformers`.
 
     Args:
-        name: `ENGINE:MODEL`.
-        kind: the model type.
         model: hub id, folder, `demo:NAME`, or what the type takes.
-        device, batch_size: as lm-eval passes them.
-        temperature, top_k, top_p, max_gen_toks: before the task's and the checkpoint's own.
-        prefix: what the stage's options begin with, for the errors.
-        **options: of the type's constructor.
+        options: see `LMEvalOptions`.
+        setup: its engine is the name of the model type.
     """
 
-    weighs = True
+    record = LMEvalOptions
 
-    def __init__(
-        self,
-        name: str,
-        kind: type[LM],
-        model: str,
-        *,
-        device,
-        batch_size,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        max_gen_toks: int | None = None,
-        prefix: str = "",
-        **options: Any,
-    ) -> None:
-        self.prefix = prefix
-        if temperature is not None and not temperature > 0:
+    def __init__(self, model: str, options: LMEvalOptions, setup: Setup) -> None:
+        self.name, self.engine, self.prefix = f"{setup.engine}:{model}", setup.engine, setup.prefix
+        if options.temperature is not None and not options.temperature > 0:
             raise SpeechIQError(
-                f"{name}: {prefix}temperature={temperature}: answers would all be one; give a number above 0, or "
-                f"--gen_kwargs do_sample=false"
+                f"{self.name}: {self.prefix}temperature={options.temperature}: answers would all be one; give a "
+                f"number above 0, or --gen_kwargs do_sample=false"
             )
-        own = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "max_gen_toks": max_gen_toks}
-        self.name, self.engine, self.kind, self.model = name, name.partition(":")[0], kind, model
-        self.own = {setting: value for setting, value in own.items() if value is not None}
-        self.options = options
+        own = {name: value for name, value in asdict(options).items() if value is not None}
+        self.kind, self.model = get_model(setup.engine), model
+        self.options: dict[str, Any] = own.pop("others")
+        self.own = own
         self._lm: LM | None = None
         self._chats = False
         self._residence = Residence(self._in_memory)
-        self._prepare(device, batch_size)
+        self._prepare(setup.device, setup.batch_size)
 
     def _prepare(self, device, batch_size) -> None:
         place = resolve(self.model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,7 +16,8 @@ from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
-from speechiq.engines.text.lm_eval import LMEvalText
+from speechiq.engines.base import Engine, Setup, TextEngine
+from speechiq.engines.text.lm_eval import LMEvalOptions, LMEvalText
 from speechiq.engines.text.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
@@ -24,48 +26,47 @@ PATHS = re.compile(r"/(chat/completions|completions|messages|generate)/?$")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
-def lm_eval_text(engine: str, model: str, *, device, batch_size, **options: Any) -> LMEvalText:
-    """The model `model` of lm-eval's model type `engine`, as a text stage.
+class ModelType(TextEngine):
+    """Any model type of lm-eval that is registered under the engine's name, such as `vllm` or `huggingface`."""
 
-    Args:
-        engine: such as `vllm`, `sglang`, `huggingface`.
-        model: as that type names it.
-        device, batch_size: as lm-eval passes them.
-        **options: see `LMEvalText`.
+    record = LMEvalOptions
 
-    Raises:
-        SpeechIQError: what can be known before any weight is loaded: the type's package is missing, it is a
-            speech system itself, an option holds a secret, or it calls an endpoint.
-    """
-    name = f"{engine}:{model}"
-    if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
-        raise SpeechIQError(
-            f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} spread "
-            f"the model, or start its server and take openai:{model}"
-        )
-    if engine in PACKAGES and find_spec(engine) is None:
-        raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
-    try:
-        kind = get_model(engine)
-    except (ImportError, ValueError) as error:
-        raise SpeechIQError(
-            f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or take another"
-        ) from error
-    if kind.__module__.startswith(__name__.partition(".")[0]):
-        raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
-    if secret := next((option for option in options if option.endswith(SECRET) or option == "token"), None):
-        raise SpeechIQError(
-            f"{name}: the option {options.get('prefix', '')}{secret} would be written into the results; keys go into "
-            f"the environment"
-        )
-    refuse_secrets(options, f"{name}:", "put the key into the environment")
-    if issubclass(kind, TemplateAPI):
-        raise _refuse_endpoint(name, model, **options)
-    text = LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
-    return text(name, kind, model, device=device, batch_size=batch_size, **options)
+    @classmethod
+    def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
+        """Return the class that runs this model type.
+
+        Raises:
+            SpeechIQError: what can be known before any weight is loaded: the type's package is missing, it is a
+                speech system itself, an option holds a secret, or it calls an endpoint.
+        """
+        engine, name = setup.engine, f"{setup.engine}:{model}"
+        if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
+            raise SpeechIQError(
+                f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} spread "
+                f"the model, or start its server and take openai:{model}"
+            )
+        if engine in PACKAGES and find_spec(engine) is None:
+            raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
+        try:
+            kind = get_model(engine)
+        except (ImportError, ValueError) as error:
+            raise SpeechIQError(
+                f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or take another"
+            ) from error
+        if kind.__module__.startswith(__name__.partition(".")[0]):
+            raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
+        if secret := next((option for option in given if option.endswith(SECRET) or option == "token"), None):
+            raise SpeechIQError(
+                f"{name}: the option {setup.prefix}{secret} would be written into the results; keys go into "
+                f"the environment"
+            )
+        refuse_secrets(given, f"{name}:", "put the key into the environment")
+        if issubclass(kind, TemplateAPI):
+            raise _refuse_endpoint(name, model, setup.prefix, given.get("base_url", ""))
+        return LMEvalTransformers if issubclass(kind, HFLM) else LMEvalText
 
 
-def _refuse_endpoint(name: str, model: str, prefix: str = "", base_url: str = "", **_: Any) -> SpeechIQError:
+def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> SpeechIQError:
     """Return the error for a model type that calls an endpoint; `openai:MODEL` calls it without silent failures."""
     address = PATHS.sub("", printable(str(base_url))) or "http://HOST:8000/v1"
     return SpeechIQError(

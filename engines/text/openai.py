@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
+
+from msgspec.structs import asdict
 
 from speechiq.core.batches import Keep, drop
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
-from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines._shared.remote import Calling
+from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
+from speechiq.engines.base import Setup, TextEngine
 
 COMPLETIONS = "/completions"
 
@@ -29,7 +32,17 @@ class Token(NamedTuple):
     is_greedy: bool
 
 
-class OpenAIText(AudioEndpoint):
+class TextOptions(Calling, frozen=True, kw_only=True):
+    """Options of `OpenAIText`.
+
+    Attributes:
+        own_seeds: see `ChatOptions`.
+    """
+
+    own_seeds: bool = False
+
+
+class OpenAIText(AudioEndpoint, TextEngine):
     """As `AudioEndpoint`, with words alone.
 
     Log-probabilities come from `/completions` of servers such as vLLM, which return those of the prompt (`echo`). Chat
@@ -37,15 +50,15 @@ class OpenAIText(AudioEndpoint):
 
     Args:
         model: as the endpoint calls it.
-        device, batch_size: not used.
-        own_seeds: see `AudioEndpoint`.
-        **calling: see `Calling`.
+        options: see `TextOptions`.
+        setup: device and batch size are not used.
     """
 
     stage = "text"
+    record = TextOptions
 
-    def __init__(self, model: str, *, device, batch_size, own_seeds: bool = False, **calling: Any) -> None:
-        super().__init__(model, device=device, batch_size=batch_size, own_seeds=own_seeds, **calling)
+    def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
+        super().__init__(model, ChatOptions(**asdict(options)), setup)
 
     def generate(
         self,
@@ -56,9 +69,8 @@ class OpenAIText(AudioEndpoint):
     ) -> list[list[str]]:
         return super().generate([Prompt(text) for text in prompts], seeds, settings, keep)
 
-    @cached_property
-    def weighs(self) -> bool:
-        """Return whether the server has log-probabilities of prompts, which one call finds out."""
+    def has_loglikelihood(self) -> bool:
+        """Return whether the server has log-probabilities of prompts, found out by one call."""
         try:
             return bool(self._read_prompt("One, two, three."))
         except SpeechIQError:
@@ -102,7 +114,7 @@ class OpenAIText(AudioEndpoint):
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpeechIQError(
                 f"{self.name}: its replies hold no log-probabilities of the prompt; take a server that echoes them, or "
-                f"{self.remote.calling.prefix}answer=generate"
+                f"{self.remote.prefix}answer=generate"
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 

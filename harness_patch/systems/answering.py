@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Protocol
@@ -28,6 +28,9 @@ class Answering(Protocol):
     def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """`n` answers a question."""
 
+    def describe(self) -> Mapping[str, Any]:
+        """Return how it answers, for the results file: JSON types only."""
+
 
 @dataclass(frozen=True)
 class Generate:
@@ -39,12 +42,12 @@ class Generate:
 
     option: str
 
-    def check(self, hearer, questions, n):
+    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
         for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
             check_settings(settings, n)
             hearer.sampling(settings)
 
-    def answer(self, hearer, questions, n, seed):
+    def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         answers: dict[int, list[str]] = {}
         by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
         for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
@@ -72,7 +75,7 @@ class Likelihood:
 
     option: str
 
-    def check(self, hearer, questions, n):
+    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
         if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.clip.get("options"))]:
             about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
@@ -80,7 +83,7 @@ class Likelihood:
                 f"use {self.option}=generate for tasks that are not multiple choice"
             )
 
-    def answer(self, hearer, questions, n, seed):
+    def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         options = [[f" {option}" for option in question.clip["options"]] for question in questions]
         hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
         deaf = [Prompt(_ask(question, "")) for question in questions]
@@ -110,14 +113,14 @@ class Argmax(Likelihood):
         return gains.masked_fill(gains < gains.max(), -torch.inf)
 
     def describe(self) -> Mapping[str, Any]:
-        return super().describe() | {"way": "argmax"}
+        return {**super().describe(), "way": "argmax"}
 
 
 def _ask(question: Question, speech: str) -> str:
     return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.clip["question"])
 
 
-WAYS = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}
+WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}
 
 
 def way_of_answering(name: str, option: str) -> Answering:

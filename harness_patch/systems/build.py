@@ -2,88 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
+from speechiq.engines.base import ASREngine, BatchSize, Engine, Setup, Writer
+from speechiq.engines.options import list_names, read_options
+from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cached import CACHED
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
-from speechiq.harness_patch.systems.corrected import NBEST, Corrected
+from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.hearing import HearingSystem
-from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, find_options, parse
-from speechiq.harness_patch.systems.system import SpeechSystem
+from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
+from speechiq.harness_patch.systems.system import Hearer, SpeechSystem
 
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
-def spell_out(spelling: str) -> str:
-    """Return the stages that an alias stands for, so that a system has one name; any other spelling as it is.
+def expand_alias(spec: str) -> str:
+    """Return the stages that an alias stands for, so that a system has one name; any other spec as it is.
 
-    >>> spell_out("demo"), spell_out("gold+org/model")
+    >>> expand_alias("demo"), expand_alias("gold+org/model")
     ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model')
     """
-    return ALIASES.get(spelling, (spelling,))[0]
+    return ALIASES[spec][0] if spec in ALIASES else spec
 
 
-def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_size, seed: int) -> SpeechSystem:
-    """The system spelled so, no model loaded yet.
+def build_system(
+    spec: str, options: Mapping[str, Any], *, device: Any, batch_size: BatchSize, seed: int
+) -> SpeechSystem:
+    """Return the system of a spec, no model loaded yet.
 
     Args:
-        spelling: `pretrained`, as `spelling.parse` reads it, or `demo`.
+        spec: `pretrained`, as `spec.parse` reads it, or `demo`.
         options: stage options, `<role>_<option>`, without a prefix for a model that hears alone; the last
             stage's `answer` is `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5`
-            where the recogniser has it, and takes `ger_max_gen_toks`.
+            if the recognizer has it, and takes `ger_max_gen_toks`.
         device: where the models run.
-        batch_size: items a batch, or `auto`.
+        batch_size: items per batch, or `auto`.
         seed: of the sampled answers.
 
     Raises:
-        SpeechIQError: anything in the spelling or the options that cannot run.
+        SpeechIQError: anything in the spec or the options that cannot run.
     """
-    spelling, implied = ALIASES.get(spelling, (spelling, {}))
+    spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
-    stages = parse(spelling)
+    stages = parse(spec)
     if stages[0].role == "whole":
         if options:
-            raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spelling} has none, leave it out")
+            raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spec} has none, leave it out")
         return ConstantLetter(stages[0].model)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
+    _refuse_foreign(options, stages)
+    setups = {
+        stage.role: Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size)
+        for stage in stages
+    }
+    given = {stage.role: stage.pick(options) for stage in stages}
+    correction = CorrectionOptions()
+    if "ger" in given:
+        correction = _take_correction(given["ger"], setups["ger"])
+        if cast(type[ASREngine], choose("asr", stages[0].model, given["asr"], setups["asr"])).gives_nbest:
+            given["asr"].setdefault("nbest", NBEST)
+    own = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
+    built = [
+        build(stage.kind, stage.model, given[stage.role], setups[stage.role], also=own.get(stage.role, ()))
+        for stage in stages
+    ]
+    engines = [_cached(engine, stage.role) for engine, stage in zip(built, stages, strict=True)]
+    if "ger" in given:
+        asr, ger, llm = engines
+        engines = [Corrected(asr, ger, max_gen_toks=correction.max_gen_toks), llm]
+    if isinstance(answering, Likelihood) and not cast(Writer, built[-1]).has_loglikelihood():
+        model = f"{stages[-1].engine}:{stages[-1].model}"
+        raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
+    return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
+
+
+def _refuse_foreign(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:
     prefixes = tuple(stage.prefix for stage in stages)
     if foreign := [name for name in options if not name.startswith(prefixes)]:
         raise SpeechIQError(
             f"{foreign[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
             f"such as {prefixes[-1]}dtype=bfloat16"
         )
-    correcting = "ger" in [stage.role for stage in stages]
-    limit = options.pop("ger_max_gen_toks", None) if correcting else None
-    if correcting and "nbest" in find_options(stages[0], options)[0]:
-        options.setdefault("asr_nbest", NBEST)
-    own = {stages[-1].role: ("answer",), "ger": ("max_gen_toks",)}
-    built = [
-        build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size)
-        for stage in stages
-    ]
-    engines = [_cache(engine, stage.role) for engine, stage in zip(built, stages, strict=True)]
-    if correcting:
-        asr, ger, llm = engines
-        engines = [Corrected(asr, ger, max_gen_toks=limit), llm]
-    if isinstance(answering, Likelihood) and not getattr(built[-1], "weighs", True):
-        model = f"{stages[-1].engine}:{stages[-1].model}"
-        raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
-    return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
 
 
-def _cache(engine, role: str):
-    """Return the engine with its results cached; a control and a file of transcripts compute none."""
-    return CACHED[role](engine, store_folder()) if hasattr(engine, "identity") else engine
+def _take_correction(given: dict[str, Any], setup: Setup) -> CorrectionOptions:
+    """Return the options of a corrector that the system reads itself, and take them out of the given ones."""
+    own = {name: given.pop(name) for name in list_names(CorrectionOptions) & given.keys()}
+    return read_options(CorrectionOptions, own, engine=setup.engine, prefix=setup.prefix)
 
 
-def _alone(engine):
+def _cached(engine: Engine, role: str) -> Any:
+    """Return the engine behind the response cache, unless its work is not cached."""
+    return engine if engine.identity() is None else CACHED[role](engine, store_folder())
+
+
+def _alone(engine: Hearer) -> Hearer:
     return engine
 
 
-HEARERS = {1: _alone, 2: Cascade}
+HEARERS: dict[int, Callable[..., Hearer]] = {1: _alone, 2: Cascade}

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from speechiq.core.clip import Clip
-from speechiq.core.context import count_by_bytes
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.stage_cache import StageCache, cached
@@ -46,7 +45,7 @@ class CachedASR(CachedEngine):
     """A recognizer."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        asks_in_words = getattr(self.engine, "asks_in_words", False)
+        asks_in_words = self.engine.asks_in_words
 
         def compute(new: list[Clip], keep) -> None:
             self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
@@ -56,11 +55,7 @@ class CachedASR(CachedEngine):
 
 
 class CachedWriter(CachedEngine):
-    """An engine that answers prompts.
-
-    One with `effective(settings)` says which settings really decide, the defaults of its library among them, so that
-    answers sampled by other defaults are not taken for its own.
-    """
+    """An engine that answers prompts."""
 
     def __init__(self, engine: Any, folder: Path | None) -> None:
         super().__init__(engine, folder)
@@ -76,7 +71,7 @@ class CachedWriter(CachedEngine):
         self, prompts: Sequence[Prompt | str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         self.settings = dict(settings)
-        effective = getattr(self.engine, "effective", dict)(settings)
+        effective = self.engine.effective(settings)
         return cached(
             self.cache,
             list(zip(prompts, map(list, seeds), strict=True)),
@@ -105,7 +100,7 @@ class CachedText(CachedWriter):
     """A language model."""
 
     def count(self, text: str) -> int:
-        return getattr(self.engine, "count", count_by_bytes)(text)
+        return self.engine.count(text)
 
 
 class CachedAudio(CachedWriter, CachedASR):

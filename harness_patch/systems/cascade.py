@@ -10,6 +10,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, Words
 from speechiq.core.response import Response
 from speechiq.engines._shared.residence import Residence
+from speechiq.harness_patch.systems.system import Recognizer, Writer
 from speechiq.siq_tasks.audio import transcription_prompt
 
 
@@ -20,16 +21,16 @@ class Cascade:
     Its stages load and free their models by themselves, so that one is in memory at a time.
 
     Args:
-        asr: an engine with `transcribe(clips)`.
-        llm: an engine with `generate` and `loglikelihood` of texts.
+        asr: the recognizer.
+        llm: the language model.
     """
 
-    def __init__(self, asr, llm) -> None:
+    def __init__(self, asr: Recognizer, llm: Writer) -> None:
         self.asr, self.llm = asr, llm
         self._known: dict[int, tuple[Clip, Response]] = {}
         self._residence = Residence(self._knowing)
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         """Return a block inside which the recogniser is asked once for a clip of a prompt; it keeps no model loaded."""
         return self._residence.staying()
 

@@ -23,12 +23,14 @@ class ConstantLetter:
         SpeechIQError: another answer.
     """
 
+    answering = None
+
     def __init__(self, letter: str) -> None:
         if letter not in tuple(LETTERS[:5]):
             raise SpeechIQError(f"pretrained=letter:{letter}: not one of the letters A to E; write letter:B")
         self.letter = letter
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:

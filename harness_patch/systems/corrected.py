@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from speechiq.core.clip import Clip
-from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Words
 from speechiq.core.response import Response
+from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
+from speechiq.harness_patch.systems.system import Recognizer, Writer
 
 NBEST = 5
 #: An answer may have so many tokens beside those of the transcript, times so much, in the next power of two.
 BESIDE, SLACK = 64, 1.5
+
+
+class CorrectionOptions(Options, frozen=True, kw_only=True):
+    """Options of a corrector, beside those of its engine.
+
+    Attributes:
+        max_gen_toks: the most tokens of an answer; by default by the length of the transcript.
+    """
+
+    max_gen_toks: Count | None = None
 
 
 class Corrected:
@@ -26,17 +36,12 @@ class Corrected:
     not asked. The recogniser and the corrector load and free their models by themselves.
 
     Args:
-        asr: an engine with `transcribe(clips)`.
-        ger: an engine with `generate` of texts; it decodes greedily.
-        max_gen_toks: the most tokens of an answer; by default by the length of the transcript.
-
-    Raises:
-        SpeechIQError: `max_gen_toks` is no such number.
+        asr: the recognizer.
+        ger: the corrector; it decodes greedily.
+        max_gen_toks: see `CorrectionOptions`.
     """
 
-    def __init__(self, asr, ger, *, max_gen_toks: int | None = None) -> None:
-        if max_gen_toks is not None and (not isinstance(max_gen_toks, int) or max_gen_toks < 1):
-            raise SpeechIQError(f"ger_max_gen_toks={max_gen_toks}: not a whole number above 0; give one")
+    def __init__(self, asr: Recognizer, ger: Writer, *, max_gen_toks: int | None = None) -> None:
         self.asr, self.ger = asr, ger
         self.max_gen_toks = max_gen_toks
 
@@ -61,7 +66,7 @@ class Corrected:
     def _ask(self, prompts: Mapping[int, Words], limits: Mapping[int, int]) -> dict[int, str]:
         """Return the corrector's answer to each prompt, those of one limit in one call."""
         answers: dict[int, str] = {}
-        with getattr(self.ger, "at_work", nullcontext)():
+        with self.ger.at_work():
             for limit in sorted(set(limits.values())):
                 places = [i for i in prompts if limits[i] == limit]
                 settings = {"do_sample": False, "max_gen_toks": limit}
@@ -71,9 +76,9 @@ class Corrected:
 
     def _limit(self, clip: Clip, text: str) -> int:
         """Return how many tokens the correction of a text may have."""
-        tokens = getattr(self.ger, "count", count_by_bytes)(text)
+        tokens = self.ger.count(text)
         if self.max_gen_toks is None:
-            return 2 ** math.ceil(math.log2(BESIDE + SLACK * tokens))
+            return int(2 ** math.ceil(math.log2(BESIDE + SLACK * tokens)))
         if tokens > self.max_gen_toks:
             raise SpeechIQError(
                 f"ger_max_gen_toks={self.max_gen_toks}: the correction of {clip.name}, a transcript of {len(text)} "

@@ -25,7 +25,7 @@ class HearingSystem:
     def __init__(self, hearer: Hearer, answering: Answering, seed: int) -> None:
         self.hearer, self.answering, self.seed = hearer, answering, seed
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         return self.hearer.at_work()
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:

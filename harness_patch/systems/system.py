@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+
+if TYPE_CHECKING:
+    from speechiq.harness_patch.systems.answering import Answering
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -36,10 +39,44 @@ class Question(NamedTuple):
         return [int.from_bytes(hashlib.sha256(repr((*asked, i)).encode()).digest()[:8]) for i in range(n)]
 
 
-class Hearer(Protocol):
-    """A model, or several, that take prompts with clips in them."""
+class Recognizer(Protocol):
+    """An `ASREngine` as a system uses it, behind the response cache or not, or one with a corrector."""
 
-    def at_work(self) -> AbstractContextManager:
+    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+        """See `ASREngine.transcribe`."""
+
+    def describe(self) -> dict[str, Any]:
+        """See `Engine.describe`."""
+
+
+class Writer(Protocol):
+    """A `TextEngine` as a system uses it, behind the response cache or not."""
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """See `TextEngine.at_work`."""
+
+    def count(self, text: str) -> int:
+        """See `TextEngine.count`."""
+
+    def generate(
+        self, prompts: Sequence[str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[str]]:
+        """See `TextEngine.generate`."""
+
+    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """See `TextEngine.sampling`."""
+
+    def loglikelihood(self, prompts: Sequence[str], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
+        """See `TextEngine.loglikelihood`."""
+
+    def describe(self) -> dict[str, Any]:
+        """See `Engine.describe`."""
+
+
+class Hearer(Protocol):
+    """A model, or several, that take prompts with clips in them; an `AudioEngine` is one."""
+
+    def at_work(self) -> AbstractContextManager[None]:
         """Inside, what is loaded may stay loaded from call to call; afterwards nothing is."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
@@ -66,7 +103,11 @@ class Hearer(Protocol):
 class SpeechSystem(Protocol):
     """A system under test."""
 
-    def at_work(self) -> AbstractContextManager:
+    @property
+    def answering(self) -> Answering | None:
+        """Return the way in which it answers questions; None for a control that does not read them."""
+
+    def at_work(self) -> AbstractContextManager[None]:
         """As for a `Hearer`."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:

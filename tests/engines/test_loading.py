@@ -20,10 +20,12 @@ from speechiq.engines._shared import loading
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.audio.hf import AudioLLM
+from speechiq.engines.base import Setup
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
 from tests.conftest import run
 from tests.engines import tiny
+from tests.engines.opener import open_engine
 
 SMOLLM = "demo:SmolLM2-135M-Instruct"
 
@@ -70,9 +72,9 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
     adapted.save_pretrained(tmp_path / "adapter")
     adapted.merge_and_unload().save_pretrained(tmp_path / "merged")
     AutoProcessor.from_pretrained(folder).save_pretrained(tmp_path / "merged")
-    plain = AudioLLM(folder, device="cpu", batch_size=2)
-    merged = AudioLLM(str(tmp_path / "merged"), device="cpu", batch_size=2)
-    model = AudioLLM(folder, device="cpu", batch_size=2, peft=str(tmp_path / "adapter"))
+    plain = open_engine(AudioLLM, folder, batch_size=2)
+    merged = open_engine(AudioLLM, str(tmp_path / "merged"), batch_size=2)
+    model = open_engine(AudioLLM, folder, batch_size=2, peft=str(tmp_path / "adapter"))
     assert answer(model, prompts) == answer(merged, prompts) != answer(plain, prompts)
     assert model.describe()["peft"] == str(tmp_path / "adapter")
 
@@ -104,8 +106,8 @@ def test_weights_go_to_an_accelerator_as_they_are_read():
 
 
 def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
-    plain = AudioLLM(folder, device="cpu", batch_size=2)
-    spread = AudioLLM(folder, device="cpu", batch_size=2, device_map="auto", attn_implementation="eager")
+    plain = open_engine(AudioLLM, folder, batch_size=2)
+    spread = open_engine(AudioLLM, folder, batch_size=2, device_map="auto", attn_implementation="eager")
     with spread.checkpoint.loaded() as model:
         assert model.config._attn_implementation == "eager"
         assert answer(spread, prompts) == answer(plain, prompts)
@@ -114,7 +116,7 @@ def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
 
 
 def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
-    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, lambda config: True, "it", device="cpu", batch_size=1)
+    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, lambda config: True, "it", Loading(), Setup())
     with checkpoint.staying():
         assert checkpoint._model is None
         with checkpoint.loaded() as first:
@@ -154,7 +156,7 @@ def test_an_option_that_cannot_work_is_named_before_anything_is_loaded(demo_mode
 
 @pytest.mark.parametrize(("bits", "smaller"), [("8bit", 2.4), ("4bit", 3.2)])
 def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bits, smaller):
-    whole, model = (TransformersLLM(SMOLLM, device="cpu", batch_size=1, **how) for how in ({}, {"quantization": bits}))
+    whole, model = (open_engine(TransformersLLM, SMOLLM, batch_size=1, **how) for how in ({}, {"quantization": bits}))
     with whole.checkpoint.loaded() as loaded:
         memory = loaded.get_memory_footprint()
     with model.checkpoint.loaded() as loaded:
@@ -171,12 +173,17 @@ def test_quantisation_names_the_package_it_lacks(demo_models, monkeypatch):
         match=r"quantization=8bit: .* not installed; `pip install bitsandbytes`, or in a clone `pip install .\.\[q",
     ):
         Checkpoint(
-            SMOLLM, AutoModelForCausalLM, lambda config: True, "it", device="cuda", batch_size=1, quantization="8bit"
+            SMOLLM,
+            AutoModelForCausalLM,
+            lambda config: True,
+            "it",
+            Loading(quantization="8bit"),
+            Setup(device="cuda"),
         )
 
 
 def test_what_transformers_refuses_to_load_is_told_in_one_line(folder, prompts):
-    model = AudioLLM(folder, device="cpu", batch_size=2, attn_implementation="bogus")
+    model = open_engine(AudioLLM, folder, batch_size=2, attn_implementation="bogus")
     with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
         answer(model, prompts)
 
@@ -193,11 +200,11 @@ def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatc
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
     with pytest.raises(SpeechIQError, match=r"does not fit into memory; .* llm_dtype=bfloat16, llm_quantization=4bit,"):
-        TransformersLLM(SMOLLM, device="cpu", batch_size=1, prefix="llm_").loglikelihood(["a"], [["b"]])
+        open_engine(TransformersLLM, SMOLLM, batch_size=1, prefix="llm_").loglikelihood(["a"], [["b"]])
 
 
 def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):
     shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
-    model = AudioLLM(str(tmp_path / "cut"), device="cpu", batch_size=2)
+    model = open_engine(AudioLLM, str(tmp_path / "cut"), batch_size=2)
     with pytest.raises(SpeechIQError, match=f"^{Path(tmp_path)}/cut: cannot be loaded .*model.safetensors"):
         answer(model, prompts)

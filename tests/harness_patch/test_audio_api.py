@@ -28,6 +28,7 @@ from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cached import CachedAudio
 from speechiq.reducer import read_systems
 from tests.conftest import run
+from tests.engines.opener import open_engine
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
 KEY = "sk-never-shown-4711"
@@ -48,7 +49,7 @@ def clip(demo_clips):
 
 
 def open_ear(server, **options):
-    return AudioEndpoint("ear", device="cpu", batch_size=1, **{"base_url": server.url, "max_retries": 2} | options)
+    return open_engine(AudioEndpoint, "ear", batch_size=1, **{"base_url": server.url, "max_retries": 2} | options)
 
 
 def ask(script, prompt, n=1, settings=SAMPLED, **options):
@@ -189,7 +190,7 @@ def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(
         assert ear.transcribe([clip, Clip(clip, duration=1.0)]) == ["so it was said 2", "so it was said 3"]
         assert ear.describe()["left_out"] == ["temperature"] and ear.identity() == whole
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False}
-        corrector = OpenAIText("pen", device="cpu", batch_size=1, base_url=server.url)
+        corrector = open_engine(OpenAIText, "pen", batch_size=1, base_url=server.url)
         assert corrector.generate(["Correct it."], [[3]], {"do_sample": False}) == [["so it was said 5"]]
     assert [asked.get("seed") for asked in server.requests[3:]] == [3, 3]
 
@@ -287,10 +288,10 @@ def build(**options):
     [
         ({"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}, "at 127.0.0.1: cannot be reached; check base_url"),
         ({"base_url": "localhost:8000/v1"}, "base_url: 'localhost:8000/v1' is no address; give one like http://"),
-        ({"audio_part": "mp3"}, "audio_part=mp3: unknown; known are input_audio, audio_url"),
-        ({"num_concurrent": 0}, "num_concurrent=0: not a number of 1 or more"),
-        ({"timeout": "soon"}, "timeout=soon: not a number"),
-        ({"longest": 0.5}, "longest=0.5: not a number of 1 or more"),
+        ({"audio_part": "mp3"}, "audio_part=mp3: unknown; give audio_url or input_audio"),
+        ({"num_concurrent": 0}, "^num_concurrent=0: not a whole number of 1 or more; give one"),
+        ({"timeout": "soon"}, "^timeout=soon: not a number of seconds from 0.01"),
+        ({"longest": 0.5}, "^longest=0.5: not a number of seconds from 1 to 86400"),
         ({"api_key": KEY}, "api_key: no such option of the openai engine; it has .*key_variable"),
     ],
 )

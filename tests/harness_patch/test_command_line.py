@@ -13,7 +13,8 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.loading import OPTIONS
+from speechiq.engines._shared.loading import Loading
+from speechiq.engines.options import list_names
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.evaluation import NOISE, _without
 from tests.conftest import run
@@ -190,4 +191,4 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
 def test_the_help_describes_speech_systems(command):
     done = run(*command)
     assert done.returncode == 0 and done.stdout.endswith(speech_help())
-    assert all(option in done.stdout for option in ("--model hf-audio", "embedder_dtype", *OPTIONS))
+    assert all(option in done.stdout for option in ("--model hf-audio", "embedder_dtype", *list_names(Loading)))

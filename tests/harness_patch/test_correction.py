@@ -19,6 +19,7 @@ from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import Corrected
 from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
+from tests.engines.opener import open_engine
 from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
@@ -114,7 +115,7 @@ def test_every_answer_is_read_as_one_of_the_known_corrections(answer, hypotheses
 
 def correct(asr, clips, script, **options):
     with serving(script) as server:
-        ger = OpenAIText("c", device="cpu", batch_size=1, base_url=server.url)
+        ger = open_engine(OpenAIText, "c", batch_size=1, base_url=server.url)
         corrected = Corrected(asr, ger, **options)
         return corrected.transcribe(clips), server.requests, corrected.describe()
 
@@ -124,7 +125,7 @@ def nbest(tmp_path):
     file = tmp_path / "nbest.jsonl"
     lines = [{"id": "a", "nbest": [*HEARD, HEARD[0]]}, {"id": "b", "text": "the sea is warm today"}]
     file.write_text("\n".join(map(json.dumps, lines)))
-    return TranscriptFile(str(file), device="cpu", batch_size=1)
+    return open_engine(TranscriptFile, str(file), batch_size=1)
 
 
 def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
@@ -140,20 +141,20 @@ def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
 
 def test_where_nothing_was_heard_the_corrector_is_not_asked():
     clips = [Clip(reference=""), Clip(reference="")]
-    for asr in (Silence("", device="cpu", batch_size=1), Gold("", device="cpu", batch_size=1)):
+    for asr in (open_engine(Silence, "", batch_size=1), open_engine(Gold, "", device="cpu", batch_size=1)):
         heard, requests, _ = correct(asr, clips, lambda *_: "I heard a lot.")
         assert heard == ["", ""] and heard[0].correction == "skipped" and not requests
 
 
 def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
-    gold = Gold("", device="cpu", batch_size=1)
+    gold = open_engine(Gold, "", batch_size=1)
     (heard,), (asked,), _ = correct(gold, [Clip(reference=RIGHT, id="x")], lambda *_: HEARD[1])
     assert heard == HEARD[1] and heard.correction == "clean" and heard.heard == 1.0
     assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
 
 
 def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_asked():
-    gold, long = Gold("", device="cpu", batch_size=1), Clip(reference="so " * 100, id="x")
+    gold, long = open_engine(Gold, "", batch_size=1), Clip(reference="so " * 100, id="x")
     with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks=64: the correction of x, a transcript of 300 char"):
         correct(gold, [long], lambda *_: "", max_gen_toks=64)
 

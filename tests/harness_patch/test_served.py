@@ -18,6 +18,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.metrics.normaliser import normalise
+from tests.engines.opener import open_engine
 from tests.served import transformers_serve
 
 SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 8}
@@ -50,14 +51,14 @@ def ear(demo_models, tmp_path_factory):
 
 
 def open_ear(model, url, **options):
-    return AudioEndpoint(model, device="cpu", batch_size=1, base_url=url, **options)
+    return open_engine(AudioEndpoint, model, batch_size=1, base_url=url, **options)
 
 
 def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces(url, demo_clips):
     longest = max(demo_clips, key=lambda clip: clip["duration"])
     shortest = min(demo_clips, key=lambda clip: clip["duration"])
     model = resolve("demo:whisper-tiny.en")
-    asr = OpenAIASR(model, device="cpu", batch_size=1, base_url=url, longest=30, num_concurrent=2)
+    asr = open_engine(OpenAIASR, model, batch_size=1, base_url=url, longest=30, num_concurrent=2)
     for transcript, clip in zip(asr.transcribe([longest, shortest]), [longest, shortest], strict=True):
         reference = normalise(clip["reference"])
         assert jiwer.wer(reference, normalise(transcript)) < 0.25

@@ -8,6 +8,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.metrics.normaliser import normalise
 from speechiq.siq_tasks.demo.fetch import MODELS, download
+from tests.engines.opener import open_engine
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,7 @@ def clips(demo_clips):
 
 @pytest.fixture(scope="module")
 def transcripts(demo_models, clips):
-    asr = WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size="auto")
+    asr = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size="auto")
     return [normalise(transcript) for transcript in asr.transcribe(clips)]
 
 
@@ -44,13 +45,13 @@ def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips):
 
 
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
-    alone = WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size=1)
+    alone = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1)
     some = [0, 3]
     assert [normalise(text) for text in alone.transcribe([clips[i] for i in some])] == [transcripts[i] for i in some]
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
-    asr = WhisperASR("demo:whisper-base", device="cpu", batch_size=1, num_beams=2)
+    asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
     assert "ask what you can do for your country" in normalise(asr.transcribe(clips[-1:])[0])
     told = asr.describe()
     assert (told["num_beams"], told["language"], told["task"], told["return_timestamps"]) == (
@@ -63,7 +64,7 @@ def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
 
 def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_loaded(demo_models):
     with pytest.raises(SpeechIQError, match=r"asr_language=de: unknown to demo:whisper-tiny\.en; it knows en"):
-        WhisperASR("demo:whisper-tiny.en", device="cpu", batch_size=1, language="de")
+        open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1, language="de")
     with pytest.raises(SpeechIQError, match="asr_language=klingon: unknown to demo:whisper-base; it knows af, am"):
-        WhisperASR("demo:whisper-base", device="cpu", batch_size=1, language="klingon")
-    assert WhisperASR("demo:whisper-base", device="cpu", batch_size=1, language="German").language == "German"
+        open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="klingon")
+    assert open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="German").language == "German"

@@ -10,6 +10,7 @@ from transformers.models.whisper.generation_whisper import WhisperGenerationMixi
 from speechiq.core.checkpoints import resolve
 from speechiq.engines.asr.nbest import OneTime, join, read_windows
 from speechiq.engines.asr.whisper import WhisperASR
+from tests.engines.opener import open_engine
 
 TINY = "demo:whisper-tiny.en"
 EOS, BEGIN = 100, 200
@@ -23,7 +24,7 @@ def clips(demo_clips):
 
 @pytest.fixture(scope="module")
 def lists(demo_models, clips):
-    return WhisperASR(TINY, device="cpu", batch_size=2, nbest=5).transcribe(clips)
+    return open_engine(WhisperASR, TINY, batch_size=2, nbest=5).transcribe(clips)
 
 
 def test_five_hypotheses_differ_and_the_first_is_the_transcript(lists):
@@ -41,7 +42,7 @@ def test_the_first_hypothesis_is_what_beam_search_of_transformers_says(lists, cl
 
 
 def test_a_list_does_not_depend_on_the_batch_and_a_shorter_one_is_its_beginning(lists, clips):
-    again = WhisperASR(TINY, device="cpu", batch_size=1, nbest=3, num_beams=5).transcribe(clips)
+    again = open_engine(WhisperASR, TINY, batch_size=1, nbest=3, num_beams=5).transcribe(clips)
     assert [response.hypotheses for response in again] == [response.hypotheses[:3] for response in lists]
 
 

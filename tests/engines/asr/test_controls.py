@@ -10,6 +10,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.siq_tasks.suite import list_clips
+from tests.engines.opener import open_engine
 
 LLM = "demo:SmolLM2-135M-Instruct"
 
@@ -66,20 +67,20 @@ def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, li
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "b", "text": "x"}\n' + line)
     with pytest.raises(SpeechIQError, match=message):
-        TranscriptFile(str(file), device="cpu", batch_size=1)
+        open_engine(TranscriptFile, str(file), batch_size=1)
 
 
 def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "heard": 0.5}')
-    (said,) = TranscriptFile(str(file), device="cpu", batch_size=1).transcribe([Clip(id="a")])
+    (said,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([Clip(id="a")])
     assert (said, said.heard, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
 
 
 def test_a_clip_is_found_without_its_data_set(tmp_path):
     file = tmp_path / "transcripts.jsonl"
     file.write_text('{"id": "a", "text": "short"}\n{"id": "calls/b", "text": "long"}\n{"id": "b", "text": "no"}\n')
-    engine = TranscriptFile(str(file), device="cpu", batch_size=1)
+    engine = open_engine(TranscriptFile, str(file), batch_size=1)
     assert engine.transcribe([Clip(id="calls/a"), Clip(id="calls/b")]) == ["short", "long"]
     with pytest.raises(SpeechIQError, match=r"id 'a' could be 'calls/a' or 'other/a'; write the data set before it"):
         engine.transcribe([Clip(id="calls/a"), Clip(id="other/a")])

@@ -13,6 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.harness_patch.systems.build import build_system
+from tests.engines.opener import open_engine
 from tests.siq_tasks.questions.server import serving
 
 KEY = "sk-never-shown-4711"
@@ -31,7 +32,7 @@ def clip(demo_clips):
 
 
 def open_asr(url, **options):
-    return OpenAIASR("scribe", device="cpu", batch_size=1, **{"base_url": url, "max_retries": 1} | options)
+    return open_engine(OpenAIASR, "scribe", prefix="asr_", **{"base_url": url, "max_retries": 1} | options)
 
 
 def seconds(flac: bytes) -> float:

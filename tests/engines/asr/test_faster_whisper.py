@@ -11,6 +11,7 @@ from speechiq.engines.asr.faster_whisper import FasterWhisperASR
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.normaliser import normalise
 from speechiq.siq_tasks.demo.fetch import MODELS, download
+from tests.engines.opener import open_engine
 
 LLM = "demo:SmolLM2-135M-Instruct"
 
@@ -40,7 +41,7 @@ def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder
 
 def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
     shortest = min(demo_clips, key=lambda clip: clip["duration"])
-    asr = FasterWhisperASR(folder, device="cpu", batch_size=1, num_beams=2, compute_type="int8")
+    asr = open_engine(FasterWhisperASR, folder, batch_size=1, num_beams=2, compute_type="int8")
     assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0])
 
 
@@ -56,7 +57,7 @@ def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
 def test_a_damaged_folder_is_one_line(folder, demo_clips, tmp_path, name, harm, message):
     copied = shutil.copytree(folder, tmp_path / "ct2")
     copied.joinpath(name).write_bytes(harm(copied.joinpath(name).read_bytes()))
-    asr = FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+    asr = open_engine(FasterWhisperASR, str(copied), batch_size=1)
     with pytest.raises(SpeechIQError, match=f"^faster-whisper:{copied}: {message}"):
         asr.transcribe(demo_clips[:1])
 
@@ -65,7 +66,7 @@ def test_a_folder_without_a_tokenizer_names_the_command(folder, tmp_path):
     copied = shutil.copytree(folder, tmp_path / "ct2")
     copied.joinpath("tokenizer.json").unlink()
     with pytest.raises(SpeechIQError, match=r"no folder with a tokenizer.json is there; .* --copy_files tok"):
-        FasterWhisperASR(str(copied), device="cpu", batch_size=1)
+        open_engine(FasterWhisperASR, str(copied), batch_size=1)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_what_cannot_run_is_named_before_anything_is_loaded(demo_models, model, 
 
 
 def test_a_language_that_the_checkpoint_lacks_is_one_line(folder, demo_clips):
-    asr = FasterWhisperASR(folder, device="cpu", batch_size=1, language="de")
+    asr = open_engine(FasterWhisperASR, folder, batch_size=1, language="de")
     with pytest.raises(SpeechIQError, match=r"asr_language=de: unknown to faster-whisper:.*; it knows en$"):
         asr.transcribe(demo_clips[:1])
 
@@ -92,7 +93,7 @@ def test_a_language_that_the_checkpoint_lacks_is_one_line(folder, demo_clips):
 def test_a_model_that_cannot_be_had_is_one_line(monkeypatch, demo_clips):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(SpeechIQError, match=r"faster-whisper:no/such: cannot be loaded"):
-        FasterWhisperASR("no/such", device="cpu", batch_size=1).transcribe(demo_clips[:1])
+        open_engine(FasterWhisperASR, "no/such", batch_size=1).transcribe(demo_clips[:1])
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
@@ -102,4 +103,4 @@ def test_without_the_package_the_extra_is_named(monkeypatch):
         lambda name: None if name == "faster_whisper" else found(name),
     )
     with pytest.raises(SpeechIQError, match=r"faster-whisper:tiny: the package .* `pip install faster-whisper`"):
-        FasterWhisperASR("tiny", device="cpu", batch_size=1)
+        open_engine(FasterWhisperASR, "tiny", batch_size=1)

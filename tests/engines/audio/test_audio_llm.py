@@ -26,6 +26,7 @@ from speechiq.core.stages import list_stages
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
 from tests.engines import tiny
+from tests.engines.opener import open_engine
 
 SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}
 KINDS = {"qwen2_audio": {}, "voxtral": {}, "audioflamingo3": {}, "qwen2_audio sliding": SLIDING}
@@ -72,7 +73,7 @@ def seeds(prompts, n):
 
 
 def load(folder, **options):
-    return AudioLLM(folder, device="cpu", **{"batch_size": 8} | options)
+    return open_engine(AudioLLM, folder, **{"batch_size": 8} | options)
 
 
 @pytest.mark.parametrize(

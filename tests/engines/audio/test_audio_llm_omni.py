@@ -12,6 +12,7 @@ import torch
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.audio.hf import AudioLLM
 from tests.conftest import run
+from tests.engines.opener import open_engine
 
 #: PyPI builds torchvision for CUDA; beside a torch without CUDA its operators are missing, and its import asks for two.
 OPERATORS = """
@@ -66,4 +67,4 @@ def test_an_omni_model_says_what_transformers_says_in_any_batch(seeing, omni):
 @pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
 def test_what_its_processor_lacks_is_told_in_one_line(omni):
     with pytest.raises(SpeechIQError, match=f"^{omni}: its processor cannot be loaded .*Torchvision"):
-        AudioLLM(omni, device="cpu", batch_size=1)
+        open_engine(AudioLLM, omni, batch_size=1)

@@ -15,6 +15,7 @@ from speechiq.engines._shared.prefill import read, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.cached import CachedText
+from tests.engines.opener import open_engine
 
 NAME = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]
@@ -35,7 +36,7 @@ def plain(demo_models):
 
 @pytest.fixture(scope="module")
 def llm(demo_models):
-    return TransformersLLM(NAME, device="cpu", batch_size=3)
+    return open_engine(TransformersLLM, NAME, batch_size=3)
 
 
 def seeds(n):
@@ -56,7 +57,7 @@ def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
 def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models):
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
     together = llm.generate(PROMPTS, seeds(5), settings)
-    one_by_one = TransformersLLM(NAME, device="cpu", batch_size=1).generate(PROMPTS, seeds(5), settings)
+    one_by_one = open_engine(TransformersLLM, NAME, batch_size=1).generate(PROMPTS, seeds(5), settings)
     assert together == one_by_one
     assert all(len(answers) == 5 for answers in together)
     assert len(set(together[1])) > 1
@@ -104,7 +105,7 @@ HEARD = [Words(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
-    several = TransformersLLM(NAME, device="cpu", batch_size=batch_size)
+    several = open_engine(TransformersLLM, NAME, batch_size=batch_size)
     passes.clear()
     found = several.loglikelihood([*HEARD, CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
     assert passes["prefills"] == 2
@@ -125,7 +126,7 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
                          max_window_layers=1, **sizes)  # fmt: skip
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    forgetful = TransformersLLM(str(tmp_path), device="cpu", batch_size=2)
+    forgetful = open_engine(TransformersLLM, str(tmp_path), batch_size=2)
     passes.clear()
     found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
     assert passes["prefills"] == 2 and found == forgetful.loglikelihood(list(map(str, HEARD)), [CONTINUATIONS[0]] * 2)
@@ -136,7 +137,7 @@ def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models,
     model.get_output_embeddings().weight.data[-1] = torch.nan
     model.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(resolve(NAME)).save_pretrained(tmp_path)
-    broken = TransformersLLM(str(tmp_path), device="cpu", batch_size=1)
+    broken = open_engine(TransformersLLM, str(tmp_path), batch_size=1)
     with pytest.raises(SpeechIQError, match=r"computes NaN in float32; give its stage dtype="):
         broken.loglikelihood(["One, two,"], [[" three", " thr"]])
 

@@ -16,12 +16,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.sampling import DEFAULTS
 from speechiq.engines.asr.controls import Gold
+from speechiq.engines.base import Setup
+from speechiq.engines.registry import build as build_engine
 from speechiq.engines.text import lm_eval_kinds
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.engines.text.lm_eval_kinds import lm_eval_text
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cached import CachedText
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
+from tests.engines.opener import open_engine
 
 LLM = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
@@ -40,6 +42,11 @@ def copy_checkpoint(folder, **settings):
     return folder
 
 
+def lm_eval_text(engine, model, *, device, batch_size, **options):
+    """A text stage of a model type of lm-eval."""
+    return build_engine("text", model, options, Setup(engine=engine, device=device, batch_size=batch_size))
+
+
 def told(engine, **options):
     """The one line of an engine that cannot be built."""
     with pytest.raises(SpeechIQError) as caught:
@@ -53,7 +60,7 @@ def harness(demo_models):
 
 
 def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
-    ours = TransformersLLM(LLM, device="cpu", batch_size=2)
+    ours = open_engine(TransformersLLM, LLM, batch_size=2)
     said = harness.generate(PROMPTS, SEEDS, GREEDY)
     assert said == ours.generate(PROMPTS, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
     contexts, continuations = (
@@ -132,7 +139,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
     monkeypatch.setattr(engine, "generate", ask)
     clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
-    gold = Gold("", device="cpu", batch_size=1)
+    gold = open_engine(Gold, "", batch_size=1)
     assert len(Corrected(gold, CachedText(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
     assert len(created) == 1 and engine._lm is None

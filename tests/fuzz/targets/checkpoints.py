@@ -10,7 +10,8 @@ import transformers
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.identity import identity
-from speechiq.harness_patch.systems.spelling import Stage, build_stage
+from speechiq.engines.base import Setup
+from speechiq.engines.registry import build
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognisers
 from tests.fuzz.judge import judge
@@ -38,20 +39,20 @@ def prepare_writer(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def _open_as(role: str) -> Callable[[Path, random.Random], str | None]:
+def _open_as(kind: str) -> Callable[[Path, random.Random], str | None]:
     """Return what builds the engine of a stage and reads what its rows in the store are known by."""
 
     def use(folder: Path, rng: random.Random) -> str | None:
-        return judge(lambda: _open(role, str(folder)))
+        return judge(lambda: _open(kind, str(folder)))
 
     return use
 
 
-def _open(role: str, model: str) -> None:
-    build_stage(Stage(role, "hf", model), {}, device="cpu", batch_size=1).describe()
+def _open(kind: str, model: str) -> None:
+    build(kind, model, {}, Setup(engine="hf")).describe()
     identity.__wrapped__(resolve(model))
 
 
 RECOGNISER = Target(prepare_recogniser, _open_as("asr"), cases=60)
 HEARER = Target(prepare_hearer, _open_as("audio"), cases=6)
-WRITER = Target(prepare_writer, _open_as("llm"), cases=8)
+WRITER = Target(prepare_writer, _open_as("text"), cases=8)

@@ -13,6 +13,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText
+from tests.engines.opener import open_engine
 from tests.fuzz.judge import judge, run_siq
 from tests.fuzz.targets import questions
 from tests.fuzz.targets.target import Target
@@ -68,7 +69,7 @@ def _engine(engine: type, ask: Callable[[Any], list]) -> Callable[[Path, str], s
 
     def client(folder: Path, url: str) -> str | None:
         def work() -> None:
-            for text in ask(engine("model", device="cpu", batch_size=1, base_url=url, **NO_RETRIES)):
+            for text in ask(open_engine(engine, "model", base_url=url, **NO_RETRIES)):
                 assert isinstance(text, str)
                 text.encode()
 

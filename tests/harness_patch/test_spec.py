@@ -2,15 +2,15 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.spelling import parse
+from speechiq.harness_patch.systems.spec import parse
 
 
-def build(spelling, **options):
-    return build_system(spelling, options, device="cpu", batch_size="auto", seed=1)
+def build(spec, **options):
+    return build_system(spec, options, device="cpu", batch_size="auto", seed=1)
 
 
 @pytest.mark.parametrize(
-    ("spelling", "stages"),
+    ("spec", "stages"),
     [
         ("openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct", ["hf", "hf"]),
         ("demo:whisper-base+demo:SmolLM2-135M-Instruct", ["hf", "hf"]),
@@ -26,12 +26,12 @@ def build(spelling, **options):
         ("pocketsphinx:+Qwen/Qwen2-7B-Instruct", ["pocketsphinx", "hf"]),
     ],
 )
-def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
-    assert [stage.engine for stage in parse(spelling)] == stages
+def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
+    assert [stage.engine for stage in parse(spec)] == stages
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("spec", "message"),
     [
         ("a+b+c+d", "4 stages, some empty or too many"),
         ("gold+", "2 stages, some empty"),
@@ -48,9 +48,9 @@ def test_a_spelling_names_an_engine_and_a_model_a_stage(spelling, stages):
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
-def test_an_unknown_spelling_is_named_with_the_known_ones(spelling, message):
+def test_an_unknown_spec_is_named_with_the_known_ones(spec, message):
     with pytest.raises(SpeechIQError, match=rf"pretrained=.*{message}"):
-        build(spelling)
+        build(spec)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("spec", "message"),
     [
         (
             "demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct",
@@ -89,9 +89,9 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
         ("pocketsphinx:de-de+demo:SmolLM2-135M-Instruct", "only the bundled model is known"),
     ],
 )
-def test_a_checkpoint_of_the_wrong_kind_is_refused_before_it_is_loaded(demo_models, spelling, message):
+def test_a_checkpoint_of_the_wrong_kind_is_refused_before_it_is_loaded(demo_models, spec, message):
     with pytest.raises(SpeechIQError, match=message):
-        build(spelling)
+        build(spec)
 
 
 def test_a_system_without_stages_has_no_options():

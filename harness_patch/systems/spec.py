@@ -1,0 +1,101 @@
+"""The spec of a system, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from speechiq.core.checkpoints import DEMO
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.registry import list_backends
+from speechiq.harness_patch._lm_eval import list_model_types
+
+REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
+DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
+DEFAULT_ENGINE = "hf"
+#: By the number of stages their roles, and by role the kind of its engine.
+ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
+KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
+WHOLE = "letter"
+
+
+class Stage(NamedTuple):
+    """One stage of a system.
+
+    Attributes:
+        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `whole` (a system without stages).
+        engine: its name in the registry; of a text stage also the name of a model type of lm-eval.
+        model: its name there; empty for an engine without one.
+    """
+
+    role: str
+    engine: str
+    model: str
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of its engine."""
+        return KINDS[self.role]
+
+    @property
+    def prefix(self) -> str:
+        """Return what the names of this stage's options begin with: nothing for a model that stands alone."""
+        return "" if self.role == "audio" else f"{self.role}_"
+
+    def pick(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of the model arguments that are this stage's, without its prefix."""
+        prefix = self.prefix
+        return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
+
+
+def parse(spec: str) -> list[Stage]:
+    """Return the stages of a system.
+
+    >>> parse("demo:whisper-base+Qwen/Qwen2-7B-Instruct")
+    [Stage(role='asr', engine='hf', model='demo:whisper-base'), \
+Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
+    >>> parse("silence+demo:SmolLM2-135M-Instruct")[0]
+    Stage(role='asr', engine='silence', model='')
+    >>> parse("openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B-Instruct")[1]
+    Stage(role='ger', engine='openai', model='gpt-4o')
+
+    Raises:
+        SpeechIQError: a number of stages that no system has, or an engine that its stage does not know.
+    """
+    if spec.partition(":")[0] == WHOLE:
+        return [Stage("whole", WHOLE, spec.removeprefix(WHOLE).removeprefix(":"))]
+    parts = spec.split("+")
+    if len(parts) not in ROLES or not all(parts):
+        raise SpeechIQError(
+            f"pretrained={spec}: {len(parts)} stages, some empty or too many; spell a model that hears alone, "
+            f"ASR+LLM like pretrained={DEMO_SYSTEM}, or ASR+GER+LLM"
+        )
+    return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
+
+
+def _parse_stage(role: str, part: str, spec: str) -> Stage:
+    recognizers, known = list_backends("asr"), list_backends(KINDS[role])
+    if part in recognizers and not recognizers[part].takes_model:
+        engine, model = part, ""
+    elif ":" in part and not part.startswith(DEMO):
+        engine, model = part.split(":", 1)
+    else:
+        engine, model = DEFAULT_ENGINE, part
+    if part.startswith(f"{DEFAULT_ENGINE}:{DEMO}"):
+        raise SpeechIQError(
+            f"pretrained={spec}: {part} has a shorter name, and a system is compared by its name; write {model}"
+        )
+    alone = part if part in recognizers else engine
+    if role == "audio" and alone in recognizers and alone not in known:
+        raise SpeechIQError(
+            f"pretrained={spec}: {part} only transcribes; put a language model behind it, pretrained={part}+LLM"
+        )
+    if part in known and known[part].takes_model:
+        raise SpeechIQError(f"pretrained={spec}: {part} is an engine without a model; write {known[part].example}")
+    if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):
+        more = ", and any model type of lm-eval" if KINDS[role] == "text" else ""
+        raise SpeechIQError(
+            f"pretrained={spec}: no engine {engine!r} for the {role} stage; known are "
+            f"{', '.join(sorted(known))}{more} (a hub id or folder alone means hf)"
+        )
+    return Stage(role, engine, model)
