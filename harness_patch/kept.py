@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.store import Shelf, through
 
 
 class _Told(TypedDict):
-    """What a row of a transcript has beside its text: the attributes of `Response`."""
+    """What a row of a transcript has beside its text: `coverage`, `hypotheses` and `provenance` of `Response`."""
 
     heard: float
     hypotheses: list[str]
@@ -40,19 +40,20 @@ class Kept:
     def __getattr__(self, name: str):
         return getattr(self.engine, name)
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+    def transcribe(self, asked: Sequence[Clip] | Sequence[Prompt]) -> list[Response]:
         def compute(new, keep) -> None:
             self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
 
-        rows = through(self.shelf, clips, self._key_of_clip, compute, tuple[str, _Told])
-        return [Response(text, **told) for text, told in rows]
+        rows = through(self.shelf, asked, self._key_of_transcript, compute, tuple[str, _Told])
+        return [_as_response(*row) for row in rows]
 
-    def _key_of_clip(self, clip: Clip) -> list:
-        words = clip.get("words", "") if getattr(self.engine, "asks_in_words", False) else ""
-        return ["transcript", clip.key, words]
+    def _key_of_transcript(self, asked: Clip | Prompt) -> list[str]:
+        if isinstance(asked, Clip):
+            return ["transcript", asked.key, ""]
+        return ["transcript", asked.clip.key, asked.text if self.engine.asks_in_words else ""]
 
     def generate(
-        self, prompts: Sequence[Prompt | str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+        self, prompts: Sequence[Prompt | TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         self.settings = dict(settings)
         effective = getattr(self.engine, "effective", dict)(settings)
@@ -60,18 +61,18 @@ class Kept:
         return through(
             self.shelf,
             items,
-            lambda item: ["answers", effective, _key_of_prompt(item[0]), item[1]],
+            lambda item: ["answers", effective, item[0].key, item[1]],
             lambda new, keep: self.engine.generate(*zip(*new, strict=True), settings, keep=keep),
             list[str],
         )
 
     def loglikelihood(
-        self, prompts: Sequence[Prompt | str], continuations: Sequence[Sequence[str]]
+        self, prompts: Sequence[Prompt | TextPrompt], continuations: Sequence[Sequence[str]]
     ) -> list[list[Scored]]:
         rows = through(
             self.shelf,
             list(zip(prompts, map(list, continuations), strict=True)),
-            lambda item: ["logprobs", _key_of_prompt(item[0]), item[1]],
+            lambda item: ["logprobs", item[0].key, item[1]],
             lambda new, keep: self.engine.loglikelihood(*zip(*new, strict=True), keep=keep),
             list[Scored],
         )
@@ -81,9 +82,10 @@ class Kept:
         return self.engine.describe() | ({"sampling": self.engine.sampling(self.settings)} if self.settings else {})
 
 
-def _as_row(response: Response) -> tuple[str, dict[str, Any]]:
-    return str(response), vars(response)
+def _as_row(response: Response) -> tuple[str, _Told]:
+    more = _Told(heard=response.coverage, hypotheses=list(response.hypotheses), correction=response.provenance)
+    return response.text, more
 
 
-def _key_of_prompt(prompt: Prompt | str) -> list:
-    return [prompt] if isinstance(prompt, str) else [prompt.text, *(clip.key for clip in prompt.clips)]
+def _as_response(text: str, more: _Told) -> Response:
+    return Response(text, coverage=more["heard"], hypotheses=tuple(more["hypotheses"]), provenance=more["correction"])

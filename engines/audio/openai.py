@@ -56,7 +56,7 @@ class AudioEndpoint:
     Args:
         model: as the endpoint calls it.
         device, batch_size: not used.
-        longest: see `Remote`; of a question all pieces are sent at once. Without it `heard` is NaN.
+        longest: see `Remote`; of a question all pieces are sent at once. Without it the coverage is NaN.
         audio_part: `input_audio`, or `audio_url` for servers that take only these.
         own_seeds: a call an answer from the start, so that an endpoint that minds seeds repeats its answers.
         **calling: see `Calling`.
@@ -89,10 +89,10 @@ class AudioEndpoint:
         return nullcontext()
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
-        return [prompt.share_heard([self.remote.heard] * len(prompt.clips)) for prompt in prompts]
+        return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        return self._run(clips, self._write_down, "transcribing", "clip", keep)
+    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+        return self._run(prompts, self._write_down, "transcribing", "clip", keep)
 
     def generate(
         self,
@@ -114,7 +114,7 @@ class AudioEndpoint:
         """Refuse a model that does not sample; one that takes no prompt without audio is not asked."""
         left_out = set(self._left_out)
         try:
-            check_samples(self.name, settings, lambda text, row: self._write([Prompt(text)], [row], settings)[0])
+            check_samples(self.name, settings, lambda text, row: self._write([Prompt.about(text)], [row], settings)[0])
         except Refusal:
             self._left_out = left_out
         self._samples = True
@@ -136,10 +136,12 @@ class AudioEndpoint:
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
         return results
 
-    def _write_down(self, clip: Clip) -> Response:
-        words = Prompt.about(clip["words"], [clip]).words
-        said = [self._transcribe(self._content(words, [[piece]])) for piece in self.remote.pieces(clip)]
-        return Response(" ".join(said).strip(), heard=self.remote.heard)
+    def _write_down(self, prompt: Prompt) -> Response:
+        said = []
+        for piece in self.remote.pieces(prompt.clip):
+            parts = [[piece] if isinstance(part, Clip) else part for part in prompt.content]
+            said.append(self._transcribe(self._content(parts)))
+        return Response(" ".join(said).strip(), coverage=self.remote.coverage)
 
     def _transcribe(self, content) -> str:
         said: list[str] = []
@@ -148,7 +150,8 @@ class AudioEndpoint:
         return said[0].strip()
 
     def _answer(self, prompt: Prompt, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
-        content = self._content(prompt.words, [self.remote.pieces(clip) for clip in prompt.clips])
+        parts = [self.remote.pieces(part) if isinstance(part, Clip) else part for part in prompt.content]
+        content = self._content(parts)
         asked = _as_parameters(settings)
         answers: list[str] = []
         while missing := len(seeds) - len(answers):
@@ -161,14 +164,16 @@ class AudioEndpoint:
         """0 for what is not sampled, unless the endpoint refused it."""
         return {} if settings.get("do_sample") or "temperature" in self._left_out else {"temperature": 0}
 
-    def _content(self, words: Sequence[str], clips: Sequence[Sequence[np.ndarray]]) -> list[dict[str, Any]]:
-        """The parts of a message: words, and between them the pieces of one clip each."""
+    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> Any:
+        """Return a message as the API takes it, of words and the pieces of one clip each."""
         as_part = PARTS[self.audio_part]
-        parts = []
-        for text, pieces in zip(words, [*clips, []], strict=True):
-            parts += [{"type": "text", "text": text.strip()}] if text.strip() else []
-            parts += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in pieces]
-        return parts
+        content = []
+        for part in parts:
+            if isinstance(part, str):
+                content += [{"type": "text", "text": part.strip()}] if part.strip() else []
+            else:
+                content += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in part]
+        return content
 
     def _say(self, content, asked: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
         """What came back: nothing where one of `optional` may be what was refused, which is left out from now on."""

@@ -23,7 +23,7 @@ from speechiq.core.identity import identity
 from speechiq.core.opening import first_line
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Scored
+from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
@@ -137,13 +137,14 @@ class LMEvalText:
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
     ) -> list[list[str]]:
         """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
-        settled, rows = self._settle(settings), list(zip(prompts, seeds, strict=True))
+        settled = self._settle(settings)
+        rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
         with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
             return self._answer(rows, settled, progress, keep)
 
@@ -192,14 +193,14 @@ class LMEvalText:
         return self._lm.apply_chat_template(said) if self._chats else prompt
 
     def loglikelihood(
-        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is after its context, both taken as plain text.
 
         Raises:
             SpeechIQError: the model type weighs no texts.
         """
-        rows = list(zip(contexts, continuations, strict=True))
+        rows = [(context.text, group) for context, group in zip(contexts, continuations, strict=True)]
         with self._residence.loaded(), self._progress("weighing", len(rows)) as progress:
             return run_in_batches(
                 rows,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from speechiq.core.batches import Keep, drop
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.audio.openai import AudioEndpoint
 
 
@@ -27,15 +29,15 @@ class OpenAIText(AudioEndpoint):
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
     ) -> list[list[str]]:
-        return super().generate([Prompt(text) for text in prompts], seeds, settings, keep)
+        return super().generate([Prompt.about(prompt.text) for prompt in prompts], seeds, settings, keep)
 
-    def _content(self, words: Sequence[str], clips: Sequence) -> str:
-        return "".join(words)
+    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> str:
+        return "".join(part for part in parts if isinstance(part, str))
 
     def _spell(self) -> dict[str, Any]:
         told = self.remote.describe()

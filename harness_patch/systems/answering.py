@@ -73,7 +73,7 @@ class Likelihood:
     option: str
 
     def check(self, hearer, questions, n):
-        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.clip.get("options"))]:
+        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.options)]:
             about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
                 f"{self.option}={self.describe()['way']}: {about} comes without options to choose from; "
@@ -81,9 +81,9 @@ class Likelihood:
             )
 
     def answer(self, hearer, questions, n, seed):
-        options = [[f" {option}" for option in question.clip["options"]] for question in questions]
+        options = [[f" {option}" for option in question.options] for question in questions]
         hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
-        deaf = [Prompt(_ask(question, "")) for question in questions]
+        deaf = [Prompt.about(_ask(question, "")) for question in questions]
         scored = hearer.loglikelihood(hearing + deaf, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
@@ -114,7 +114,7 @@ class Argmax(Likelihood):
 
 
 def _ask(question: Question, speech: str) -> str:
-    return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.clip["question"])
+    return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.text)
 
 
 WAYS = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}

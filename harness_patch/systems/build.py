@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
+from speechiq.engines.asr.controls import NeedsReferences
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected
 from speechiq.harness_patch.systems.hearing import HearingSystem
+from speechiq.harness_patch.systems.instructed import Instructed, TakesPrompts
 from speechiq.harness_patch.systems.spelling import DEMO_SYSTEM, build_stage, find_options, parse
 from speechiq.harness_patch.systems.system import SpeechSystem
 
@@ -28,7 +32,15 @@ def spell_out(spelling: str) -> str:
     return ALIASES.get(spelling, (spelling,))[0]
 
 
-def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_size, seed: int) -> SpeechSystem:
+def build_system(
+    spelling: str,
+    options: Mapping[str, Any],
+    *,
+    device,
+    batch_size,
+    seed: int,
+    references: Mapping[Clip, str] = MappingProxyType({}),
+) -> SpeechSystem:
     """The system spelled so, no model loaded yet.
 
     Args:
@@ -39,6 +51,7 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         device: where the models run.
         batch_size: items a batch, or `auto`.
         seed: of the sampled answers.
+        references: texts of the clips under work, for an engine that needs them.
 
     Raises:
         SpeechIQError: anything in the spelling or the options that cannot run.
@@ -64,7 +77,11 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
         options.setdefault("asr_nbest", NBEST)
     own = {stages[-1].role: ("answer",), "ger": ("max_gen_toks",)}
     engines = [
-        _keep(build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size))
+        _place(
+            build_stage(stage, options, also=own.get(stage.role, ()), device=device, batch_size=batch_size),
+            stage.role,
+            references,
+        )
         for stage in stages
     ]
     if correcting:
@@ -76,9 +93,12 @@ def build_system(spelling: str, options: Mapping[str, Any], *, device, batch_siz
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
 
 
-def _keep(engine):
-    """The engine with its work kept; a control and a file of transcripts have none."""
-    return Kept(engine, store_folder()) if hasattr(engine, "identity") else engine
+def _place(engine, role: str, references: Mapping[Clip, str]):
+    """Return the engine as its role needs it, with its work kept; a control and a file of transcripts have none."""
+    if isinstance(engine, NeedsReferences):
+        engine.references = references
+    kept = Kept(engine, store_folder()) if hasattr(engine, "identity") else engine
+    return Instructed(kept) if role == "asr" and isinstance(engine, TakesPrompts) else kept
 
 
 def _alone(engine):

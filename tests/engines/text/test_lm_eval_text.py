@@ -18,9 +18,9 @@ from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines._shared.sampling import DEFAULTS
@@ -32,11 +32,13 @@ from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.kept import Kept
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
+from tests.records import named
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
+ASKED = list(map(TextPrompt, PROMPTS))
 GREEDY = {"max_gen_toks": 8, "do_sample": False, "until": []}
 SAMPLED = {"max_gen_toks": 8, "do_sample": True, "until": []}
 SEEDS = [[11, 12, 13], [21, 22, 2**64 - 1]]
@@ -66,7 +68,7 @@ def ask(script, engine=CHAT, settings=SAMPLED, **options):
     with varied(script) as server:
         try:
             llm = lm_eval_text(engine, "m", device="cpu", batch_size="auto", **open_at(server) | options)
-            said = llm.generate(PROMPTS, SEEDS, settings)
+            said = llm.generate(ASKED, SEEDS, settings)
         except SpeechIQError as error:
             said = str(error)
         return said, [asked for asked in server.requests if asked["messages"][0]["content"] != PROBE]
@@ -100,22 +102,22 @@ def harness(demo_models):
 
 def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
     ours = TransformersLLM(LLM, device="cpu", batch_size=2)
-    said = harness.generate(PROMPTS, SEEDS, GREEDY)
-    assert said == ours.generate(PROMPTS, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
+    said = harness.generate(ASKED, SEEDS, GREEDY)
+    assert said == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
     contexts, continuations = (
         ["One, two,", "The sea", "One, two,"],
         [[" three", " cheese"], [" is"], [" three", " cheese"]],
     )
-    mine, theirs = (llm.loglikelihood(contexts, continuations) for llm in (ours, harness))
+    mine, theirs = (llm.loglikelihood(list(map(TextPrompt, contexts)), continuations) for llm in (ours, harness))
     for one, other in zip(chain(*mine), chain(*theirs), strict=True):
         assert one.logprob == pytest.approx(other.logprob, abs=1e-3) and one.is_greedy == other.is_greedy
     assert theirs[0] == theirs[2]
 
 
 def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever_is_asked_beside(harness):
-    first, second = harness.generate(PROMPTS, SEEDS, SAMPLED)
+    first, second = harness.generate(ASKED, SEEDS, SAMPLED)
     assert len(set(first)) == len(set(second)) == 3
-    assert harness.generate(PROMPTS[1:], SEEDS[1:], SAMPLED) == [second]
+    assert harness.generate(ASKED[1:], SEEDS[1:], SAMPLED) == [second]
     assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": DEFAULTS["top_k"]}
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
 
@@ -127,25 +129,25 @@ def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(har
     torch.manual_seed(5)
     answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
     settings = SAMPLED | {"max_gen_toks": 32}
-    assert harness.generate(PROMPTS[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
-    assert harness.generate(PROMPTS[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
-        PROMPTS[1:], [[5]], settings | {"top_k": 0}
+    assert harness.generate(ASKED[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
+    assert harness.generate(ASKED[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
+        ASKED[1:], [[5]], settings | {"top_k": 0}
     )
 
 
 def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
     build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
     first = Kept(build(), tmp_path)
-    first.generate(PROMPTS, SEEDS, SAMPLED)
-    first.generate(PROMPTS, SEEDS, GREEDY)
+    first.generate(ASKED, SEEDS, SAMPLED)
+    first.generate(ASKED, SEEDS, GREEDY)
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
     second = Kept(build(), tmp_path)
     computed = []
     ask = second.engine.generate
     monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
-    second.generate(PROMPTS, SEEDS, GREEDY)
+    second.generate(ASKED, SEEDS, GREEDY)
     assert not computed
-    second.generate(PROMPTS, SEEDS, SAMPLED)
+    second.generate(ASKED, SEEDS, SAMPLED)
     assert len(computed) == 1 and second.describe()["sampling"]["top_k"] == 3
 
 
@@ -156,11 +158,11 @@ def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monk
     monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
     with llm.at_work():
         assert llm._lm is None
-        llm.generate(PROMPTS, SEEDS, GREEDY)
-        llm.loglikelihood(["One, two,"], [[" three"]])
+        llm.generate(ASKED, SEEDS, GREEDY)
+        llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
         assert llm._lm is created[0]
     assert llm._lm is None and len(created) == 1
-    llm.loglikelihood(["One, two,"], [[" three"]])
+    llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
     assert llm._lm is None and len(created) == 2
 
 
@@ -177,8 +179,9 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
 
     monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
     monkeypatch.setattr(engine, "generate", ask)
-    clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
+    clips = [named(str(i)) for i in range(2)]
     gold = Gold("", device="cpu", batch_size=1)
+    gold.references = dict(zip(clips, texts, strict=True))
     assert len(Corrected(gold, Kept(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
     assert len(created) == 1 and engine._lm is None
@@ -194,11 +197,11 @@ def test_an_endpoint_counts_by_its_tokenizer_if_it_has_one(demo_models):
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
     llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, max_length=64)
-    assert llm.loglikelihood(["One, two,"], [[" three"]])
+    assert llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
     with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 60 for the answer exceed the 64"):
-        llm.generate(PROMPTS, SEEDS, GREEDY | {"max_gen_toks": 60})
+        llm.generate(ASKED, SEEDS, GREEDY | {"max_gen_toks": 60})
     with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 0 for the answer exceed the 64"):
-        llm.loglikelihood(["One, two, three. " * 20], [[" four"]])
+        llm.loglikelihood([TextPrompt("One, two, three. " * 20)], [[" four"]])
 
 
 def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, tmp_path):
@@ -208,7 +211,7 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
     assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": DEFAULTS["top_k"], "top_p": 0.5}
     assert llm.sampling(SAMPLED | {"temperature": 2, "top_p": 1})["temperature"] == 2
     with pytest.raises(SpeechIQError, match="cannot be loaded"):
-        llm.generate(PROMPTS, SEEDS, SAMPLED)
+        llm.generate(ASKED, SEEDS, SAMPLED)
 
 
 def test_an_endpoint_is_asked_once_an_answer_each_with_its_seed_and_side_by_side():
@@ -246,9 +249,9 @@ def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_fiv
             OpenAIText("m", device="cpu", batch_size=1, **open_at(server)),
         ):
             with pytest.raises(SpeechIQError, match=line):
-                llm.generate(PROMPTS, SEEDS, SAMPLED)
-            assert llm.generate(PROMPTS, SEEDS, SAMPLED | {"temperature": 0.1}) == [["B"] * 3] * 2
-            assert llm.generate(PROMPTS, [[1], [2]], SAMPLED) == [["B"]] * 2
+                llm.generate(ASKED, SEEDS, SAMPLED)
+            assert llm.generate(ASKED, SEEDS, SAMPLED | {"temperature": 0.1}) == [["B"] * 3] * 2
+            assert llm.generate(ASKED, [[1], [2]], SAMPLED) == [["B"]] * 2
 
 
 @pytest.mark.parametrize("fault", [(429, SOON, "{}"), (503, SOON, "busy")])
@@ -329,7 +332,7 @@ def test_errors_name_options_as_their_stage_spells_them(demo_models):
                 text = hearer.asr.ger if stage == "ger" else hearer.llm
                 wanted = "--gen_kwargs" if (stage, engine) == ("llm", "openai") else f"{stage}_max_gen_toks"
                 with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
-                    text.generate(PROMPTS, [[1], [2]], GREEDY)
+                    text.generate(ASKED, [[1], [2]], GREEDY)
         down = server.url
     for engine in (CHAT, "openai"):
         with pytest.raises(SpeechIQError, match="cannot be reached; check ger_base_url"):
@@ -347,7 +350,7 @@ def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monke
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):
     llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, bogus=1)
     with pytest.raises(SpeechIQError, match=f"^huggingface:{LLM}: cannot be loaded .*bogus.*; check name and options"):
-        llm.generate(PROMPTS, SEEDS, GREEDY)
+        llm.generate(ASKED, SEEDS, GREEDY)
 
 
 def test_an_endpoint_that_weighs_no_texts_is_refused_where_texts_must_be_weighed():
@@ -356,7 +359,7 @@ def test_an_endpoint_that_weighs_no_texts_is_refused_where_texts_must_be_weighed
             build(f"gold+{CHAT}:m", llm_base_url=server.url, llm_answer="likelihood")
         llm = lm_eval_text(CHAT, "m", device="cpu", batch_size=1, base_url=server.url)
         with pytest.raises(SpeechIQError, match=f"^{CHAT}:m: weighs no texts; use llm_answer=generate"):
-            llm.loglikelihood(["a"], [["b"]])
+            llm.loglikelihood([TextPrompt("a")], [["b"]])
 
 
 def echo(tokens, _number):
@@ -384,7 +387,7 @@ def test_texts_are_weighed_by_a_call_each_as_lm_eval_itself_does(demo_models):
     busy = [(503, SOON, "busy"), (429, SOON, "{}")]
     with serving(lambda tokens, number: busy.pop() if number in (2, 3) else echo(tokens, number)) as server:
         llm = open_completions(server, num_concurrent=3)
-        found = llm.loglikelihood(contexts, continuations)
+        found = llm.loglikelihood(list(map(TextPrompt, contexts)), continuations)
         pairs = [(context, text) for context, group in zip(contexts, continuations, strict=True) for text in group]
         kind = get_model("local-completions")
         theirs = kind(model="m", base_url=f"{server.url}/completions", tokenizer=resolve(LLM)).loglikelihood(
@@ -398,14 +401,14 @@ def test_replies_without_log_probabilities_are_one_line(choice, demo_models):
     line = "its replies hold no log-probabilities of the prompt; take a server"
     script = lambda *_: (200, {}, f'{{"choices": [{choice}]}}')  # noqa: E731
     with serving(script) as server, pytest.raises(SpeechIQError, match=line):
-        open_completions(server).loglikelihood(["One,"], [[" two"]])
+        open_completions(server).loglikelihood([TextPrompt("One,")], [[" two"]])
 
 
 @pytest.mark.parametrize("choices", ["", '{"index": 0, "text": null}'])
 def test_a_completion_without_text_is_a_failed_call(choices, demo_models):
     with serving(lambda *_: (200, SOON, f'{{"choices": [{choices}]}}')) as server:
         with pytest.raises(SpeechIQError, match="sent a reply without text"):
-            open_completions(server, max_retries=1).generate(["One,"], [[1]], GREEDY)
+            open_completions(server, max_retries=1).generate([TextPrompt("One,")], [[1]], GREEDY)
         assert len(server.requests) == 2
 
 
@@ -453,7 +456,7 @@ def test_five_samples_at_temperature_0_are_refused(gen_kwargs):
 def test_a_real_server_answers_both_clients_as_the_model_itself_does_and_samples_if_its_model_does(
     demo_models, tmp_path
 ):
-    asked = PROMPTS[1:], [[1, 2]]
+    asked = ASKED[1:], [[1, 2]]
     ours = TransformersLLM(LLM, device="cpu", batch_size=2).generate(*asked, GREEDY)
     plain, sampler = resolve(LLM), str(copy_checkpoint(tmp_path / "sampler", do_sample=True))
     with transformers_serve(tmp_path / "log", "--dtype", "float32") as url:
