@@ -97,16 +97,16 @@ def write_checkpoint(folder: Path) -> None:
 
 def run_suite(place: str, clips: str) -> None:
     """This suite's recogniser."""
-    from speechiq.core.clip import Clip
+    from speechiq.core.clip import file_clip
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
 
     engine = build("asr", measure.ASR, {}, Setup(engine="hf"))
-    listed = [Clip(clip) for clip in list_clips()[: int(clips)]]
+    listed = [file_clip(clip) for clip in list_clips()[: int(clips)]]
     with engine.checkpoint.loaded():
         start = time.perf_counter()
         texts = engine.transcribe(listed)
-        note(place, time.perf_counter() - start, texts)
+        note(place, time.perf_counter() - start, [response.text for response in texts])
 
 
 def run_pipeline(place: str, clips: str, chunked: str) -> None:
@@ -114,7 +114,7 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     import torch
     from transformers import pipeline
 
-    from speechiq.core.clip import SAMPLING_RATE, Clip
+    from speechiq.core.clip import SAMPLING_RATE, file_clip
     from speechiq.engines._shared.checkpoint import CPU_BATCH
 
     way = {"batch_size": CPU_BATCH, "chunk_length_s": 30} if chunked else {"batch_size": 1}
@@ -122,7 +122,7 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     recogniser = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
     listed = list_clips()[: int(clips)]
     start = time.perf_counter()
-    sounds = [{"raw": Clip(clip)["array"], "sampling_rate": SAMPLING_RATE} for clip in listed]
+    sounds = [{"raw": file_clip(clip).samples, "sampling_rate": SAMPLING_RATE} for clip in listed]
     found = recogniser(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
     note(place, time.perf_counter() - start, [told["text"] for told in found])
 

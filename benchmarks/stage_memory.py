@@ -39,7 +39,8 @@ def count_weights() -> float:
 
 def work(part: str, clips: str) -> None:
     """One part, in a process of its own; prints the weights that lived at once."""
-    from speechiq.core.clip import Clip
+    from speechiq.core.clip import file_clip
+    from speechiq.core.prompt import TextPrompt
     from speechiq.engines._shared.checkpoint import Checkpoint
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
@@ -67,10 +68,11 @@ def work(part: str, clips: str) -> None:
     llm = build("text", measure.LLM, {}, Setup(engine="hf"))
 
     def hear() -> None:
-        asr.transcribe([Clip(clip) for clip in listed.values()])
+        asr.transcribe([file_clip(clip) for clip in listed.values()])
 
     def answer() -> None:
-        contexts = [f"Speech: {listed[row['id']]['text']}\n\nQuestion: {row['question']}\nAnswer:" for row in asked]
+        texts = [f"Speech: {listed[row['id']]['text']}\n\nQuestion: {row['question']}\nAnswer:" for row in asked]
+        contexts = list(map(TextPrompt, texts))
         llm.loglikelihood(contexts, [[f" {option}" for option in [*row["options"], "None"]] for row in asked])
 
     def embed() -> None:

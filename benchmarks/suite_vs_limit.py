@@ -30,7 +30,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.engines._shared.checkpoint import CPU_BATCH
 from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.text.hf import TransformersLLM
@@ -54,7 +54,7 @@ def batches(lengths: list[float], size: int) -> list[list[int]]:
 def run_loop(clips: list[dict], questions: list[dict]) -> None:
     """All forward passes of the three levels, by transformers alone."""
     with torch.inference_mode():
-        transcripts = transcribe([Clip(clip) for clip in clips])
+        transcripts = transcribe([file_clip(clip) for clip in clips])
         heard = {clip["id"]: text for clip, text in zip(clips, transcripts, strict=True)}
         weigh(heard, questions)
         told = sorted({*transcripts, *(clip["text"].strip() for clip in clips)})
@@ -65,14 +65,14 @@ def transcribe(clips: list[Clip]) -> list[str]:
     processor = AutoProcessor.from_pretrained(resolve(ASR))
     model = AutoModelForSpeechSeq2Seq.from_pretrained(resolve(ASR), dtype=torch.float32).eval()
     texts = {}
-    for batch in batches([clip["duration"] for clip in clips], CPU_BATCH):
+    for batch in batches([clip.duration for clip in clips], CPU_BATCH):
         for padding, part in (
-            ("longest", [i for i in batch if clips[i]["duration"] > WINDOW]),
-            ("max_length", [i for i in batch if clips[i]["duration"] <= WINDOW]),
+            ("longest", [i for i in batch if clips[i].duration > WINDOW]),
+            ("max_length", [i for i in batch if clips[i].duration <= WINDOW]),
         ):
             if part:
                 features = processor(
-                    audio=[clips[i]["array"] for i in part], sampling_rate=SAMPLING_RATE, return_tensors="pt",
+                    audio=[clips[i].samples for i in part], sampling_rate=SAMPLING_RATE, return_tensors="pt",
                     padding=padding, truncation=False, return_attention_mask=True,
                 )  # fmt: skip
                 found = model.generate(**features, do_sample=False, num_beams=1, return_timestamps=True)

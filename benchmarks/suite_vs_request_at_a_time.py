@@ -29,7 +29,7 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.prefill import greedy
 from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
@@ -58,8 +58,8 @@ class Models:
 
 def transcribe(models: Models, clip: Clip) -> str:
     features = models.processor(
-        audio=clip["array"], sampling_rate=SAMPLING_RATE, return_tensors="pt", truncation=False,
-        padding="longest" if clip["duration"] > WINDOW else "max_length", return_attention_mask=True,
+        audio=clip.samples, sampling_rate=SAMPLING_RATE, return_tensors="pt", truncation=False,
+        padding="longest" if clip.duration > WINDOW else "max_length", return_attention_mask=True,
     )  # fmt: skip
     found = models.asr.generate(**features, do_sample=False, num_beams=1, return_timestamps=True)
     return models.processor.batch_decode(found, skip_special_tokens=True)[0].strip()
@@ -100,7 +100,7 @@ def run_one_by_one(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
                 cosine(said, meant)
         for row in samples["siq_demo_apply"]:
             words, settings, _ = row["arguments"][0]
-            for seed in Question(Prompt(words, (clip_of(row),)), settings).seeds(SEED, ANSWERS):
+            for seed in Question(Prompt.about(words, [clip_of(row)]), settings).seeds(SEED, ANSWERS):
                 heard = transcribe(models, clip_of(row))
                 answers.append(answer(models, words.replace(AUDIO, heard), settings, seed))
     return answers
@@ -108,7 +108,7 @@ def run_one_by_one(samples: Mapping[str, Sequence[Mapping]]) -> list[str]:
 
 def clip_of(row: Mapping) -> Clip:
     """The clip of a logged sample's request."""
-    return Clip(row["arguments"][0][2]["audio"][0])
+    return file_clip(row["arguments"][0][2]["audio"][0])
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
-"""Refer to audio by a clip: small and safe in JSON, decoded only when its samples are needed.
+"""Refer to audio by a clip: a small, frozen record, decoded only when its samples are needed.
 
-Sample logs, cache keys and gathers between processes carry the reference; nothing ever carries samples.
-A clip also carries what is wanted of it (`purpose`), so that a speech system need not read prompts.
+Cache keys, prompts and gathers between processes carry the record; samples are decoded on demand and not kept.
 """
 
 from __future__ import annotations
@@ -9,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,74 +27,190 @@ TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
 
 
-class Clip(dict):
-    """A dict with the items `path`, `sha256`, `sampling_rate` (Hz, of the decoded array), `duration` (s).
+class Source(Protocol):
+    """Whatever a clip is cut from: a frozen, hashable record.
 
-    Optional items: `offset` (s, where the clip begins in the file), and what is asked: `purpose`
-    (`transcribe` or `answer`), `question`, `options`. A relative `path` is one inside `siq_tasks/`, or,
-    where it begins with `clips/`, below the cache folder, so that docs are the same on every machine.
-    `clip["array"]` decodes: float32, shape (samples,), mono, 16 kHz. It is not kept.
-
-    >>> clip = Clip(path="demo/clips/kennedy.ogg", sampling_rate=16_000, duration=11.0)
-    >>> sorted(clip)
-    ['duration', 'path', 'sampling_rate']
+    Attributes:
+        sha256: Of its content, in hexadecimal.
+        name: For messages.
     """
 
-    def __missing__(self, key: str):
-        if key == "array":
-            return decode(self.file, self.get("offset") or 0.0, self["duration"])
-        raise KeyError(key)
+    @property
+    def sha256(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    def read(self, offset: float, length: float) -> np.ndarray:
+        """Return `length` (s) of audio from `offset` (s) on: float32, (samples,), mono, 16 kHz."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioFile:
+    """An audio file.
+
+    A relative `path` is one inside `siq_tasks/`, or, if it begins with `clips/`, below the cache folder, so that docs
+    are the same on every machine.
+    """
+
+    path: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        return self.path
 
     @property
     def file(self) -> Path:
-        root = cache_dir() if self["path"].startswith("clips/") else PACKAGE
-        return root / self["path"]
+        root = cache_dir() if self.path.startswith("clips/") else PACKAGE
+        return root / self.path
 
     @property
     def kept(self) -> bool:
         """Return whether the file is in the clip folder, under the name of its content."""
-        return self["path"].startswith("clips/") and Path(self["path"]).stem == self["sha256"]
+        return self.path.startswith("clips/") and Path(self.path).stem == self.sha256
 
-    @property
-    def key(self) -> str:
-        """What tells this audio from any other, whatever is asked of it."""
-        return f"{self['sha256']}@{self.get('offset') or 0.0:g}+{self['duration']:g}"
+    def read(self, offset: float, length: float) -> np.ndarray:
+        return decode(self.file, offset, length)
 
-    @property
-    def name(self) -> str:
-        """How messages call the clip."""
-        return str(self.get("id") or self.get("path") or self["sha256"][:12])
+    def check(self, offset: float, length: float) -> None:
+        """Refuse a file that cannot be decoded in full, or is not the one that was listed.
 
-    def part(self, start: float, seconds: float) -> Clip:
-        """So many seconds of the clip, from `start` (s) on."""
-        part = Clip(self, offset=(self.get("offset") or 0.0) + start, duration=seconds)
-        if "array" in self:
-            first = round(start * SAMPLING_RATE)
-            part["array"] = self["array"][first : first + round(seconds * SAMPLING_RATE)]
-        return part
+        It is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were put
+        there, under the sha256 of their bytes.
 
-    def check(self) -> None:
-        """Refuse a clip that cannot be decoded in full.
-
-        A file is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were
-        put there, under the sha256 of their bytes.
+        Args:
+            offset: Where a clip of it begins, s.
+            length: How long the clip is, s.
 
         Raises:
             SpeechIQError: The file is missing, empty, not audio, cut off, damaged, shorter than the clip, has samples
                 that are not finite, or is not the file that the clip was made from.
         """
-        length = math.inf if self.kept and self.file.is_file() else measure(self.file)
-        start, end = self.get("offset") or 0.0, (self.get("offset") or 0.0) + self["duration"]
-        if not 0 <= start < end <= length + TOLERANCE_S:
+        end, seconds = offset + length, math.inf if self.kept and self.file.is_file() else measure(self.file)
+        if not 0 <= offset < end <= seconds + TOLERANCE_S:
             raise SpeechIQError(
                 f"{self.file}: the clip should end at {end:.2f} s but the file has "
-                f"{length:.2f} s; restore the file or correct the clip's duration"
+                f"{seconds:.2f} s; restore the file or correct the clip's duration"
             )
-        if digest(self.file) != self["sha256"]:
+        if digest(self.file) != self.sha256:
             raise SpeechIQError(
-                f"{self.file}: its sha256 is not {self['sha256'][:12]}..., the file has "
+                f"{self.file}: its sha256 is not {self.sha256[:12]}..., the file has "
                 f"changed since the clip was listed; restore it or list it anew"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Audio in memory: float32, shape (samples,), mono, 16 kHz; two are equal if their `sha256` is."""
+
+    sha256: str
+    array: np.ndarray = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.sha256[:12]
+
+    def read(self, offset: float, length: float) -> np.ndarray:
+        return _cut(self.array, offset, length).copy()
+
+
+class Transform(Protocol):
+    """A change of the decoded sound, such as added noise: a frozen, hashable record."""
+
+    @property
+    def key(self) -> str:
+        """Everything on which the changed sound depends, besides the sound before."""
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Return the changed sound, of `samples` and as them float32, shape (samples,), mono, 16 kHz."""
+
+    def duration(self, seconds: float) -> float:
+        """Return how long a sound of `seconds` is once it is changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The transform that takes a part of a sound that is itself transformed; both in seconds."""
+
+    start: float
+    length: float
+
+    @property
+    def key(self) -> str:
+        return f"cut({self.start!r}+{self.length!r})"
+
+    def apply(self, samples: np.ndarray) -> np.ndarray:
+        return _cut(samples, self.start, self.length)
+
+    def duration(self, seconds: float) -> float:
+        return self.length
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A span of a recording, transformed or as it is.
+
+    Attributes:
+        source: What it is cut from.
+        offset: Where it begins in the source, s.
+        length: Seconds of the source.
+        transforms: What is done to the decoded span, in this order.
+        id: How the doc that it belongs to is called.
+
+    >>> clip = Clip(AudioFile("demo/clips/kennedy.ogg", sha256="0a"), 0.5, 11.0)
+    >>> clip.key, clip.name, clip.duration
+    ('0a@0.5+11', 'demo/clips/kennedy.ogg', 11.0)
+    """
+
+    source: Source
+    offset: float
+    length: float
+    transforms: tuple[Transform, ...] = ()
+    id: str = ""
+
+    @property
+    def samples(self) -> np.ndarray:
+        """Return the decoded sound: float32, shape (samples,), mono, `SAMPLING_RATE`. It is not kept."""
+        samples = self.source.read(self.offset, self.length)
+        for transform in self.transforms:
+            samples = transform.apply(samples)
+        return samples
+
+    @property
+    def sampling_rate(self) -> int:
+        """Return the rate of `samples`, Hz."""
+        return SAMPLING_RATE
+
+    @property
+    def duration(self) -> float:
+        """Return the seconds of `samples`."""
+        seconds = self.length
+        for transform in self.transforms:
+            seconds = transform.duration(seconds)
+        return seconds
+
+    @property
+    def key(self) -> str:
+        """Return what distinguishes this sound from any other, whoever asks what of it."""
+        span = f"{self.source.sha256}@{self.offset:g}+{self.length:g}"
+        return "|".join([span, *(transform.key for transform in self.transforms)])
+
+    @property
+    def name(self) -> str:
+        """Return how messages call the clip."""
+        return self.id or self.source.name
+
+    def part(self, start: float, seconds: float) -> Clip:
+        """Return so many seconds of the clip, from `start` (s) on."""
+        if self.transforms:
+            return replace(self, transforms=(*self.transforms, Cut(start, seconds)))
+        return replace(self, offset=self.offset + start, length=seconds)
+
+
+def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
+    first = round(start * SAMPLING_RATE)
+    return samples[first : first + round(seconds * SAMPLING_RATE)]
 
 
 @cache
@@ -131,18 +248,26 @@ def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
     return mono if rate == SAMPLING_RATE else soxr.resample(mono, rate, SAMPLING_RATE)
 
 
-def as_clip(audio) -> Clip:
-    """Return audio of any form as a clip: a clip, a decoded `{"array", "sampling_rate"}`, or encoded `{"bytes"}`.
+def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
+    """Return the clip that a doc describes by `path`, `sha256`, `duration` (s) and, if there is one, `offset` (s)."""
+    source = AudioFile(items["path"], items["sha256"])
+    return Clip(source, items.get("offset") or 0.0, items["duration"], id=id)
+
+
+def as_clip(audio: Any, id: str = "") -> Clip:
+    """Return audio of any form that a task may give as a clip.
 
     Args:
-        audio: an array is shaped (samples,), or has its channels first or last.
+        audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
+            `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
+        id: How the doc is called.
 
     Raises:
-        SpeechIQError: audio in none of these forms, or without samples.
+        SpeechIQError: Audio in none of these forms, or without samples.
     """
     try:
         if isinstance(audio, Mapping) and "sha256" in audio:
-            return Clip(audio)
+            return file_clip(audio, id)
         if isinstance(audio, Mapping) and audio.get("bytes"):
             found = inspect(audio["bytes"], "doc_to_audio")
             samples, rate = decode(audio["bytes"], 0.0, found.duration), SAMPLING_RATE
@@ -160,9 +285,5 @@ def as_clip(audio) -> Clip:
         raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples
     array = _resample(mono, rate)
-    return Clip(
-        array=array,
-        sha256=hashlib.sha256(array.tobytes()).hexdigest(),
-        sampling_rate=SAMPLING_RATE,
-        duration=len(array) / SAMPLING_RATE,
-    )
+    source = Samples(hashlib.sha256(array.tobytes()).hexdigest(), array)
+    return Clip(source, 0.0, len(array) / SAMPLING_RATE, id=id)

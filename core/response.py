@@ -1,9 +1,14 @@
-"""What a speech system says of a clip: a text that knows how it came about."""
+"""Define what a speech system makes of a clip: a text, and how it came about."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from speechiq.core.clip import Clip
 
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {
@@ -16,44 +21,59 @@ _HALF = re.compile("[\ud800-\udfff]")
 _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 
-class Response(str):
-    """A transcript or an answer; to lm-eval, its filters and its logs it is the text.
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A transcript or an answer, and how it came about.
 
-    Half of a surrogate pair, which no file in UTF-8 can hold, becomes U+FFFD.
+    In its texts half of a surrogate pair, which no file in UTF-8 can hold, becomes U+FFFD.
 
     Attributes:
-        heard: seconds of the clip that the system was fed / seconds in the clip; NaN where nobody knows.
-        hypotheses: what a recogniser held possible, best first; empty where it gave one text only.
-        correction: how a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
+        text: What was written.
+        audio: What was said, by a system that speaks.
+        coverage: Seconds of the clip that the system was fed / seconds of the clip; NaN if unknown.
+        hypotheses: What a recogniser held possible, best first; empty if it gave one text only.
+        provenance: How a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
 
-    >>> Response("so it goes on", heard=1.0).cut([" on"]), Response("so it goes on").cut(" it")
+    >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text
     ('so it goes', 'so')
     """
 
-    heard: float
-    hypotheses: tuple[str, ...]
-    correction: str
+    text: str
+    audio: Clip | None = None
+    coverage: float = math.nan
+    hypotheses: tuple[str, ...] = ()
+    provenance: str = ""
 
-    def __new__(cls, text: str, *, heard: float = math.nan, hypotheses: tuple[str, ...] = (), correction: str = ""):
-        response = super().__new__(cls, whole(text))
-        response.heard, response.hypotheses, response.correction = heard, tuple(map(whole, hypotheses)), correction
-        return response
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", whole(self.text))
+        object.__setattr__(self, "hypotheses", tuple(map(whole, self.hypotheses)))
 
-    @classmethod
-    def of(cls, text: str) -> Response:
-        """`text` itself where it is a response; else, from another model type, one of which nothing is known."""
-        return text if isinstance(text, cls) else cls(text)
-
-    def saying(self, text: str) -> Response:
-        """Another text that came about the same way."""
-        return type(self)(text, **vars(self))
-
-    def cut(self, until) -> Response:
-        """The text before the first of the stop sequences, or before the only one."""
-        text = str(self)
+    def cut(self, until: str | Sequence[str] | None) -> Response:
+        """Return the response up to the first of the stop sequences, or to the only one."""
+        text = self.text
         for stop in filter(None, [until] if isinstance(until, str) else until or ()):
             text = text.partition(stop)[0]
-        return self.saying(text)
+        return replace(self, text=text)
+
+
+@runtime_checkable
+class ResponseText(Protocol):
+    """A text that the harness takes from a model, and that carries the response which it is the text of."""
+
+    response: Response
+
+    def with_text(self, text: str) -> str:
+        """Return another text that carries a response which came about the same way."""
+
+
+def response_of(text: str) -> Response:
+    """Return the response that a text carries; of another model type's text, a response of which nothing is known."""
+    return text.response if isinstance(text, ResponseText) else Response(text)
+
+
+def reword(text: str, words: str) -> str:
+    """Return `words`, carrying the response that `text` carries, if it carries one."""
+    return text.with_text(words) if isinstance(text, ResponseText) else words
 
 
 def whole(text: str) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from speechiq.core.batches import Keep, drop
 from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines.options import Options, list_names
 
@@ -49,10 +49,14 @@ class Engine(Protocol):
     Building one loads no weights and raises a `SpeechIQError` for everything that can be known without them.
 
     Attributes:
+        kind: which of the protocols below it follows.
         record: the type of its options.
+        gives_nbest: whether it has the option `nbest`, the most hypotheses in `Response.hypotheses` of a transcript.
     """
 
+    kind: ClassVar[Literal["asr", "text", "audio"]]
     record: ClassVar[type[Options]] = Options
+    gives_nbest: bool = False
 
     def __init__(self, model: str, options: Any, setup: Setup) -> None:
         """Check that the model can run.
@@ -96,23 +100,16 @@ class Engine(Protocol):
 
 
 class ASREngine(Engine, Protocol):
-    """A speech recognizer.
+    """A speech recognizer."""
 
-    Attributes:
-        asks_in_words: whether a transcript depends on the words with which the task asks for it (`clip["words"]`), so
-            that they belong to its cache key.
-        gives_nbest: whether it has the option `nbest`, the most hypotheses in `Response.hypotheses`.
-    """
-
-    asks_in_words: bool = False
-    gives_nbest: bool = False
+    kind: ClassVar[Literal["asr", "text", "audio"]] = "asr"
 
     @abstractmethod
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         """Transcribe each clip.
 
         Args:
-            clips: `clip["array"]` is float32, shape (samples,), mono, 16 kHz.
+            clips: `clip.samples` is float32, shape (samples,), mono, 16 kHz.
             keep: see the module.
 
         Returns:
@@ -155,10 +152,12 @@ class Writer(Engine, Protocol):
 class TextEngine(Writer, Protocol):
     """A language model that reads text."""
 
+    kind: ClassVar[Literal["asr", "text", "audio"]] = "text"
+
     @abstractmethod
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
@@ -176,7 +175,7 @@ class TextEngine(Writer, Protocol):
 
     @abstractmethod
     def loglikelihood(
-        self, prompts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
     ) -> list[list[Scored]]:
         """Return per prompt the log-probability (nats) of each of its continuations, both taken as plain text.
 
@@ -189,8 +188,19 @@ class TextEngine(Writer, Protocol):
         return count_by_bytes(text)
 
 
-class AudioEngine(ASREngine, Writer, Protocol):
-    """A language model that takes audio and text; it can also run the ASR stage."""
+class AudioEngine(Writer, Protocol):
+    """A language model that takes audio and text; it can also run the ASR stage.
+
+    Attributes:
+        asks_in_words: whether a transcript depends on the words of its prompt, so that they belong to its cache key.
+    """
+
+    kind: ClassVar[Literal["asr", "text", "audio"]] = "audio"
+    asks_in_words: bool = True
+
+    @abstractmethod
+    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+        """Return what was said in the one clip of each prompt; see `ASREngine.transcribe`."""
 
     @abstractmethod
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import cycle
@@ -25,6 +25,7 @@ from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
 from speechiq.harness_patch.evaluation import SpeechModel
+from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalise
 from speechiq.harness_patch.systems.answering import Likelihood
@@ -43,17 +44,41 @@ class Job(NamedTuple):
 
     Attributes:
         prompt: its words and clips.
-        asked: generation settings as `normalise` gives them, or the continuation to weigh.
+        asked: generation settings as `normalise` gives them, or the continuation to score.
         repeats: how many answers are wanted.
+        purpose, question, options: what is asked without the words, by the audio items of a task that say so.
+        reference: what is said in the clips, if the doc holds it; for engines that need it.
     """
 
     prompt: Prompt
     asked: Any
-    repeats: int = 1
+    repeats: int
+    purpose: str
+    question: str
+    options: tuple[str, ...]
+    reference: str | None
+
+    @classmethod
+    def of(cls, request: Instance, asked: Any) -> Job:
+        """Return the request's job; without clips for a task of text alone."""
+        given = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
+        audio = list(given) if isinstance(given, list | tuple) else [given]
+        name = request.doc.get("id")
+        clips = [as_clip(one, f"{request.task_name}/{request.doc_id}" if name is None else str(name)) for one in audio]
+        items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
+        return cls(
+            Prompt.about(request.args[0], clips),
+            asked,
+            request.repeats or 1,
+            items.get("purpose") or "",
+            items.get("question") or "",
+            tuple(items.get("options") or ()),
+            request.doc.get("text"),
+        )
 
     @property
     def wants_transcript(self) -> bool:
-        return any(clip.get("purpose") == "transcribe" for clip in self.prompt.clips)
+        return self.purpose == "transcribe"
 
 
 class HFAudio(SpeechModel, LM):
@@ -94,6 +119,7 @@ class HFAudio(SpeechModel, LM):
         _check_spread(options, self.state.num_processes)
         self._store, self._before = store, Counter(passes)
         self._done: tuple[Counter[str], ...] = ()
+        self._references: dict[Clip, str] = {}
         with use_store(store):
             self.system = build_system(
                 self.pretrained,
@@ -101,6 +127,7 @@ class HFAudio(SpeechModel, LM):
                 device=self.state.device,
                 batch_size=_read_batch_size(batch_size),
                 seed=torch.initial_seed(),
+                references=self._references,
             )
 
     @property
@@ -144,22 +171,21 @@ class HFAudio(SpeechModel, LM):
         asked = {id(request): request for request in requests}
         for request in asked.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
-        jobs = {
-            key: Job(_prompt(request), normalise(request.args[1]), request.repeats or 1)
-            for key, request in asked.items()
-        }
+        jobs = {key: Job.of(request, normalise(request.args[1])) for key, request in asked.items()}
         for n, questions in _questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
-        return [next(turns[id(request)]).cut(jobs[id(request)].asked["until"]) for request in requests]
+        return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].asked["until"])) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Log-probability of each continuation after its context and clip."""
-        return self._share([Job(_prompt(request), request.args[1]) for request in requests], self._weigh)
+        return self._share([Job.of(request, request.args[1]) for request in requests], self._weigh)
 
     def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
         def work_on_its_own(mine: list[Job]) -> list:
+            known = {clip: job.reference for job in mine for clip in job.prompt.clips if job.reference is not None}
+            self._references.update(known)
             with self.system.at_work():
                 return work(mine)
 
@@ -167,8 +193,8 @@ class HFAudio(SpeechModel, LM):
 
     def _respond(self, jobs: list[Job]) -> list[list[Response]]:
         to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
-        heard = self.system.transcribe([jobs[i].prompt.clips[0] for i in to_transcribe])
-        answers = {i: [transcript] for i, transcript in zip(to_transcribe, heard, strict=True)}
+        transcripts = self.system.transcribe([jobs[i].prompt for i in to_transcribe])
+        answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
         for n, questions in _questions(jobs).items():
             answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
         return [answers[i] for i in range(len(jobs))]
@@ -254,7 +280,7 @@ def _questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     found: dict[int, dict[int, Question]] = defaultdict(dict)
     for i, job in enumerate(jobs):
         if not job.wants_transcript:
-            found[job.repeats][i] = Question(job.prompt, job.asked)
+            found[job.repeats][i] = Question(job.prompt, job.asked, job.question, job.options)
     return found
 
 
@@ -267,17 +293,6 @@ def _read_batch_size(batch_size: int | str) -> int | str:
     return int(batch_size)
 
 
-def _clips(request: Instance) -> list[Clip]:
-    """The request's clips, none for a task of text alone, in whatever form the task gives them."""
-    audio = next((told["audio"] for told in request.args[2:] if told.get("audio") is not None), [])
-    told = {"id": request.doc.get("id"), "reference": request.doc.get("text"), "words": request.args[0]}
-    return [Clip(as_clip(one), **told) for one in (audio if isinstance(audio, list | tuple) else [audio])]
-
-
-def _prompt(request: Instance) -> Prompt:
-    return Prompt.about(request.args[0], _clips(request))
-
-
 def _first_clip(job: Job) -> tuple[str, float]:
     """What a job is about, in words where it has no clip, and for how many seconds."""
-    return next(((clip.key, clip["duration"]) for clip in job.prompt.clips), (job.prompt.text, 1.0))
+    return next(((clip.key, clip.duration) for clip in job.prompt.clips), (job.prompt.text, 1.0))

@@ -13,7 +13,7 @@ from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from speechiq.core.response import Response
+from speechiq.core.response import response_of, reword
 from speechiq.metrics.letters import UNPARSED, parse_letter
 
 NONE_OF_THE_ABOVE = "None of the above"
@@ -43,7 +43,7 @@ class Vote(Filter):
         voted = []
         for answers, doc in zip(resps, docs, strict=True):
             options = [*doc["options"], NONE_OF_THE_ABOVE]
-            letters = [Response.of(answer).saying(parse_letter(answer, options)) for answer in answers]
+            letters = [reword(answer, parse_letter(answer, options)) for answer in answers]
             voted.append([vote(letters), letters])
         return voted
 
@@ -68,5 +68,5 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
         "unparsed": letters.count(UNPARSED) / len(letters),
         "none_of_the_above": float(voted == LETTERS[-1]),
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,
-        "heard": Response.of(letters[0]).heard,
+        "heard": response_of(letters[0]).coverage,
     }

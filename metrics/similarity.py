@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from lm_eval.api.filter import Filter
 
-from speechiq.core.response import Response
+from speechiq.core.response import response_of
 from speechiq.metrics.embedder import OPTIONS, embed
 from speechiq.metrics.normaliser import normalise
 
@@ -50,7 +50,7 @@ class Embed(Filter):
         row = {text: i for i, text in enumerate(texts)}
         said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
         values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)
-        return [[*row, Response.of(said).heard] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
+        return [[*row, response_of(said).coverage] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
 
 
 def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import jiwer
 
-from speechiq.core.response import Response
+from speechiq.core.response import response_of
 from speechiq.metrics.loop import loop
 from speechiq.metrics.normaliser import DEFAULT, normalise
 
@@ -123,15 +123,16 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 where the corrector's
         answer was that, see `CORRECTIONS`).
     """
-    hypothesis, reference = Response.of(results[0]), doc["text"]
+    response, reference = response_of(results[0]), doc["text"]
+    hypothesis = response.text
     kind = doc.get("normaliser", DEFAULT)
     texts = normalise(reference, kind), normalise(hypothesis, kind)
     words = count_errors(*texts)
-    possible = [count_errors(texts[0], normalise(text, kind)) for text in hypothesis.hypotheses or [hypothesis]]
+    possible = [count_errors(texts[0], normalise(text, kind)) for text in response.hypotheses or [hypothesis]]
     basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
     characters = count_errors(*texts, align=jiwer.process_characters)
     return {
-        "heard": hypothesis.heard,
+        "heard": response.coverage,
         "loop": loop(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
@@ -142,8 +143,8 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         "insertions": words.per_unit(words.insertions),
         "wer_first": float(ErrorRate(possible[0])),
         "wer_oracle": float(min(map(ErrorRate, possible))),
-        "corrector_trimmed": float(hypothesis.correction == "trimmed"),
-        "corrector_refused": float(hypothesis.correction == "refused"),
+        "corrector_trimmed": float(response.provenance == "trimmed"),
+        "corrector_refused": float(response.provenance == "refused"),
     }
 
 

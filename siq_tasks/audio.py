@@ -1,12 +1,13 @@
-"""Attach to each clip what a task asks of it: the `doc_to_audio` of the three levels."""
+"""Give lm-eval the clip of a doc, and what a task asks about it: the `doc_to_audio` of the three levels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from speechiq.core.clip import Clip
+from speechiq.core.clip import file_clip
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.templates import read_task
 
@@ -17,12 +18,25 @@ def transcription_prompt() -> str:
     return read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
 
 
-def to_transcribe(doc: Mapping) -> list[Clip]:
-    """`doc_to_audio` of the levels Remember and Understand."""
-    return [Clip(doc["audio"], purpose="transcribe")]
+class AudioItems(dict[str, Any]):
+    """The audio of a request in lm-eval's form: JSON items, which its logs take, and `array` for any model type.
+
+    The items are those of the doc's clip, and what is asked: `purpose` (`transcribe` or `answer`), `question`,
+    `options`. `array` is decoded each time and is not one of the items.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        if key == "array":
+            return file_clip(self).samples
+        raise KeyError(key)
 
 
-def to_answer(doc: Mapping) -> list[Clip]:
-    """`doc_to_audio` of the level Apply: the question travels with the clip."""
+def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of the levels Remember and Understand."""
+    return [AudioItems(doc["audio"], purpose="transcribe")]
+
+
+def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of the level Apply, with the question and its options."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
-    return [Clip(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.core.clip import Clip
+from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.normaliser import read_normaliser
@@ -45,7 +45,7 @@ def build_docs(
     Args:
         level: `remember`, `understand` (a doc a clip) or `apply` (a doc a question).
         dataset: name of the set.
-        clips: `id`, `text` (reference) and the items of an `Clip`.
+        clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
         metadata: the task's metadata; the level Understand reads from it how texts are embedded, the level
             Remember how they are normalised.
@@ -64,7 +64,8 @@ def build_docs(
         for clip in clips
     }
     for doc in docs.values():
-        Clip(doc["audio"]).check()
+        audio = doc["audio"]
+        AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
     if level == "apply":
         return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in ASKED} for row in questions])
     return Dataset.from_list([doc | settings for doc in docs.values()])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tqdm import tqdm
 
 from speechiq.core.cache import cache_dir
-from speechiq.core.clip import Clip
+from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
@@ -120,7 +120,7 @@ def _read_manifest(manifest: Path) -> Prepared | None:
     """Return the test that was prepared before, or None if its list or one of its clips is missing or damaged."""
     try:
         test = Prepared(**json.loads(manifest.read_bytes()))
-        return test if all(Clip(clip).file.is_file() for clip in test.clips) else None
+        return test if all(AudioFile(clip["path"], clip["sha256"]).file.is_file() for clip in test.clips) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

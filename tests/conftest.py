@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from speechiq.core.clip import Clip
+from speechiq.core.clip import AudioFile, Clip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 
@@ -29,13 +29,20 @@ def demo_models() -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def demo_clips() -> list[Clip]:
+def references() -> dict[Clip, str]:
+    """The demo's clips and what is said in them."""
     listed = json.loads(demo.HERE.joinpath("clips.json").read_text(encoding="utf-8"))
-    return [Clip(path=f"demo/{clip['file']}", reference=clip["text"], **{k: clip[k] for k in KEPT}) for clip in listed]
+    return {
+        Clip(AudioFile(f"demo/{clip['file']}", clip["sha256"]), 0.0, clip["duration"]): clip["text"] for clip in listed
+    }
+
+
+@pytest.fixture(scope="session")
+def demo_clips(references) -> list[Clip]:
+    return list(references)
 
 
 LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
-KEPT = ("sha256", "sampling_rate", "duration")
 
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:

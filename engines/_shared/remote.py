@@ -96,14 +96,14 @@ class Remote:
 
     def pieces(self, clip: Clip) -> list[np.ndarray]:
         """The clip's samples, parted where it is longer than the model takes."""
-        samples = clip["array"]
+        samples = clip.samples
         if self.longest is None:
             return [samples]
         return [samples[start:stop] for start, stop in split(samples, self.longest)]
 
     @property
-    def heard(self) -> float:
-        """The share of a clip that the model hears; of one that is sent whole nobody knows."""
+    def coverage(self) -> float:
+        """Return the share of a clip that the model is fed; unknown (NaN) if clips are sent whole."""
         return math.nan if self.longest is None else 1.0
 
     def describe(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class FasterWhisperASR(ASREngine):
             return run_in_batches(
                 clips,
                 lambda batch: [self._hear(model, clip) for clip in batch],
-                length=lambda clip: clip["duration"],
+                length=lambda clip: clip.duration,
                 batch_size=1,
                 progress=progress,
                 keep=keep,
@@ -81,7 +81,7 @@ class FasterWhisperASR(ASREngine):
 
     def _hear(self, model, clip: Clip) -> Response:
         passes["asr_clips"] += 1
-        return Response(self._decode(model, clip), heard=1.0)
+        return Response(self._decode(model, clip), coverage=1.0)
 
     def _load(self):
         from faster_whisper import WhisperModel
@@ -99,7 +99,7 @@ class FasterWhisperASR(ASREngine):
 
     def _decode(self, model, clip: Clip) -> str:
         segments, _ = model.transcribe(
-            clip["array"],
+            clip.samples,
             language=self.language,
             beam_size=self.num_beams,
             temperature=0.0,

@@ -34,7 +34,7 @@ class OpenAIASR(ASREngine):
     """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
 
     What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
-    cut a file after 30 s without a word: give those `longest=30`. Without it `heard` is NaN.
+    cut a file after 30 s without a word: give those `longest=30`. Without it the coverage is NaN.
 
     Args:
         model: as the endpoint calls it.
@@ -55,7 +55,7 @@ class OpenAIASR(ASREngine):
 
     def _transcribe(self, clip: Clip) -> Response:
         said = " ".join(map(self._send, self.remote.pieces(clip)))
-        return Response(said.strip(), heard=self.remote.heard)
+        return Response(said.strip(), coverage=self.remote.coverage)
 
     def _send(self, samples: np.ndarray) -> str:
         form = {"model": self.remote.model, **self.settings}

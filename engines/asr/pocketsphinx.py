@@ -48,7 +48,7 @@ class PocketSphinxASR(ASREngine):
         ):
             return run_concurrently(
                 clips,
-                lambda clip: Response(pool.submit(decode, clip).result(), heard=1.0),
+                lambda clip: Response(pool.submit(decode, clip).result(), coverage=1.0),
                 workers=os.cpu_count() or 1,
                 progress=progress,
                 keep=keep,
@@ -65,7 +65,7 @@ def decode(clip: Clip) -> str:
     """One clip by a decoder of its own: a used one has adapted to the clips before."""
     from pocketsphinx import Decoder
 
-    pcm = (np.clip(clip["array"], -1, 1) * np.iinfo(np.int16).max).astype(np.int16)
+    pcm = (np.clip(clip.samples, -1, 1) * np.iinfo(np.int16).max).astype(np.int16)
     decoder = Decoder(loglevel="FATAL")
     decoder.start_utt()
     decoder.process_raw(pcm.tobytes(), no_search=False, full_utt=True)

@@ -53,16 +53,17 @@ class Recogniser(ASREngine):
             return run_in_batches(
                 clips,
                 lambda batch: self._hear(model, batch),
-                length=lambda clip: clip["duration"],
+                length=lambda clip: clip.duration,
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 keep=keep,
             )
 
     def _hear(self, model, clips: Sequence[Clip]) -> list[Response]:
-        found = self.decode(model, [clip["array"] for clip in clips])
+        found = self.decode(model, [clip.samples for clip in clips])
         passes["asr_clips"] += len(clips)
-        return [Response(texts[0], heard=1.0, hypotheses=texts[: self.nbest] if self.nbest else ()) for texts in found]
+        kept = self.nbest or 0
+        return [Response(texts[0], coverage=1.0, hypotheses=texts[:kept]) for texts in found]
 
     @abstractmethod
     def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:

@@ -50,7 +50,7 @@ class TranscriptFile(ASREngine):
             self.texts[key] = text
 
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        names = {clip["id"]: find_listed(str(clip["id"]), self.texts) for clip in clips}
+        names = {clip.id: find_listed(clip.id, self.texts) for clip in clips}
         if missing := [key for key, name in names.items() if name is None]:
             raise SpeechIQError(
                 f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
@@ -63,7 +63,7 @@ class TranscriptFile(ASREngine):
                 raise SpeechIQError(
                     f"{self.file}: id {name!r} could be {keys[name]!r} or {key!r}; write the data set before it"
                 )
-        return [self.texts[names[clip["id"]]] for clip in clips]
+        return [self.texts[names[clip.id]] for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"transcripts": self.file.name, "clips": len(self.texts)}
@@ -83,4 +83,4 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
         raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
     if "heard" in row and not (isinstance(heard, int | float) and 0 <= heard <= 1):
         raise SpeechIQError(f"{where}: heard={heard!r}; give the share of the clip that was heard, 0 to 1")
-    return key, Response(text, heard=heard, hypotheses=unlike(texts) if "nbest" in row else ())
+    return key, Response(text, coverage=heard, hypotheses=unlike(texts) if "nbest" in row else ())

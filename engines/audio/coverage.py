@@ -44,21 +44,21 @@ class Reach:
         """Of each clip in one prompt, the seconds that reach the model, in one piece or in several."""
         shares: list[float] = []
         for clip in clips:
-            share = self.of_a_piece(clip["duration"])
-            if share < clip["duration"] and self.prompts.takes_several:
-                share = clip["duration"]
+            share = self.of_a_piece(clip.duration)
+            if share < clip.duration and self.prompts.takes_several:
+                share = clip.duration
             shares.append(max(0.0, min(share, self._longest_prompt() - sum(shares))))
         return shares
 
     def pieces(self, clip: Clip, seconds: float = math.inf) -> list[Clip]:
         """The beginning of a clip, in pieces that reach the model whole, parted where the speech pauses."""
-        clip = clip.part(0.0, min(seconds, clip["duration"]))
-        longest = self.of_a_piece(clip["duration"])
-        if longest == clip["duration"]:
+        clip = clip if seconds >= clip.duration else clip.part(0.0, seconds)
+        longest = self.of_a_piece(clip.duration)
+        if longest == clip.duration:
             return [clip]
         return [
             clip.part(start / SAMPLING_RATE, (stop - start) / SAMPLING_RATE)
-            for start, stop in split(clip["array"], longest)
+            for start, stop in split(clip.samples, longest)
         ]
 
     def describe(self) -> dict[str, Any]:

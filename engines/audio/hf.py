@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -89,9 +90,9 @@ class AudioLLM(AudioEngine):
     batches. Audio is encoded once for transcript and questions, as long as the model stays loaded.
 
     A clip longer than the model takes is transcribed in pieces; in a question it is fed as several pieces of audio,
-    or, where the model takes but one, as far as it goes, and `heard` tells how far. The transcript of a piece ends at
-    the latest after `TOKENS_PER_S` times its seconds and `TOKENS_BESIDE`; where that cuts transcripts, a warning counts
-    them.
+    or, where the model takes but one, as far as it goes, and the coverage says how far. The transcript of a piece ends
+    at the latest after `TOKENS_PER_S` times its seconds and `TOKENS_BESIDE`; where that cuts transcripts, a warning
+    counts them.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
@@ -130,27 +131,32 @@ class AudioLLM(AudioEngine):
     def at_work(self) -> AbstractContextManager:
         return self.checkpoint.staying()
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        pieces = [self.reach.pieces(clip) for clip in clips]
-        sizes = list(map(len, pieces))
+    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+        """Return what was said in the clip of each prompt.
+
+        The words of the prompt ask for it, unless the processor has a request of its own.
+        """
+        chunks = [self.reach.pieces(prompt.clip) for prompt in prompts]
+        sizes = list(map(len, chunks))
         label = "transcribing", sum(sizes), "piece"
-        prompts = [Prompt.about(piece.get("words", ""), [piece]) for group in pieces for piece in group]
-        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clips[0]["duration"]) for prompt in prompts]
+        texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
+        asked = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
+        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in asked]
         keep_whole = together(sizes, _join, keep)
-        parts = iter(self._run(label, prompts, limits, self._feed_to_transcribe, self._write_down, keep_whole))
+        parts = iter(self._run(label, asked, limits, self._feed_to_transcribe, self._write_down, keep_whole))
         written = [[next(parts) for _ in range(size)] for size in sizes]
         if cut := sum(any(part.cut for part in group) for group in written):
             log.warning(
                 "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d a second",
-                self.checkpoint.name, cut, len(clips), TOKENS_BESIDE, TOKENS_PER_S,
+                self.checkpoint.name, cut, len(prompts), TOKENS_BESIDE, TOKENS_PER_S,
             )  # fmt: skip
         return list(map(_join, written))
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return [
-            prompt.share_heard(
+            prompt.coverage(
                 [
-                    seconds / clip["duration"]
+                    seconds / clip.duration
                     for seconds, clip in zip(self.reach.of_a_prompt(prompt.clips), prompt.clips, strict=True)
                 ]
             )
@@ -206,7 +212,7 @@ class AudioLLM(AudioEngine):
             return run_in_batches(
                 list(zip(prompts, wishes, strict=True)),
                 partial(self._run_batch, model, Beginnings(), feed, partial(go_on, tell=progress.update)),
-                length=lambda item: sum(clip["duration"] for clip in item[0].clips) or len(item[0].text),
+                length=lambda item: sum(clip.duration for clip in item[0].clips) or len(item[0].text),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 keep=keep,
@@ -250,23 +256,22 @@ class AudioLLM(AudioEngine):
     def _feed(self, prompt: Prompt, wish, more: Callable[[Any], int]) -> Fed:
         """Return what the model is fed; refused where `more(wish)` tokens after it exceed the context."""
         fed = self.prompts.ask(self._parts(prompt))
-        about = ", ".join(clip.name for clip in prompt.clips)
-        item = f"the prompt about {about}" if about else f"the prompt {prompt.text[:60]!r}"
-        check_tokens(self.checkpoint.name, item, fed.ids, more(wish), self.context, LONGER)
+        check_tokens(self.checkpoint.name, prompt.name, fed.ids, more(wish), self.context, LONGER)
         return fed
 
     def _feed_to_transcribe(self, prompt: Prompt, limit: int) -> Fed:
-        (clip,) = prompt.clips
         if self.prompts.has_request:
-            return self.prompts.transcribe(clip["array"])
+            return self.prompts.transcribe(prompt.clip.samples)
         return self._feed(prompt, limit, more=lambda _: 1)
 
     def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
-        first, *others = prompt.words
-        parts = [first]
-        shares = self.reach.of_a_prompt(prompt.clips)
-        for clip, share, words in zip(prompt.clips, shares, others, strict=True):
-            parts += [*(piece["array"] for piece in self.reach.pieces(clip, share)), words]
+        shares = iter(self.reach.of_a_prompt(prompt.clips))
+        parts: list[str | np.ndarray] = []
+        for part in prompt.content:
+            if isinstance(part, Clip):
+                parts += [piece.samples for piece in self.reach.pieces(part, next(shares))]
+            else:
+                parts.append(part)
         return [part for part in parts if len(part)]
 
     def _answer(self, settings, model, reading: Reading, seeds, tell) -> list[list[str]]:
@@ -304,4 +309,4 @@ class AudioLLM(AudioEngine):
 
 def _join(parts: Sequence[Written]) -> Response:
     """The transcript of a clip from those of its pieces."""
-    return Response(" ".join(part.text for part in parts).strip(), heard=1.0)
+    return Response(" ".join(part.text for part in parts).strip(), coverage=1.0)

@@ -66,7 +66,8 @@ class AudioEndpoint(AudioEngine):
 
     Args:
         model: as the endpoint calls it.
-        options: see `ChatOptions`. With `longest` all chunks of a question are sent at once; without it `heard` is NaN.
+        options: see `ChatOptions`. With `longest` all chunks of a question are sent at once; without it the coverage is
+            NaN.
         setup: device and batch size are not used.
     """
 
@@ -86,10 +87,10 @@ class AudioEndpoint(AudioEngine):
         return False
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
-        return [prompt.share_heard([self.remote.heard] * len(prompt.clips)) for prompt in prompts]
+        return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        return self._run(clips, self._write_down, "transcribing", "clip", keep)
+    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+        return self._run(prompts, self._write_down, "transcribing", "clip", keep)
 
     def generate(
         self,
@@ -111,7 +112,7 @@ class AudioEndpoint(AudioEngine):
         """Refuse a model that does not sample; one that takes no prompt without audio is not asked."""
         left_out = set(self._left_out)
         try:
-            check_samples(self.name, settings, lambda text, row: self._write([Prompt(text)], [row], settings)[0])
+            check_samples(self.name, settings, lambda text, row: self._write([Prompt.about(text)], [row], settings)[0])
         except Refusal:
             self._left_out = left_out
         self._samples = True
@@ -133,10 +134,12 @@ class AudioEndpoint(AudioEngine):
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
         return results
 
-    def _write_down(self, clip: Clip) -> Response:
-        words = Prompt.about(clip["words"], [clip]).words
-        said = [self._transcribe(self._content(words, [[piece]])) for piece in self.remote.pieces(clip)]
-        return Response(" ".join(said).strip(), heard=self.remote.heard)
+    def _write_down(self, prompt: Prompt) -> Response:
+        said = []
+        for piece in self.remote.pieces(prompt.clip):
+            parts = [[piece] if isinstance(part, Clip) else part for part in prompt.content]
+            said.append(self._transcribe(self._content(parts)))
+        return Response(" ".join(said).strip(), coverage=self.remote.coverage)
 
     def _transcribe(self, content) -> str:
         said: list[str] = []
@@ -145,7 +148,8 @@ class AudioEndpoint(AudioEngine):
         return said[0].strip()
 
     def _answer(self, prompt: Prompt, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
-        content = self._content(prompt.words, [self.remote.pieces(clip) for clip in prompt.clips])
+        parts = [self.remote.pieces(part) if isinstance(part, Clip) else part for part in prompt.content]
+        content = self._content(parts)
         asked = _as_parameters(settings)
         answers: list[str] = []
         while missing := len(seeds) - len(answers):
@@ -158,14 +162,16 @@ class AudioEndpoint(AudioEngine):
         """0 for what is not sampled, unless the endpoint refused it."""
         return {} if settings.get("do_sample") or "temperature" in self._left_out else {"temperature": 0}
 
-    def _content(self, words: Sequence[str], clips: Sequence[Sequence[np.ndarray]]) -> list[dict[str, Any]]:
-        """The parts of a message: words, and between them the pieces of one clip each."""
+    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> Any:
+        """Return a message as the API takes it, of words and the pieces of one clip each."""
         as_part = PARTS[self.audio_part]
-        parts = []
-        for text, pieces in zip(words, [*clips, []], strict=True):
-            parts += [{"type": "text", "text": text.strip()}] if text.strip() else []
-            parts += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in pieces]
-        return parts
+        content = []
+        for part in parts:
+            if isinstance(part, str):
+                content += [{"type": "text", "text": part.strip()}] if part.strip() else []
+            else:
+                content += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in part]
+        return content
 
     def _say(self, content, asked: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
         """What came back: nothing where one of `optional` may be what was refused, which is left out from now on."""

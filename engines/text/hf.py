@@ -18,7 +18,7 @@ from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Scored
+from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
@@ -41,17 +41,17 @@ class Row(NamedTuple):
 
     Attributes:
         ids: of its tokens.
-        heard: how many of them, from the first, hold what was heard, and are those of every prompt about it.
+        shared: how many of them, from the first, are those of every prompt that shares the same text.
     """
 
     ids: list[int]
-    heard: int
+    shared: int
 
     @classmethod
-    def of(cls, prompt: str, ids: list[int], tokenise: Callable[[str], list[int]]) -> Row:
-        """The last token of what was heard may be another where the text goes on."""
-        heard = prompt[: getattr(prompt, "heard", 0)]
-        return cls(ids, _count_shared([ids[:-1], tokenise(heard)]) if heard else 0)
+    def of(cls, prompt: TextPrompt, ids: list[int], tokenise: Callable[[str], list[int]]) -> Row:
+        """Return the row of a prompt; the last token of a shared text may be another if the text goes on."""
+        shared = prompt.text[: prompt.shared]
+        return cls(ids, _count_shared([ids[:-1], tokenise(shared)]) if shared else 0)
 
 
 class TransformersLLM(TextEngine):
@@ -86,7 +86,7 @@ class TransformersLLM(TextEngine):
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
@@ -94,7 +94,7 @@ class TransformersLLM(TextEngine):
         """Answers to each prompt, put through the chat template where the model has one.
 
         Args:
-            prompts: what a user says; what `Words` begin with is read once for all that share it.
+            prompts: what a user says; the shared text is read once for all prompts that begin with it.
             seeds: for each prompt a seed an answer; all of one length.
             settings: see `prefix.write`.
 
@@ -102,7 +102,7 @@ class TransformersLLM(TextEngine):
             SpeechIQError: a prompt that leaves no room for its answer in the model's context.
         """
         tokenise = partial(_as_chat, self.tokenizer)
-        rows = [Row.of(prompt, tokenise(prompt), tokenise) for prompt in prompts]
+        rows = [Row.of(prompt, tokenise(prompt.text), tokenise) for prompt in prompts]
         self._check(prompts, [row.ids for row in rows], int(settings.get("max_gen_toks", ANSWER)))
         label = "answering", sum(map(len, seeds)), "answer"
         write_answers = partial(_sample, self.tokenizer, settings)
@@ -117,7 +117,7 @@ class TransformersLLM(TextEngine):
         return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
-        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is after its context, both taken as plain text.
 
@@ -129,7 +129,7 @@ class TransformersLLM(TextEngine):
         """
         rows, tails, longest = [], [], []
         for context, group in zip(contexts, continuations, strict=True):
-            head, *whole = _tokenise(self.tokenizer, [context, *(context + text for text in group)])
+            head, *whole = _tokenise(self.tokenizer, [context.text, *(context.text + text for text in group)])
             start = _count_shared([head, *whole])
             rows.append(Row.of(context, head[:start], lambda text: self.tokenizer(text).input_ids))
             tails.append([row[start:] for row in whole])
@@ -137,14 +137,12 @@ class TransformersLLM(TextEngine):
         self._check(contexts, longest, 0)
         return self._run(("weighing", len(rows), "prompt"), rows, tails, weigh_all, keep)
 
-    def _check(self, prompts: Sequence[str], rows: Sequence[Sequence[int]], more: int) -> None:
+    def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
         """Refuse prompts that the model cannot read whole, before it is loaded."""
         name, text = self.checkpoint.name, self.checkpoint.config.get_text_config(decoder=True)
         known = getattr(text, "vocab_size", None) or math.inf
         for prompt, ids in zip(prompts, rows, strict=True):
-            about = getattr(prompt, "about", "")
-            item = f"the prompt about {about}" if about else f"the prompt {prompt[:60]!r}"
-            check_tokens(name, item, ids, more, self.context, LONGER)
+            check_tokens(name, prompt.name, ids, more, self.context, LONGER)
             if max(ids, default=0) >= known:
                 raise SpeechIQError(
                     f"{name}: its tokenizer makes token {max(ids)}, but the model knows {known}; give the tokenizer of "
@@ -158,15 +156,15 @@ class TransformersLLM(TextEngine):
         """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
         with self.checkpoint.loaded() as model, self._bar(*label) as progress:
             if not can_join(DynamicCache(config=model.config)):
-                rows = [Row(row.ids, heard=0) for row in rows]
+                rows = [Row(row.ids, shared=0) for row in rows]
             return run_in_batches(
                 list(zip(rows, wishes, strict=True)),
                 partial(_run_batch, model, Beginnings(), go_on, progress.update),
-                length=lambda item: (item[0].heard, item[0].ids[: item[0].heard], len(item[0].ids)),
+                length=lambda item: (item[0].shared, item[0].ids[: item[0].shared], len(item[0].ids)),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 keep=keep,
-                kind=lambda item: item[0].heard > 0,
+                kind=lambda item: item[0].shared > 0,
                 steps=steps,
             )
 
@@ -197,8 +195,8 @@ def _as_chat(tokenizer, prompt: str) -> list[int]:
 
 def _run_batch(model, beginnings: Beginnings, go_on, tell, batch) -> list:
     rows, wishes = zip(*batch, strict=True)
-    heard = [row.ids[: row.heard] for row in rows if row.heard]
-    caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in heard]
+    shared = [row.ids[: row.shared] for row in rows if row.shared]
+    caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in shared]
     beginnings.forget_all_but_last()
     return go_on(model, read(model, [row.ids for row in rows], caches), wishes, tell)
 

@@ -25,7 +25,7 @@ from speechiq.core.identity import identity
 from speechiq.core.opening import first_line
 from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Scored
+from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
@@ -78,7 +78,7 @@ class LMEvalText(TextEngine):
                 f"number above 0, or --gen_kwargs do_sample=false"
             )
         own = {name: value for name, value in asdict(options).items() if value is not None}
-        self.kind, self.model = get_model(setup.engine), model
+        self.model_type, self.model = get_model(setup.engine), model
         self.options: dict[str, Any] = own.pop("others")
         self.own = own
         self._lm: LM | None = None
@@ -90,7 +90,7 @@ class LMEvalText(TextEngine):
         place = resolve(self.model)
         self.is_checkpoint, own = self._check_checkpoint(place)
         self.defaults = {"temperature": 1.0, **self._read_sampling(own)}
-        parameters = inspect.signature(self.kind).parameters
+        parameters = inspect.signature(self.model_type).parameters
         named = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
         self.batch_size = batch_size if isinstance(batch_size, int) else AT_ONCE
         self.arguments = {named: place, "device": str(device), "batch_size": batch_size, **self.options}
@@ -136,13 +136,14 @@ class LMEvalText(TextEngine):
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
     ) -> list[list[str]]:
         """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
-        settled, rows = self._settle(settings), list(zip(prompts, seeds, strict=True))
+        settled = self._settle(settings)
+        rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
         with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
             return self._answer(rows, settled, progress, keep)
 
@@ -191,14 +192,14 @@ class LMEvalText(TextEngine):
         return self._lm.apply_chat_template(said) if self._chats else prompt
 
     def loglikelihood(
-        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is after its context, both taken as plain text.
 
         Raises:
             SpeechIQError: the model type weighs no texts.
         """
-        rows = list(zip(contexts, continuations, strict=True))
+        rows = [(context.text, group) for context, group in zip(contexts, continuations, strict=True)]
         with self._residence.loaded(), self._progress("weighing", len(rows)) as progress:
             return run_in_batches(
                 rows,
@@ -264,7 +265,7 @@ class LMEvalText(TextEngine):
 
     def _create(self) -> LM:
         try:
-            lm = self.kind(**self.arguments)
+            lm = self.model_type(**self.arguments)
             self._chats = bool(getattr(getattr(lm, "tokenizer", None), "chat_template", None))
             return lm
         except Exception as error:

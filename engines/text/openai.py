@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec.structs import asdict
 
 from speechiq.core.batches import Keep, drop
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.engines._shared.remote import Calling
 from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
 from speechiq.engines.base import Setup, TextEngine
@@ -54,6 +55,7 @@ class OpenAIText(AudioEndpoint, TextEngine):
         setup: device and batch size are not used.
     """
 
+    kind = "text"
     stage = "text"
     record = TextOptions
 
@@ -62,12 +64,12 @@ class OpenAIText(AudioEndpoint, TextEngine):
 
     def generate(
         self,
-        prompts: Sequence[str],
+        prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         keep: Keep = drop,
     ) -> list[list[str]]:
-        return super().generate([Prompt(text) for text in prompts], seeds, settings, keep)
+        return super().generate([Prompt.about(prompt.text) for prompt in prompts], seeds, settings, keep)
 
     def has_loglikelihood(self) -> bool:
         """Return whether the server has log-probabilities of prompts, found out by one call."""
@@ -77,17 +79,17 @@ class OpenAIText(AudioEndpoint, TextEngine):
             return False
 
     def loglikelihood(
-        self, contexts: Sequence[str], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
     ) -> list[list[Scored]]:
-        """Return how likely each continuation is after its context, both taken as plain text.
+        """Return how likely each continuation is after its prompt, both taken as plain text.
 
-        Context and continuation are one prompt, divided where the tokens of the continuations begin to differ, as
+        Prompt and continuation are sent as one text, divided where the tokens of the continuations begin to differ, as
         `TransformersLLM` divides them.
 
         Raises:
             SpeechIQError: the server has no log-probabilities of prompts.
         """
-        rows = list(zip(contexts, continuations, strict=True))
+        rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
         return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", keep)
 
     def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
@@ -118,8 +120,8 @@ class OpenAIText(AudioEndpoint, TextEngine):
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 
-    def _content(self, words: Sequence[str], clips: Sequence) -> str:
-        return "".join(words)
+    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> str:
+        return "".join(part for part in parts if isinstance(part, str))
 
     def _spell(self) -> dict[str, Any]:
         told = self.remote.describe()

@@ -76,7 +76,7 @@ class Likelihood:
     option: str
 
     def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
-        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.clip.get("options"))]:
+        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.options)]:
             about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
                 f"{self.option}={self.describe()['way']}: {about} comes without options to choose from; "
@@ -84,9 +84,9 @@ class Likelihood:
             )
 
     def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
-        options = [[f" {option}" for option in question.clip["options"]] for question in questions]
+        options = [[f" {option}" for option in question.options] for question in questions]
         hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
-        deaf = [Prompt(_ask(question, "")) for question in questions]
+        deaf = [Prompt.about(_ask(question, "")) for question in questions]
         scored = hearer.loglikelihood(hearing + deaf, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
@@ -117,7 +117,7 @@ class Argmax(Likelihood):
 
 
 def _ask(question: Question, speech: str) -> str:
-    return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.clip["question"])
+    return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.text)
 
 
 WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
-from speechiq.engines.base import ASREngine, BatchSize, Engine, Setup, Writer
+from speechiq.engines.asr.controls import NeedsReferences
+from speechiq.engines.base import BatchSize, Engine, Setup, Writer
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
@@ -16,6 +19,7 @@ from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.hearing import HearingSystem
+from speechiq.harness_patch.systems.instructed import Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import Hearer, SpeechSystem
 
@@ -32,7 +36,13 @@ def expand_alias(spec: str) -> str:
 
 
 def build_system(
-    spec: str, options: Mapping[str, Any], *, device: Any, batch_size: BatchSize, seed: int
+    spec: str,
+    options: Mapping[str, Any],
+    *,
+    device: Any,
+    batch_size: BatchSize,
+    seed: int,
+    references: Mapping[Clip, str] = MappingProxyType({}),
 ) -> SpeechSystem:
     """Return the system of a spec, no model loaded yet.
 
@@ -44,6 +54,7 @@ def build_system(
         device: where the models run.
         batch_size: items per batch, or `auto`.
         seed: of the sampled answers.
+        references: texts of the clips under work, for an engine that needs them.
 
     Raises:
         SpeechIQError: anything in the spec or the options that cannot run.
@@ -66,14 +77,14 @@ def build_system(
     correction = CorrectionOptions()
     if "ger" in given:
         correction = _take_correction(given["ger"], setups["ger"])
-        if cast(type[ASREngine], choose("asr", stages[0].model, given["asr"], setups["asr"])).gives_nbest:
+        if choose("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
             given["asr"].setdefault("nbest", NBEST)
     own = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
     built = [
         build(stage.kind, stage.model, given[stage.role], setups[stage.role], also=own.get(stage.role, ()))
         for stage in stages
     ]
-    engines = [_cached(engine, stage.role) for engine, stage in zip(built, stages, strict=True)]
+    engines = [_place(engine, stage.role, references) for engine, stage in zip(built, stages, strict=True)]
     if "ger" in given:
         asr, ger, llm = engines
         engines = [Corrected(asr, ger, max_gen_toks=correction.max_gen_toks), llm]
@@ -98,9 +109,12 @@ def _take_correction(given: dict[str, Any], setup: Setup) -> CorrectionOptions:
     return read_options(CorrectionOptions, own, engine=setup.engine, prefix=setup.prefix)
 
 
-def _cached(engine: Engine, role: str) -> Any:
-    """Return the engine behind the response cache, unless its work is not cached."""
-    return engine if engine.identity() is None else CACHED[role](engine, store_folder())
+def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Any:
+    """Return the engine as its role needs it, behind the response cache unless its work is not cached."""
+    if isinstance(engine, NeedsReferences):
+        engine.references = references
+    cached = engine if engine.identity() is None else CACHED[engine.kind](engine, store_folder())
+    return Instructed(cached) if (role, engine.kind) == ("asr", "audio") else cached
 
 
 def _alone(engine: Hearer) -> Hearer:

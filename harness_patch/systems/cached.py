@@ -6,19 +6,22 @@ generation settings, and one seed per answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
+from speechiq.core.batches import Keep
 from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.stage_cache import StageCache, cached
 
+Asked = TypeVar("Asked", Clip, Prompt)
+
 
 class _Details(TypedDict):
-    """What a row of a transcript has beside its text: the attributes of `Response`."""
+    """What a row of a transcript has beside its text: `coverage`, `hypotheses` and `provenance` of `Response`."""
 
     heard: float
     hypotheses: list[str]
@@ -40,18 +43,18 @@ class CachedEngine:
     def describe(self) -> dict[str, Any]:
         return self.engine.describe()
 
+    def _transcribe(self, asked: Sequence[Asked], key: Callable[[Asked], list[str]]) -> list[Response]:
+        def compute(new: list[Asked], keep: Keep) -> None:
+            self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
+
+        return [_as_response(*row) for row in cached(self.cache, asked, key, compute, tuple[str, _Details])]
+
 
 class CachedASR(CachedEngine):
     """A recognizer."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        asks_in_words = self.engine.asks_in_words
-
-        def compute(new: list[Clip], keep) -> None:
-            self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
-
-        rows = cached(self.cache, clips, lambda clip: _key_of_clip(clip, asks_in_words), compute, tuple[str, _Details])
-        return [Response(text, **details) for text, details in rows]
+        return self._transcribe(clips, lambda clip: ["transcript", clip.key, ""])
 
 
 class CachedWriter(CachedEngine):
@@ -68,25 +71,25 @@ class CachedWriter(CachedEngine):
         return self.engine.sampling(settings)
 
     def generate(
-        self, prompts: Sequence[Prompt | str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+        self, prompts: Sequence[Prompt | TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         self.settings = dict(settings)
         effective = self.engine.effective(settings)
         return cached(
             self.cache,
             list(zip(prompts, map(list, seeds), strict=True)),
-            lambda item: ["answers", effective, _key_of_prompt(item[0]), item[1]],
+            lambda item: ["answers", effective, item[0].key, item[1]],
             lambda new, keep: self.engine.generate(*zip(*new, strict=True), settings, keep=keep),
             list[str],
         )
 
     def loglikelihood(
-        self, prompts: Sequence[Prompt | str], continuations: Sequence[Sequence[str]]
+        self, prompts: Sequence[Prompt | TextPrompt], continuations: Sequence[Sequence[str]]
     ) -> list[list[Scored]]:
         rows = cached(
             self.cache,
             list(zip(prompts, map(list, continuations), strict=True)),
-            lambda item: ["logprobs", _key_of_prompt(item[0]), item[1]],
+            lambda item: ["logprobs", item[0].key, item[1]],
             lambda new, keep: self.engine.loglikelihood(*zip(*new, strict=True), keep=keep),
             list[Scored],
         )
@@ -103,24 +106,32 @@ class CachedText(CachedWriter):
         return self.engine.count(text)
 
 
-class CachedAudio(CachedWriter, CachedASR):
+class CachedAudio(CachedWriter):
     """A language model that takes audio."""
+
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        asks_in_words = self.engine.asks_in_words
+        return self._transcribe(
+            prompts, lambda prompt: ["transcript", prompt.clip.key, prompt.text if asks_in_words else ""]
+        )
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         return self.engine.heard(prompts)
 
 
-#: By the role of a stage.
-CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "ger": CachedText, "llm": CachedText, "audio": CachedAudio}
+#: By the kind of an engine.
+CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "text": CachedText, "audio": CachedAudio}
 
 
-def _as_row(response: Response) -> tuple[str, dict[str, Any]]:
-    return str(response), vars(response)
+def _as_row(response: Response) -> tuple[str, _Details]:
+    details = _Details(heard=response.coverage, hypotheses=list(response.hypotheses), correction=response.provenance)
+    return response.text, details
 
 
-def _key_of_clip(clip: Clip, asks_in_words: bool) -> list:
-    return ["transcript", clip.key, clip.get("words", "") if asks_in_words else ""]
-
-
-def _key_of_prompt(prompt: Prompt | str) -> list:
-    return [prompt] if isinstance(prompt, str) else [prompt.text, *(clip.key for clip in prompt.clips)]
+def _as_response(text: str, details: _Details) -> Response:
+    return Response(
+        text,
+        coverage=details["heard"],
+        hypotheses=tuple(details["hypotheses"]),
+        provenance=details["correction"],
+    )

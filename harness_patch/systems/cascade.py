@@ -7,17 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt, Scored, Words
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._shared.residence import Residence
 from speechiq.harness_patch.systems.system import Recognizer, Writer
-from speechiq.siq_tasks.audio import transcription_prompt
 
 
 class Cascade:
     """A recogniser, then a language model; each clip is transcribed once for all levels.
 
-    A recogniser that is asked in words is asked by those of the level Remember, whatever the cascade itself is asked.
     Its stages load and free their models by themselves, so that one is in memory at a time.
 
     Args:
@@ -27,7 +25,7 @@ class Cascade:
 
     def __init__(self, asr: Recognizer, llm: Writer) -> None:
         self.asr, self.llm = asr, llm
-        self._known: dict[int, tuple[Clip, Response]] = {}
+        self._known: dict[Clip, Response] = {}
         self._residence = Residence(self._knowing)
 
     def at_work(self) -> AbstractContextManager[None]:
@@ -41,14 +39,12 @@ class Cascade:
         finally:
             self._known.clear()
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        return self.asr.transcribe([Clip(clip, words=transcription_prompt()) for clip in clips])
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        return self.asr.transcribe([prompt.clip for prompt in prompts])
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
-        return [
-            prompt.share_heard([transcript.heard for transcript in transcripts])
-            for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True)
-        ]
+        known = self._transcripts(prompts)
+        return [prompt.coverage([known[clip].coverage for clip in prompt.clips]) for prompt in prompts]
 
     def generate(
         self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
@@ -61,22 +57,26 @@ class Cascade:
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
         return self.llm.loglikelihood(self._as_text(prompts), continuations)
 
-    def _as_text(self, prompts: Sequence[Prompt]) -> list[Words]:
-        """Each prompt with its transcripts in the places of its clips."""
-        texts = []
-        for prompt, transcripts in zip(prompts, self._transcripts(prompts), strict=True):
-            *before, last = prompt.words
-            heard = "".join(words + text.strip() for words, text in zip(before, transcripts, strict=True))
-            about = ", ".join(clip.name for clip in prompt.clips)
-            texts.append(Words(heard + last, len(heard), about))
+    def _as_text(self, prompts: Sequence[Prompt]) -> list[TextPrompt]:
+        """Return each prompt with the transcripts in the places of its clips."""
+        known, texts = self._transcripts(prompts), []
+        for prompt in prompts:
+            text, shared = "", 0
+            for part in prompt.content:
+                if isinstance(part, Clip):
+                    text += known[part].text.strip()
+                    shared = len(text)
+                else:
+                    text += part
+            texts.append(TextPrompt(text, shared, ", ".join(clip.name for clip in prompt.clips)))
         return texts
 
-    def _transcripts(self, prompts: Sequence[Prompt]) -> list[list[Response]]:
+    def _transcripts(self, prompts: Sequence[Prompt]) -> Mapping[Clip, Response]:
         with self._residence.loaded():
-            new = [clip for prompt in prompts for clip in prompt.clips if id(clip) not in self._known]
-            for clip, transcript in zip(new, self.transcribe(new) if new else [], strict=True):
-                self._known[id(clip)] = clip, transcript
-            return [[self._known[id(clip)][1] for clip in prompt.clips] for prompt in prompts]
+            clips = dict.fromkeys(clip for prompt in prompts for clip in prompt.clips)
+            new = [clip for clip in clips if clip not in self._known]
+            self._known.update(zip(new, self.asr.transcribe(new) if new else [], strict=True))
+            return {clip: self._known[clip] for clip in clips}
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "cascade", "asr": self.asr.describe(), "llm": self.llm.describe()}

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
@@ -33,14 +32,14 @@ class ConstantLetter:
     def at_work(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        return [Response("", heard=0.0) for _ in clips]
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        return [Response("", coverage=0.0) for _ in prompts]
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Any question will do."""
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        return [[Response(self.letter, heard=0.0)] * n for _ in questions]
+        return [[Response(self.letter, coverage=0.0)] * n for _ in questions]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         raise SpeechIQError(f"pretrained=letter:{self.letter}: weighs no texts; run it on tasks that generate")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Words
+from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
@@ -46,24 +47,24 @@ class Corrected:
         self.max_gen_toks = max_gen_toks
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """Transcripts that keep `hypotheses` and `heard` of the recogniser's and say their `correction`.
+        """Return transcripts with the recogniser's coverage, all that it held possible, and their provenance.
 
         Raises:
             SpeechIQError: a transcript so long that its correction might be cut off.
         """
         heard = self.asr.transcribe(clips)
-        possible = [_distinct(response.hypotheses or [response]) for response in heard]
+        possible = [_distinct(response.hypotheses or (response.text,)) for response in heard]
         asked = [i for i, texts in enumerate(possible) if any(map(str.split, texts))]
         limits = {i: self._limit(clips[i], max(possible[i], key=len)) for i in asked}
-        prompts = {i: Words(ask(possible[i]), 0, clips[i].name) for i in asked}
+        prompts = {i: TextPrompt(ask(possible[i]), about=clips[i].name) for i in asked}
         read_off = {i: read(answer, possible[i]) for i, answer in self._ask(prompts, limits).items()}
         corrected = []
         for i, (response, texts) in enumerate(zip(heard, possible, strict=True)):
-            text, correction = read_off.get(i, (texts[0], "skipped"))
-            corrected.append(Response(text, **vars(response) | {"hypotheses": texts, "correction": correction}))
+            text, provenance = read_off.get(i, (texts[0], "skipped"))
+            corrected.append(replace(response, text=text, hypotheses=texts, provenance=provenance))
         return corrected
 
-    def _ask(self, prompts: Mapping[int, Words], limits: Mapping[int, int]) -> dict[int, str]:
+    def _ask(self, prompts: Mapping[int, TextPrompt], limits: Mapping[int, int]) -> dict[int, str]:
         """Return the corrector's answer to each prompt, those of one limit in one call."""
         answers: dict[int, str] = {}
         with self.ger.at_work():
@@ -94,4 +95,4 @@ class Corrected:
 
 
 def _distinct(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(str, texts)))
+    return tuple(dict.fromkeys(texts))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Answering
@@ -28,8 +27,8 @@ class HearingSystem:
     def at_work(self) -> AbstractContextManager[None]:
         return self.hearer.at_work()
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        return self.hearer.transcribe(clips)
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        return self.hearer.transcribe(prompts)
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         self.answering.check(self.hearer, questions, n)
@@ -37,8 +36,8 @@ class HearingSystem:
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         with self.hearer.at_work():
             answers = self.answering.answer(self.hearer, questions, n, self.seed)
-            heard = self.hearer.heard([question.prompt for question in questions])
-        return [[Response(text, heard=share) for text in texts] for texts, share in zip(answers, heard, strict=True)]
+            shares = self.hearer.heard([question.prompt for question in questions])
+        return [[Response(text, coverage=share) for text in row] for row, share in zip(answers, shares, strict=True)]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         groups = self.hearer.loglikelihood(prompts, [[text] for text in continuations])

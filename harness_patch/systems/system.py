@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 
 if TYPE_CHECKING:
@@ -17,25 +18,26 @@ if TYPE_CHECKING:
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Question(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Question:
     """Something to be answered about clips.
 
     Attributes:
-        prompt: the task's words and clips. The items `question` and `options` of its first clip, where
-            there, say what is asked without the words.
+        prompt: the task's words and clips.
         settings: the task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
+        text: the question alone, for tasks that say so; else empty.
+        options: the texts to choose from, for multiple choice.
     """
 
     prompt: Prompt
     settings: Mapping[str, Any]
-
-    @property
-    def clip(self) -> Clip:
-        return self.prompt.clips[0]
+    text: str = ""
+    options: tuple[str, ...] = ()
 
     def seeds(self, seed: int, n: int) -> list[int]:
-        """One seed an answer, by what is asked of which audio; never by the batch or the process."""
-        asked = seed, *(clip.key for clip in self.prompt.clips), self.prompt.text
+        """Return a seed per answer, by what is asked of which audio; never by the batch or the process."""
+        text, *clips = self.prompt.key
+        asked = seed, *clips, text
         return [int.from_bytes(hashlib.sha256(repr((*asked, i)).encode()).digest()[:8]) for i in range(n)]
 
 
@@ -59,14 +61,16 @@ class Writer(Protocol):
         """See `TextEngine.count`."""
 
     def generate(
-        self, prompts: Sequence[str], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+        self, prompts: Sequence[TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
         """See `TextEngine.generate`."""
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """See `TextEngine.sampling`."""
 
-    def loglikelihood(self, prompts: Sequence[str], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
+    def loglikelihood(
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]]
+    ) -> list[list[Scored]]:
         """See `TextEngine.loglikelihood`."""
 
     def describe(self) -> dict[str, Any]:
@@ -79,8 +83,8 @@ class Hearer(Protocol):
     def at_work(self) -> AbstractContextManager[None]:
         """Inside, what is loaded may stay loaded from call to call; afterwards nothing is."""
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """What was said, a transcript a clip."""
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return what was said in the one clip of each prompt; its words ask for that."""
 
     def heard(self, prompts: Sequence[Prompt]) -> list[float]:
         """Of each prompt's clips, the share of seconds that the model is fed."""
@@ -110,8 +114,8 @@ class SpeechSystem(Protocol):
     def at_work(self) -> AbstractContextManager[None]:
         """As for a `Hearer`."""
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """What was said, a transcript a clip."""
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return what was said in the one clip of each prompt; its words ask for that."""
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered `n` times as they are asked, before anything is computed."""

@@ -2,22 +2,27 @@ import copy
 import hashlib
 import json
 import pickle
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
+from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.passes import passes
+from speechiq.core.response import Response
+from speechiq.harness_patch.kept import Kept
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.audio import to_answer, to_transcribe
+from tests.records import items
 
 
 def write_tone(file, rate=SAMPLING_RATE, channels=1, seconds=1.0, **options):
     """A 440 Hz tone of half the full scale, in every channel."""
     tone = 0.5 * np.sin(2 * np.pi * 440 * np.arange(round(rate * seconds)) / rate)
     soundfile.write(file, np.stack([tone] * channels, axis=1), rate, **options)
-    return Clip(path=str(file), sha256=sha256(file), sampling_rate=SAMPLING_RATE, duration=seconds)
+    return Clip(AudioFile(str(file), sha256(file)), 0.0, seconds)
 
 
 def sha256(file):
@@ -38,8 +43,8 @@ def sha256(file):
 )
 def test_any_rate_channel_count_and_format_comes_out_mono_at_16_khz(tmp_path, name, rate, channels, options):
     clip = write_tone(tmp_path / name, rate, channels, **options)
-    clip.check()
-    array = clip["array"]
+    clip.source.check(0.0, 1.0)
+    array = clip.samples
     assert array.dtype == np.float32 and array.ndim == 1
     assert len(array) == pytest.approx(SAMPLING_RATE, rel=0.05)
     spectrum = np.abs(np.fft.rfft(array[2000:14000]))
@@ -47,33 +52,115 @@ def test_any_rate_channel_count_and_format_comes_out_mono_at_16_khz(tmp_path, na
     assert np.abs(array[2000:14000]).max() == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_clip_stays_small_whatever_is_done_to_it(tmp_path):
+def test_a_clip_stays_small_and_equal_whatever_is_done_to_it(tmp_path):
     clip = write_tone(tmp_path / "a.wav")
-    assert len(clip["array"]) == SAMPLING_RATE and "array" not in clip
-    assert json.loads(json.dumps(clip)) == clip
+    assert len(clip.samples) == SAMPLING_RATE == clip.sampling_rate
     for same in (pickle.loads(pickle.dumps(clip)), copy.deepcopy(clip)):
-        assert same == clip and len(same["array"]) == SAMPLING_RATE
+        assert same == clip and hash(same) == hash(clip) and len(same.samples) == SAMPLING_RATE
     assert len(pickle.dumps(clip)) < 1000
 
 
 def test_a_part_of_a_file_is_a_clip_of_its_own(tmp_path):
     whole = write_tone(tmp_path / "a.wav", seconds=2.0)
-    part = Clip(whole, offset=0.5, duration=1.0)
-    np.testing.assert_array_equal(part["array"], whole["array"][8_000:24_000])
+    part = replace(whole, offset=0.5, length=1.0)
+    np.testing.assert_array_equal(part.samples, whole.samples[8_000:24_000])
     assert part.key != whole.key
-    in_memory = as_clip({"array": whole["array"], "sampling_rate": SAMPLING_RATE})
+    in_memory = as_clip({"array": whole.samples, "sampling_rate": SAMPLING_RATE})
     for clip in (whole, in_memory):
         part = clip.part(0.5, 1.25).part(0.25, 0.75)
-        np.testing.assert_array_equal(part["array"], whole["array"][12_000:24_000])
-        assert (part["offset"], part["duration"]) == (0.75, 0.75)
+        np.testing.assert_array_equal(part.samples, whole.samples[12_000:24_000])
+        assert (part.offset, part.duration) == (0.75, 0.75)
 
 
-def test_what_is_asked_travels_with_the_clip_but_is_not_its_key(demo_clips):
-    doc = {"audio": demo_clips[0], "question": "Why?", "options": ["a", "b", "c", "d"]}
+def test_the_samples_of_a_clip_in_memory_are_copies():
+    clip = as_clip({"array": np.ones(SAMPLING_RATE, np.float32), "sampling_rate": SAMPLING_RATE})
+    clip.samples[:] = 0
+    assert clip.samples.all()
+
+
+def test_the_key_of_a_clip_without_transforms_is_that_of_stored_answers():
+    assert Clip(AudioFile("a.wav", "0a"), 0.0, 31.3859375).key == "0a@0+31.3859"
+    assert Clip(AudioFile("a.wav", "0a"), 1.5, 2, id="x").key == "0a@1.5+2"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """White noise of its own seed, at a level."""
+
+    level: float
+    seed: int
+
+    @property
+    def key(self):
+        return f"noise({self.level}, {self.seed})"
+
+    def apply(self, samples):
+        noise = np.random.default_rng(self.seed).normal(0, self.level, len(samples))
+        return samples + noise.astype(np.float32)
+
+    def duration(self, seconds):
+        return seconds
+
+
+@dataclass(frozen=True)
+class Faster:
+    """Twice the speed."""
+
+    key = "faster"
+
+    def apply(self, samples):
+        return samples[::2]
+
+    def duration(self, seconds):
+        return seconds / 2
+
+
+def test_a_transform_changes_samples_and_key_and_is_part_of_the_clip(tmp_path):
+    clean = write_tone(tmp_path / "a.wav", seconds=2.0)
+    noise = Noise(0.1, 7)
+    noisy, fast = replace(clean, transforms=(noise,)), replace(clean, transforms=(noise, Faster()))
+    np.testing.assert_array_equal(noisy.samples, noise.apply(clean.samples))
+    np.testing.assert_array_equal(fast.samples, noisy.samples[::2])
+    assert (noisy.duration, fast.duration) == (2.0, 1.0)
+    keys = [clean.key, noisy.key, fast.key, replace(clean, transforms=(Noise(0.1, 8),)).key]
+    assert len(set(keys)) == 4 and noisy != clean and pickle.loads(pickle.dumps(noisy)) == noisy
+    np.testing.assert_array_equal(noisy.part(0.5, 1.0).samples, noisy.samples[8_000:24_000])
+    part = fast.part(0.25, 0.5)
+    np.testing.assert_array_equal(part.samples, fast.samples[4_000:12_000])
+    assert part.duration == 0.5 and part.key not in keys
+
+
+class Stage:
+    """A recogniser that writes how loud a clip is."""
+
+    def identity(self):
+        return {"stage": "asr", "model": "loudness"}
+
+    def transcribe(self, clips, keep):
+        passes["asr_clips"] += len(clips)
+        keep(range(len(clips)), [Response(f"{np.abs(clip.samples).max():.3f}", coverage=1.0) for clip in clips])
+
+
+def test_a_stored_transcript_of_a_clip_is_not_that_of_its_noisy_twin(tmp_path):
+    clean = write_tone(tmp_path / "a.wav")
+    noisy = replace(clean, transforms=(Noise(0.1, 7),))
+    store, before = tmp_path / "store", passes["asr_clips"]
+    (quiet,) = Kept(Stage(), store).transcribe([clean])
+    again, loud = Kept(Stage(), store).transcribe([clean, noisy])
+    assert quiet == again != loud and passes["asr_clips"] == before + 2
+    assert Kept(Stage(), store).transcribe([noisy]) == [loud] and passes["asr_clips"] == before + 2
+
+
+def test_what_is_asked_travels_beside_the_clip_in_the_form_of_lm_eval(tmp_path):
+    clip = write_tone(tmp_path / "a.wav")
+    doc = {"audio": items(clip), "question": "Why?", "options": ["a", "b", "c", "d"]}
     (heard,), (asked,) = to_transcribe(doc), to_answer(doc)
     assert (heard["purpose"], asked["purpose"], asked["question"]) == ("transcribe", "answer", "Why?")
     assert asked["options"] == ["a", "b", "c", "d", NONE_OF_THE_ABOVE]
-    assert heard.key == asked.key
+    assert as_clip(heard) == as_clip(asked) == clip
+    for same in (asked, pickle.loads(pickle.dumps(asked)), copy.deepcopy(asked)):
+        np.testing.assert_array_equal(same["array"], clip.samples)
+        assert json.loads(json.dumps(same)) == asked and "array" not in same
 
 
 def spoil_nothing(file):
@@ -116,4 +203,4 @@ def test_a_clip_that_cannot_be_heard_is_refused_by_name(tmp_path, spoil, message
     clip = write_tone(file)
     spoil(file)
     with pytest.raises(SpeechIQError, match=rf"a\.wav: .*{message}"):
-        clip.check()
+        clip.source.check(0.0, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip, decode, digest
+from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip, decode, digest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import UNKNOWN_END
 from speechiq.core.recordings.inspection import inspect
@@ -177,13 +177,13 @@ def test_a_part_is_that_of_the_whole_in_files_that_seek_and_in_those_that_do_not
     file = tmp_path / "a"
     file.write_bytes(files[name, "whole"])
     whole, _ = soundfile.read(file) if name in SNDFILE else (None, None)
-    clip = Clip(path=str(file), sha256=digest(file), duration=inspect(file, "a").duration)
-    array = clip["array"]
-    part = clip.part(1.5, 2.0)["array"]
+    clip = Clip(AudioFile(str(file), digest(file)), 0.0, inspect(file, "a").duration)
+    array = clip.samples
+    part = clip.part(1.5, 2.0).samples
     assert len(part) == 2 * SAMPLING_RATE
     middle = slice(800, -800)  # resampling filters differ at the ends of a part
     np.testing.assert_allclose(part[middle], array[24_000:56_000][middle], atol=1e-4)
-    assert whole is None or len(array) == pytest.approx(clip["duration"] * SAMPLING_RATE, abs=1)
+    assert whole is None or len(array) == pytest.approx(clip.duration * SAMPLING_RATE, abs=1)
 
 
 @pytest.mark.parametrize("how", [("ipod", "aac"), ("ipod", "alac"), ("webm", "libopus", 48_000), ("matroska", "aac")])
@@ -200,7 +200,7 @@ def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
     file = tmp_path / "a.wav"
     file.write_bytes(WAV)
     with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are not there"):
-        Clip(path=str(file), offset=2.0, duration=3.0)["array"]
+        print(Clip(AudioFile(str(file), ""), 2.0, 3.0).samples)
 
 
 def test_audio_of_other_tasks_is_checked_as_well():
@@ -210,21 +210,21 @@ def test_audio_of_other_tasks_is_checked_as_well():
         as_clip({"array": array, "sampling_rate": 16_000})
     with pytest.raises(SpeechIQError, match="doc_to_audio: cut off"):
         as_clip({"bytes": WAV[:-1]})
-    assert as_clip({"bytes": WAV})["duration"] == SECONDS
+    assert as_clip({"bytes": WAV}).duration == SECONDS
 
 
 LIMITED = """
 import resource
 from pathlib import Path
-from speechiq.core.clip import Clip, digest
+from speechiq.core.clip import AudioFile, Clip, digest
 from speechiq.core.recordings.inspection import inspect
 file = Path({file!r})
 inspect(file, "warm up")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 large = Path({large!r})
 found = inspect(large, "large")
-clip = Clip(path=str(large), sha256=digest(large), duration=found.duration, offset=0.0)
-assert len(clip.part(found.duration - 1, 1.0)["array"]) == 16_000
+clip = Clip(AudioFile(str(large), digest(large)), 0.0, found.duration)
+assert len(clip.part(found.duration - 1, 1.0).samples) == 16_000
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(found.duration, (after - before) // 1024)
 """

@@ -12,10 +12,9 @@ from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoPro
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines._shared import loading
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
@@ -37,7 +36,7 @@ def folder(tmp_path_factory, demo_models):
 
 @pytest.fixture(scope="module")
 def prompts(demo_clips):
-    return [Prompt("<audio>\nWho speaks?", (Clip(clip, duration=2.0),)) for clip in demo_clips[:2]]
+    return [Prompt.about("<audio>\nWho speaks?", (clip.part(0.0, 2.0),)) for clip in demo_clips[:2]]
 
 
 def answer(model, prompts):
@@ -88,7 +87,7 @@ def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_model
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     monkeypatch.chdir(tmp_path)
-    prompts = [Prompt("Name a colour.")]
+    prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
     adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
     ((said,),) = adapted.hearer.generate(prompts, [[1]], settings)
@@ -161,7 +160,9 @@ def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bi
         memory = loaded.get_memory_footprint()
     with model.checkpoint.loaded() as loaded:
         assert loaded.get_memory_footprint() < memory / smaller
-        assert "Paris" in model.generate(["What is the capital of France?"], [[1]], {"max_gen_toks": 12})[0][0]
+        assert (
+            "Paris" in model.generate([TextPrompt("What is the capital of France?")], [[1]], {"max_gen_toks": 12})[0][0]
+        )
         weight = weakref.ref(next(loaded.parameters()))
     assert weight() is None
 
@@ -200,7 +201,7 @@ def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatc
 
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", from_pretrained)
     with pytest.raises(SpeechIQError, match=r"does not fit into memory; .* llm_dtype=bfloat16, llm_quantization=4bit,"):
-        open_engine(TransformersLLM, SMOLLM, batch_size=1, prefix="llm_").loglikelihood(["a"], [["b"]])
+        open_engine(TransformersLLM, SMOLLM, batch_size=1, prefix="llm_").loglikelihood([TextPrompt("a")], [["b"]])
 
 
 def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):

@@ -29,8 +29,8 @@ def test_a_clip_is_parted_in_its_pauses():
 
 
 def test_real_speech_is_not_cut_within_a_word(demo_clips):
-    longest = max(demo_clips, key=lambda clip: clip["duration"])
-    samples = longest["array"]
+    longest = max(demo_clips, key=lambda clip: clip.duration)
+    samples = longest.samples
     for cut, _ in split(samples, 10)[1:]:
         around = samples[cut - SAMPLING_RATE // 20 : cut + SAMPLING_RATE // 20]
         assert around.std() < 0.35 * samples.std()

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.harness_patch.systems.answering import way_of_answering
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.system import Question
+from tests.records import named
 
 OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
 
@@ -24,8 +24,11 @@ class Scores:
 
 
 def ask(number):
-    clip = Clip(sha256=f"{number:064}", duration=1.0, question="What?", options=OPTIONS)
-    return Question(Prompt("<audio>\nWhat?", (clip,)), {})
+    return about(named(str(number)))
+
+
+def about(clip, **settings):
+    return Question(Prompt.about("<audio>\nWhat?", [clip]), settings, "What?", tuple(OPTIONS))
 
 
 def answer(way, gains, seed=0, questions=200):
@@ -53,13 +56,20 @@ def test_draws_follow_the_softmax_of_the_scores():
 
 @pytest.mark.parametrize("way", ["argmax", "generate"])
 def test_a_cascade_asks_its_recogniser_once_for_the_clips_of_questions(demo_models, monkeypatch, way):
-    system = build_system("gold+demo:SmolLM2-135M-Instruct", {"llm_answer": way}, device="cpu", batch_size=4, seed=0)
+    texts = dict(zip(map(named, "01"), OPTIONS, strict=False))
+    system = build_system(
+        "gold+demo:SmolLM2-135M-Instruct",
+        {"llm_answer": way},
+        device="cpu",
+        batch_size=4,
+        seed=0,
+        references=texts,
+    )
     asked, transcribe = [], system.hearer.asr.transcribe
     monkeypatch.setattr(system.hearer.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips))
-    clips = [Clip(question.clip, reference=text) for question, text in zip(map(ask, "01"), OPTIONS, strict=False)]
-    questions = [Question(Prompt("<audio>\nWhat?", (clip,)), {"max_gen_toks": 2}) for clip in clips]
+    questions = [about(clip, max_gen_toks=2) for clip in texts]
     answers = system.answer(questions, 1)
-    assert [answer.heard for (answer,) in answers] == [1.0, 1.0]
+    assert [answer.coverage for (answer,) in answers] == [1.0, 1.0]
     assert asked == [2] and not system.hearer._known
     system.answer(questions[:1], 1)
     assert asked == [2, 1]
@@ -71,4 +81,4 @@ def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
     )
     assert system.describe()["answering"] == {"way": "argmax", "prompt_version": 1}
     with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question about no clip comes without options"):
-        system.check([Question(Prompt("What?"), {})], 5)
+        system.check([Question(Prompt.about("What?"), {})], 5)

@@ -10,16 +10,16 @@ import sys
 import threading
 import time
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText
@@ -29,6 +29,7 @@ from speechiq.harness_patch.systems.cached import CachedAudio
 from speechiq.reducer import read_systems
 from tests.conftest import run
 from tests.engines.opener import open_engine
+from tests.records import texts
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
 KEY = "sk-never-shown-4711"
@@ -45,7 +46,11 @@ def key(monkeypatch):
 
 @pytest.fixture(scope="module")
 def clip(demo_clips):
-    return Clip(demo_clips[0], duration=1.5, words="<audio>\nWrite it down.")
+    return demo_clips[0].part(0.0, 1.5)
+
+
+def write_down(*clips):
+    return [Prompt.about("<audio>\nWrite it down.", [clip]) for clip in clips]
 
 
 def open_ear(server, **options):
@@ -77,12 +82,13 @@ def read_wav(part):
 
 
 def test_words_and_audio_go_out_in_the_order_of_the_prompt(clip):
-    _, (asked,) = ask(lambda *_: "B", Prompt("Hear <audio>, then <audio>\n Which?", (clip, Clip(clip, offset=2.0))))
+    both = Prompt.about("Hear <audio>, then <audio>\n Which?", [clip, replace(clip, offset=2.0)])
+    _, (asked,) = ask(lambda *_: "B", both)
     (message,) = asked["messages"]
     kinds = [part.get("text", part["type"]) for part in message["content"]]
     assert message["role"] == "user" and kinds == ["Hear", "input_audio", ", then", "input_audio", "Which?"]
     first, second = (read_wav(message["content"][i]) for i in (1, 3))
-    np.testing.assert_allclose(first, clip["array"], atol=2**-15)
+    np.testing.assert_allclose(first, clip.samples, atol=2**-15)
     assert len(second) == len(first) and not np.array_equal(first, second)
 
 
@@ -90,31 +96,31 @@ def test_a_prompt_without_a_place_for_its_clip_has_it_first_and_one_without_clip
     _, (asked,) = ask(lambda *_: "B", Prompt.about("Which?", (clip,)), audio_part="audio_url")
     url, text = asked["messages"][0]["content"]
     assert url["audio_url"]["url"].startswith("data:audio/wav;base64,UklGR") and text["text"] == "Which?"
-    _, (asked,) = ask(lambda *_: "B", Prompt("Which?"))
+    _, (asked,) = ask(lambda *_: "B", Prompt.about("Which?"))
     assert asked["messages"][0]["content"] == [{"type": "text", "text": "Which?"}]
 
 
 def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_down_in_pieces(clip):
     with serving(lambda prompt, _: " and".join(f" {len(read_wav(p))}" for p in prompt if "text" not in p)) as server:
         ear = open_ear(server, longest=1, num_concurrent=1)
-        (answers,) = ear.generate([Prompt("<audio> What?", (clip,))], [[1]], SAMPLED)
+        (answers,) = ear.generate([Prompt.about("<audio> What?", (clip,))], [[1]], SAMPLED)
         first, second = map(int, answers[0].split(" and "))
         assert first + second == 24_000 and max(first, second) <= 16_000
-        (transcript,) = ear.transcribe([clip])
-    assert transcript == f"{first} {second}" and transcript.heard == 1.0
-    assert ear.heard([Prompt("<audio>", (clip,))]) == [1.0]
+        (transcript,) = ear.transcribe(write_down(clip))
+    assert transcript.text == f"{first} {second}" and transcript.coverage == 1.0
+    assert ear.heard([Prompt.about("<audio>", (clip,))]) == [1.0]
 
 
 def test_how_much_of_a_clip_that_is_sent_whole_was_heard_nobody_knows(clip):
     with serving(lambda *_: "B") as server:
         ear = open_ear(server)
-        (transcript,) = ear.transcribe([clip])
-        assert math.isnan(transcript.heard) and math.isnan(ear.heard([Prompt("<audio>", (clip,))])[0])
+        (transcript,) = ear.transcribe(write_down(clip))
+        assert math.isnan(transcript.coverage) and math.isnan(ear.heard([Prompt.about("<audio>", (clip,))])[0])
 
 
 def test_five_answers_come_from_one_call_sampled_by_the_servers_own_defaults(clip):
     before = passes["calls"]
-    answers, (asked,) = ask(lambda *_: list("ABCDE"), Prompt("<audio> Which?", (clip,)), n=5)
+    answers, (asked,) = ask(lambda *_: list("ABCDE"), Prompt.about("<audio> Which?", (clip,)), n=5)
     assert answers == list("ABCDE") and passes["calls"] == before + 2
     assert asked.keys() == {"model", "messages", "n", "max_completion_tokens"}
     assert (asked["model"], asked["n"], asked["max_completion_tokens"]) == ("ear", 5, 256)
@@ -129,7 +135,7 @@ def test_five_answers_come_from_one_call_sampled_by_the_servers_own_defaults(cli
     ],
 )
 def test_generation_settings_of_the_task_come_before_the_servers(clip, settings, sent):
-    _, (asked,) = ask(lambda *_: "B", Prompt("<audio>", (clip,)), settings=settings)
+    _, (asked,) = ask(lambda *_: "B", Prompt.about("<audio>", (clip,)), settings=settings)
     assert asked.items() >= sent.items() and "until" not in asked and "do_sample" not in asked
 
 
@@ -149,7 +155,7 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
 
     with serving(script) as server:
         ear = open_ear(server, num_concurrent=1)
-        prompts = [Prompt("<audio> Which?", (clip,))] * 2
+        prompts = [Prompt.about("<audio> Which?", (clip,))] * 2
         answers = ear.generate(prompts, [[7, 8, 9], [17, 18, 19]], SAMPLED)
         assert len({*answers[0], *answers[1]}) == 6 and ear.describe().get("left_out") == ["n", *unknown[1:]]
     answered = [asked for asked in server.requests if not any(name in asked for name in unknown)]
@@ -159,9 +165,9 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
 def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_hears_anything(clip):
     with serving(lambda *_: "red") as server:
         with pytest.raises(SpeechIQError, match=r"^openai:ear: gives the same answer whatever the seed"):
-            open_ear(server).generate([Prompt("<audio>", (clip,))], [[1, 2]], SAMPLED)
+            open_ear(server).generate([Prompt.about("<audio>", (clip,))], [[1, 2]], SAMPLED)
         assert len(server.requests) == 3
-        assert open_ear(server).generate([Prompt("<audio>", (clip,))], [[1]], SAMPLED) == [["red"]]
+        assert open_ear(server).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED) == [["red"]]
 
 
 @pytest.mark.parametrize("fault", [(400, {}, REFUSES % "seed"), (404, {}, "{}"), (500, SOON, "{}")])
@@ -169,7 +175,7 @@ def test_a_server_that_takes_no_prompt_without_audio_is_not_asked_whether_it_sam
     with serving(lambda prompt, _: fault if is_probe(prompt) else ["B"] * 2) as server:
         ear = open_ear(server)
         for _ in range(2):
-            assert ear.generate([Prompt("<audio>", (clip,))], [[1, 2]], SAMPLED) == [["B", "B"]]
+            assert ear.generate([Prompt.about("<audio>", (clip,))], [[1, 2]], SAMPLED) == [["B", "B"]]
         *asked, first, second = server.requests
     assert first["n"] == second["n"] == 2 and "left_out" not in ear.describe()
     assert asked and all(is_probe(one["messages"][0]["content"]) for one in asked)
@@ -187,11 +193,12 @@ def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(
         ear = open_ear(server, num_concurrent=1)
         whole = ear.identity()
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False, "temperature": 0}
-        assert ear.transcribe([clip, Clip(clip, duration=1.0)]) == ["so it was said 2", "so it was said 3"]
+        said = ear.transcribe(write_down(clip, clip.part(0.0, 1.0)))
+        assert texts(said) == ["so it was said 2", "so it was said 3"]
         assert ear.describe()["left_out"] == ["temperature"] and ear.identity() == whole
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False}
         corrector = open_engine(OpenAIText, "pen", batch_size=1, base_url=server.url)
-        assert corrector.generate(["Correct it."], [[3]], {"do_sample": False}) == [["so it was said 5"]]
+        assert corrector.generate([TextPrompt("Correct it.")], [[3]], {"do_sample": False}) == [["so it was said 5"]]
     assert [asked.get("seed") for asked in server.requests[3:]] == [3, 3]
 
 
@@ -203,12 +210,12 @@ def test_a_mark_in_a_text_without_clips_is_a_word(settings):
 
 
 def test_with_own_seeds_a_call_an_answer_is_made_from_the_start(clip):
-    answers, requests = ask(lambda *_: "B", Prompt("<audio>", (clip,)), n=3, own_seeds=True, num_concurrent=1)
+    answers, requests = ask(lambda *_: "B", Prompt.about("<audio>", (clip,)), n=3, own_seeds=True, num_concurrent=1)
     assert len(answers) == 3 and [asked["seed"] for asked in requests] == [7, 8, 9]
 
 
 def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
-    said, requests = ask(lambda *_: (400, {}, REFUSES % "audio"), Prompt("<audio>", (clip,)), n=5)
+    said, requests = ask(lambda *_: (400, {}, REFUSES % "audio"), Prompt.about("<audio>", (clip,)), n=5)
     assert said.startswith("openai:ear at 127.0.0.1: answered 400, ") and "Unknown name: audio" in said
     assert [(asked.get("n"), asked.get("seed")) for asked in requests] == [(5, None), (None, 7), (None, None)]
 
@@ -216,10 +223,9 @@ def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
 def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(clip):
     with serving(lambda *_: " hello there ") as server:
         ear = CachedAudio(open_ear(server), None)
-        assert ear.transcribe([clip, clip]) == ["hello there"] * 2 and ear.transcribe([clip]) == ["hello there"]
-        ear.transcribe([Clip(clip, words="Write it down.")])
-        asked, without_a_place = server.requests
-    assert without_a_place == asked
+        assert texts(ear.transcribe(write_down(clip, clip))) == ["hello there"] * 2
+        assert texts(ear.transcribe([Prompt.about("Write it down.", [clip])])) == ["hello there"]
+        (asked,) = server.requests
     assert asked["temperature"] == 0 and "seed" not in asked and "max_completion_tokens" not in asked
     assert asked["messages"][0]["content"][1] == {"type": "text", "text": "Write it down."}
 
@@ -235,19 +241,19 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
     ids=["refusal", "content filter", "content filter later", "cut off"],
 )
 def test_a_refusal_or_what_a_filter_left_is_what_the_system_said(clip, reply, answer, logged, caplog):
-    assert ask(lambda *_: (200, {}, reply), Prompt("<audio>", (clip,)))[0] == answer
+    assert ask(lambda *_: (200, {}, reply), Prompt.about("<audio>", (clip,)))[0] == answer
     assert caplog.messages == [f"openai:ear answering: 1 of 1 replies {logged}"] if logged else not caplog.messages
 
 
 def test_a_prompt_that_a_filter_keeps_back_is_an_answer_that_says_so_and_is_counted(clip, caplog):
     filtered = 400, {}, '{"error": {"message": "policy", "code": "content_filter"}}'
-    assert ask(lambda *_: filtered, Prompt("<audio>", (clip,)), n=3)[0] == ["[content filter]"] * 3
+    assert ask(lambda *_: filtered, Prompt.about("<audio>", (clip,)), n=3)[0] == ["[content filter]"] * 3
     assert caplog.messages == ["openai:ear answering: 3 of 3 replies were cut off by a content filter"]
 
 
 @pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, {"Retry-After": "0.01"}, "busy")]])
 def test_too_many_requests_and_server_errors_are_tried_again(clip, faults):
-    answers, requests = ask(lambda _, number: [*faults, "B"][number - 1], Prompt("<audio>", (clip,)))
+    answers, requests = ask(lambda _, number: [*faults, "B"][number - 1], Prompt.about("<audio>", (clip,)))
     assert answers == ["B"] and len(requests) == len(faults) + 1
 
 
@@ -274,7 +280,7 @@ def wait(_prompt, _number):
     ],
 )  # fmt: skip
 def test_what_fails_for_good_is_one_line_and_never_an_empty_answer(clip, script, options, message):
-    said, _ = ask(script, Prompt("<audio>", (clip,)), **options)
+    said, _ = ask(script, Prompt.about("<audio>", (clip,)), **options)
     assert isinstance(said, str) and said.startswith("openai:ear") and "\n" not in said
     assert re.search(message, said) and KEY not in said
 
@@ -338,7 +344,7 @@ def test_likelihood_is_refused_since_an_endpoint_weighs_no_texts(clip):
         with pytest.raises(SpeechIQError, match="answer=likelihood: openai:ear weighs no texts; use answer=generate"):
             build(base_url=server.url, answer="likelihood")
         with pytest.raises(SpeechIQError, match="weighs no texts; run it on tasks that generate"):
-            build(base_url=server.url).loglikelihood([Prompt("<audio>", (clip,))], [" yes"])
+            build(base_url=server.url).loglikelihood([Prompt.about("<audio>", (clip,))], [" yes"])
 
 
 def hash_ear(prompt, number):

@@ -11,6 +11,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError
+from tests.records import items
 
 COMMON_VOICE = Path(lm_eval.tasks.__file__).with_name("common_voice") / "common_voice_en.yaml"
 HEARD = """
@@ -47,16 +48,16 @@ metric_list: [{{metric: exact_match}}]
 
 
 @pytest.fixture(scope="module")
-def rows(demo_clips, tmp_path_factory):
+def rows(references, tmp_path_factory):
     """Two clips as the Hub's decoded columns come: arrays at another rate, texts beside them."""
     file = tmp_path_factory.mktemp("rows") / "rows.parquet"
     listed = [
         {
-            "audio": {"array": np.repeat(clip["array"], 2), "sampling_rate": 32_000},
-            "transcript": clip["reference"],
-            "choices": [clip["reference"], "qx zzv brr ooo vk"],
+            "audio": {"array": np.repeat(clip.samples, 2), "sampling_rate": 32_000},
+            "transcript": references[clip],
+            "choices": [references[clip], "qx zzv brr ooo vk"],
         }
-        for clip in sorted(demo_clips, key=lambda clip: clip["duration"])[:2]
+        for clip in sorted(references, key=lambda clip: clip.duration)[:2]
     ]
     Dataset.from_list(listed).to_parquet(str(file))
     return file
@@ -95,12 +96,12 @@ def test_a_task_of_text_alone_goes_to_the_language_model(results):
 
 def test_audio_in_every_form_is_the_same_clip(demo_clips):
     clip = demo_clips[0]
-    decoded = as_clip({"array": clip["array"], "sampling_rate": 16_000})
-    stereo = as_clip({"array": np.stack([clip["array"]] * 2), "sampling_rate": 16_000})
-    encoded = as_clip({"bytes": clip.file.read_bytes(), "path": None})
+    decoded = as_clip({"array": clip.samples, "sampling_rate": 16_000})
+    stereo = as_clip({"array": np.stack([clip.samples] * 2), "sampling_rate": 16_000})
+    encoded = as_clip({"bytes": clip.source.file.read_bytes(), "path": None})
     assert decoded.key == stereo.key == encoded.key
-    np.testing.assert_array_equal(decoded["array"], clip["array"])
-    assert as_clip(clip) == clip
+    np.testing.assert_array_equal(decoded.samples, clip.samples)
+    assert as_clip(items(clip)) == clip
 
 
 @pytest.mark.parametrize(

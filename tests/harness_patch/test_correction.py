@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import CORRECTIONS, Response
+from speechiq.core.response import CORRECTIONS, response_of
 from speechiq.engines.asr.controls import Gold, Silence
 from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.engines.text.openai import OpenAIText
@@ -20,6 +19,7 @@ from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.corrected import Corrected
 from speechiq.harness_patch.systems.correction import PROMPT, PROMPT_VERSION, ask, read
 from tests.engines.opener import open_engine
+from tests.records import named, texts
 from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
@@ -120,6 +120,12 @@ def correct(asr, clips, script, **options):
         return corrected.transcribe(clips), server.requests, corrected.describe()
 
 
+def gold(references):
+    engine = Gold("", device="cpu", batch_size=1)
+    engine.references = references
+    return engine
+
+
 @pytest.fixture
 def nbest(tmp_path):
     file = tmp_path / "nbest.jsonl"
@@ -130,42 +136,43 @@ def nbest(tmp_path):
 
 def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
     said = {HEARD[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
-    clips = [Clip(id="b"), Clip(id="a")]
+    clips = [named("b"), named("a")]
     script = lambda prompt, _: next(answer for text, answer in said.items() if text in prompt)  # noqa: E731
     (sea, cod), requests, told = correct(nbest, clips, script, max_gen_toks=99)
-    assert (sea, sea.correction, sea.hypotheses) == ("the sea is warm today", "refused", ("the sea is warm today",))
-    assert (cod, cod.correction, cod.hypotheses) == (RIGHT, "trimmed", tuple(HEARD))
+    warm = "the sea is warm today"
+    assert (sea.text, sea.provenance, sea.hypotheses) == (warm, "refused", (warm,))
+    assert (cod.text, cod.provenance, cod.hypotheses) == (RIGHT, "trimmed", tuple(HEARD))
     assert all(asked["temperature"] == 0 and asked["max_completion_tokens"] == 99 for asked in requests)
     assert told["transcripts"] == "nbest.jsonl" and told["corrector"]["prompt_version"] == PROMPT_VERSION
 
 
 def test_where_nothing_was_heard_the_corrector_is_not_asked():
-    clips = [Clip(reference=""), Clip(reference="")]
-    for asr in (open_engine(Silence, "", batch_size=1), open_engine(Gold, "", device="cpu", batch_size=1)):
+    clips = [named("a"), named("b")]
+    for asr in (open_engine(Silence, "", batch_size=1), gold(dict.fromkeys(clips, ""))):
         heard, requests, _ = correct(asr, clips, lambda *_: "I heard a lot.")
-        assert heard == ["", ""] and heard[0].correction == "skipped" and not requests
+        assert texts(heard) == ["", ""] and heard[0].provenance == "skipped" and not requests
 
 
 def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
-    gold = open_engine(Gold, "", batch_size=1)
-    (heard,), (asked,), _ = correct(gold, [Clip(reference=RIGHT, id="x")], lambda *_: HEARD[1])
-    assert heard == HEARD[1] and heard.correction == "clean" and heard.heard == 1.0
+    clip = named("x")
+    (heard,), (asked,), _ = correct(gold({clip: RIGHT}), [clip], lambda *_: HEARD[1])
+    assert heard.text == HEARD[1] and heard.provenance == "clean" and heard.coverage == 1.0
     assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
 
 
 def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_asked():
-    gold, long = open_engine(Gold, "", batch_size=1), Clip(reference="so " * 100, id="x")
+    long = named("x")
     with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks=64: the correction of x, a transcript of 300 char"):
-        correct(gold, [long], lambda *_: "", max_gen_toks=64)
+        correct(gold({long: "so " * 100}), [long], lambda *_: "", max_gen_toks=64)
 
 
 def test_an_answer_may_be_as_long_as_its_transcript_asks(nbest):
-    clips = [Clip(id="a"), Clip(id="b"), Clip(id="a")]
+    clips = [named("a"), named("b"), named("a")]
     heard, requests, told = correct(nbest, clips, lambda *_: RIGHT)
     tokens = [len(text) // 2 for text in (max(HEARD, key=len), "the sea is warm today")]
     limits = {asked["max_completion_tokens"] for asked in requests}
     assert limits == {2 ** math.ceil(math.log2(64 + 1.5 * count)) for count in tokens} and max(limits) < 2048
-    assert heard[0] == heard[2] == RIGHT and heard[1] == "the sea is warm today"
+    assert texts(heard) == [RIGHT, "the sea is warm today", RIGHT]
     assert (told["corrector"]["tokens_beside"], told["corrector"]["tokens_per_token"]) == (64, 1.5)
 
 
@@ -196,9 +203,9 @@ def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_mo
     system = results["config"]["siq"]["system"]
     assert system["asr"]["corrector"]["model"] == LLM and system["asr"]["model"] == "demo:whisper-tiny.en"
     for row in results["samples"]["siq_demo_remember"]:
-        heard = row["filtered_resps"][0]
-        assert isinstance(heard, Response) and heard.correction in CORRECTIONS and heard.hypotheses
+        heard = response_of(row["filtered_resps"][0])
+        assert heard.provenance in CORRECTIONS and heard.hypotheses
         assert row["wer_oracle"] <= row["wer_first"] < 0.5
-        assert row["corrector_refused"] == (heard.correction == "refused")
+        assert row["corrector_refused"] == (heard.provenance == "refused")
         assert row["corrector_refused"] == 0 or row["wer"] == row["wer_first"]
     assert results["config"]["siq"]["passes"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2

@@ -13,12 +13,12 @@ from lm_eval.api.instance import Instance
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.stages import list_stages
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from tests.conftest import run
+from tests.records import items
 
 GOLD = "gold+demo:SmolLM2-135M-Instruct"
 OPTIONS = ["the quota", "the cake", "the rope", "a tree", "None of the above"]
@@ -26,7 +26,7 @@ QUESTION = {"question": "What was cut?", "options": OPTIONS}
 
 
 def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="generate_until", **asked):
-    arguments = (prompt, settings or {"until": []}, {"audio": [Clip(clip, **asked)]})
+    arguments = (prompt, settings or {"until": []}, {"audio": [items(clip, **asked)]})
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
 
 
@@ -61,6 +61,8 @@ def test_five_answers_stay_the_same_five_when_a_request_is_padded_or_run_again(m
 
 def test_one_recording_with_two_references_is_two_clips_to_gold(model, demo_clips):
     both = [request(demo_clips[8], text, purpose="transcribe") for text in ("one", "two")]
+    for each in both:
+        each.doc["id"] = each.doc["text"]
     assert model.generate_until(both) == ["one", "two"]
 
 
@@ -71,7 +73,7 @@ def test_stop_strings_end_an_answer(model, demo_clips):
 
 def test_options_are_weighed_with_what_was_heard(model, demo_clips):
     prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    heard = {"audio": [Clip(demo_clips[4])]}
+    heard = {"audio": [items(demo_clips[4])]}
     doc = {"text": "The old donkey walked slowly along the road."}
     asked = [Instance("loglikelihood", doc, (prompt, f" {word}", heard), 0) for word in ("donkey", "zebra")]
     (donkey, _), (zebra, _) = model.loglikelihood(asked)

@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.embedder import Embedder, check_embedder
 from tests.engines import tiny
@@ -24,7 +24,7 @@ LLM = "demo:SmolLM2-135M-Instruct"
 
 @pytest.fixture(scope="module")
 def sound(demo_clips):
-    return [Clip(demo_clips[0], duration=1.0)]
+    return demo_clips[0].part(0.0, 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -45,25 +45,26 @@ def models(demo_models, tmp_path_factory):
     return folder
 
 
-def text(folder, clips):
+def text(folder, clip):
     system = build_system(f"gold+{folder}", {}, device="cpu", batch_size=1, seed=0)
-    system.hearer.llm.generate(["Hello"], [[1]], {"max_gen_toks": 2, "do_sample": False})
+    system.hearer.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
 
 
-def ger(folder, clips):
-    system = build_system(f"gold+{folder}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
-    system.transcribe([Clip(clip, reference="so it goes") for clip in clips])
+def ger(folder, clip):
+    texts = {clip: "so it goes"}
+    system = build_system(f"gold+{folder}+{LLM}", {}, device="cpu", batch_size=1, seed=0, references=texts)
+    system.transcribe([Prompt.about("What?", [clip])])
 
 
-def asr(folder, clips):
-    build_system(f"{folder}+{LLM}", {}, device="cpu", batch_size=1, seed=0).transcribe(clips)
+def asr(folder, clip):
+    build_system(f"{folder}+{LLM}", {}, device="cpu", batch_size=1, seed=0).transcribe([Prompt.about("What?", [clip])])
 
 
-def audio(folder, clips):
-    build_system(str(folder), {}, device="cpu", batch_size=1, seed=0).transcribe(clips)
+def audio(folder, clip):
+    build_system(str(folder), {}, device="cpu", batch_size=1, seed=0).transcribe([Prompt.about("What?", [clip])])
 
 
-def embed(folder, clips):
+def embed(folder, clip):
     check_embedder(str(folder))
     Embedder(str(folder)).embed(["so it goes"], lambda places, rows: None)
 
@@ -203,11 +204,11 @@ PROGRAM = """
 import sys
 from tests.harness_patch import test_hostile
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.clip import Clip, as_clip
+from speechiq.core.clip import as_clip
 import numpy as np
 clip = as_clip({"array": np.zeros(16000, np.float32), "sampling_rate": 16000})
 print_in_one_line()
-getattr(test_hostile, sys.argv[1])(sys.argv[2], [clip])
+getattr(test_hostile, sys.argv[1])(sys.argv[2], clip)
 """
 
 

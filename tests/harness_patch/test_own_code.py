@@ -6,8 +6,8 @@ import pytest
 import transformers
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.ctc import CTCASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.tiny_recognizers import save
@@ -59,8 +59,8 @@ def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
     system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_chunk_s=20)
     asr, llm = system.hearer.asr.engine, system.hearer.llm
     assert isinstance(asr, CTCASR)
-    assert system.transcribe([Clip(demo_clips[0], duration=2.0)])[0]
-    assert llm.generate(["Hi"], [[1]], {"max_gen_toks": 3})
+    assert system.transcribe([Prompt.about("", [demo_clips[0].part(0.0, 2.0)])])[0].text
+    assert llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 3})
     for checkpoint in (asr.checkpoint, llm.checkpoint):
         with checkpoint.loaded() as model:
             assert type(model).__name__ == "OwnModel"

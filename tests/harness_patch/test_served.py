@@ -12,7 +12,6 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
@@ -54,20 +53,20 @@ def open_ear(model, url, **options):
     return open_engine(AudioEndpoint, model, batch_size=1, base_url=url, **options)
 
 
-def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces(url, demo_clips):
-    longest = max(demo_clips, key=lambda clip: clip["duration"])
-    shortest = min(demo_clips, key=lambda clip: clip["duration"])
+def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces(url, demo_clips, references):
+    longest = max(demo_clips, key=lambda clip: clip.duration)
+    shortest = min(demo_clips, key=lambda clip: clip.duration)
     model = resolve("demo:whisper-tiny.en")
     asr = open_engine(OpenAIASR, model, batch_size=1, base_url=url, longest=30, num_concurrent=2)
     for transcript, clip in zip(asr.transcribe([longest, shortest]), [longest, shortest], strict=True):
-        reference = normalise(clip["reference"])
-        assert jiwer.wer(reference, normalise(transcript)) < 0.25
-        assert normalise(transcript).split()[-4:] == reference.split()[-4:]
+        reference = normalise(references[clip])
+        assert jiwer.wer(reference, normalise(transcript.text)) < 0.25
+        assert normalise(transcript.text).split()[-4:] == reference.split()[-4:]
 
 
 def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):
-    one, other = (Clip(clip, duration=1.0) for clip in demo_clips[:2])
-    prompts = [Prompt("Hear <audio> now. Which?", (one,)), Prompt("Hear <audio> now. Which?", (other,))]
+    one, other = (clip.part(0.0, 1.0) for clip in demo_clips[:2])
+    prompts = [Prompt.about("Hear <audio> now. Which?", (one,)), Prompt.about("Hear <audio> now. Which?", (other,))]
     seeds = [[1, 2, 3, 4, 5]] * 2
     seeded = {"own_seeds": True, "num_concurrent": 1}  # this server's seed is of its process, not of a call
     first, second = open_ear(ear, url, **seeded).generate(prompts, seeds, SAMPLED)
@@ -80,5 +79,5 @@ def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_see
 
 def test_a_model_that_the_server_lacks_is_one_line(url, demo_clips):
     with pytest.raises(SpeechIQError, match=r"^openai:/nowhere at 127\.0\.0\.1: answered \d+, "):
-        clip = Clip(demo_clips[0], duration=1.0)
-        open_ear("/nowhere", url, max_retries=0).generate([Prompt("<audio>", (clip,))], [[1]], SAMPLED)
+        clip = demo_clips[0].part(0.0, 1.0)
+        open_ear("/nowhere", url, max_retries=0).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.response import Response
+from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics.normaliser import normalise
 from speechiq.metrics.wer import ErrorRate, Errors, count_errors, pool, score
 
@@ -65,13 +66,17 @@ def test_every_metric_is_a_float_that_survives_a_gather():
 
 def test_a_corrected_text_stands_between_the_first_and_the_best_that_was_held_possible():
     possible = ("so he goes", "so it goes", "or he goes")
-    scores = score({"text": "so it goes"}, [Response("or it goes", hypotheses=possible, correction="trimmed")])
+    response = Response("or it goes", hypotheses=possible, provenance="trimmed")
+    scores = score({"text": "so it goes"}, [CarryingText(response)])
     assert (scores["wer_first"], scores["wer_oracle"]) == (scores["wer"], 0) != (0, 0)
     assert (scores["corrector_trimmed"], scores["corrector_refused"]) == (1, 0)
-    assert score({"text": "so"}, [Response("", hypotheses=("so",), correction="refused")])["corrector_refused"] == 1
+    refused = CarryingText(Response("", hypotheses=("so",), provenance="refused"))
+    assert score({"text": "so"}, [refused])["corrector_refused"] == 1
 
 
-@pytest.mark.parametrize("hypothesis", ["or it goes", Response("or it goes"), Response("", hypotheses=[""])])
+@pytest.mark.parametrize(
+    "hypothesis", ["or it goes", *map(CarryingText, (Response("or it goes"), Response("", hypotheses=("",))))]
+)
 def test_a_system_without_alternatives_has_one_rate_for_all(hypothesis):
     scores = score({"text": "so it goes"}, [hypothesis])
     assert scores["wer"] == scores["wer_first"] == scores["wer_oracle"] > 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from speechiq.core.clip import Clip
+from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks import loading
 from speechiq.siq_tasks.loading import prepare
@@ -44,8 +44,9 @@ def test_the_longest_are_kept_as_they_are_and_recorded(own_cache, tmp_path):
     assert [clip["id"] for clip in test.clips] == test.record["subset_ids"] == ["set/r1", "set/r2"]
     assert (test.record["rows"], test.record["left_out"]) == (4, 1)
     for clip, row in zip(test.clips, (given[1], given[2]), strict=True):
-        Clip(clip).check()
-        assert Clip(clip).file.read_bytes() == row["audio"]
+        source = file_clip(clip).source
+        source.check(0.0, clip["duration"])
+        assert source.file.read_bytes() == row["audio"]
         assert clip["duration"] == row["audio_length_s"]
     assert len(list(own_cache.glob("clips/??/*"))) == 2
 
@@ -77,9 +78,10 @@ def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
 
 def test_a_clip_that_was_deleted_is_kept_again(own_cache, tmp_path):
     first = make(tmp_path / "hub", rows(1.0, 2.0))
-    Clip(first.clips[0]).file.unlink()
+    source = file_clip(first.clips[0]).source
+    source.file.unlink()
     assert prepare_from(tmp_path / "hub") == first
-    Clip(first.clips[0]).check()
+    source.check(0.0, 1.0)
 
 
 def test_audio_that_changed_beside_its_metadata_file_is_prepared_anew(own_cache, tmp_path):
@@ -168,7 +170,7 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
             ("own/00001", "three four"),
             ("own/00000", "one two"),
         ]
-        assert [len(Clip(clip)["array"]) for clip in test.clips] == [32_000, 16_000]
+        assert [len(file_clip(clip).samples) for clip in test.clips] == [32_000, 16_000]
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from tests.engines.opener import open_engine
 @pytest.fixture(scope="module")
 def clips(demo_clips):
     names = "earnings-1", "earnings-3", "medical-3", "kennedy"
-    return [next(clip for clip in demo_clips if name in clip["path"]) for name in names]
+    return [next(clip for clip in demo_clips if name in clip.name) for name in names]
 
 
 @pytest.fixture(scope="module")
 def transcripts(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size="auto")
-    return [normalise(transcript) for transcript in asr.transcribe(clips)]
+    return [normalise(transcript.text) for transcript in asr.transcribe(clips)]
 
 
 def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path):
@@ -30,29 +30,31 @@ def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path)
     expected = []
     for clip in clips:
         segments, _ = peer.transcribe(
-            clip["array"], language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
+            clip.samples, language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
         )
         expected.append(normalise(" ".join(segment.text for segment in segments)))
     assert jiwer.wer(expected, transcripts) < 0.02
 
 
-def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips):
-    long = [i for i, clip in enumerate(clips) if clip["duration"] > 30]
+def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips, references):
+    long = [i for i, clip in enumerate(clips) if clip.duration > 30]
     assert long
     for i in long:
-        last = normalise(clips[i]["reference"]).split()[-6:]
+        last = normalise(references[clips[i]]).split()[-6:]
         assert set(last) & set(transcripts[i].split()[-8:])
 
 
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1)
     some = [0, 3]
-    assert [normalise(text) for text in alone.transcribe([clips[i] for i in some])] == [transcripts[i] for i in some]
+    assert [normalise(said.text) for said in alone.transcribe([clips[i] for i in some])] == [
+        transcripts[i] for i in some
+    ]
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
-    assert "ask what you can do for your country" in normalise(asr.transcribe(clips[-1:])[0])
+    assert "ask what you can do for your country" in normalise(asr.transcribe(clips[-1:])[0].text)
     told = asr.describe()
     assert (told["num_beams"], told["language"], told["task"], told["return_timestamps"]) == (
         2,

@@ -6,11 +6,11 @@ import pytest
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.siq_tasks.suite import list_clips
 from tests.engines.opener import open_engine
+from tests.records import named, texts
 
 LLM = "demo:SmolLM2-135M-Instruct"
 
@@ -73,16 +73,16 @@ def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, li
 def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "heard": 0.5}')
-    (said,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([Clip(id="a")])
-    assert (said, said.heard, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
+    (said,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([named("a")])
+    assert (said.text, said.coverage, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
 
 
 def test_a_clip_is_found_without_its_data_set(tmp_path):
     file = tmp_path / "transcripts.jsonl"
     file.write_text('{"id": "a", "text": "short"}\n{"id": "calls/b", "text": "long"}\n{"id": "b", "text": "no"}\n')
     engine = open_engine(TranscriptFile, str(file), batch_size=1)
-    assert engine.transcribe([Clip(id="calls/a"), Clip(id="calls/b")]) == ["short", "long"]
+    assert texts(engine.transcribe([named("calls/a"), named("calls/b")])) == ["short", "long"]
     with pytest.raises(SpeechIQError, match=r"id 'a' could be 'calls/a' or 'other/a'; write the data set before it"):
-        engine.transcribe([Clip(id="calls/a"), Clip(id="other/a")])
+        engine.transcribe([named("calls/a"), named("other/a")])
     with pytest.raises(SpeechIQError, match=r"1 of 2 clips have no transcript, 'calls/c' among them; .*'a'"):
-        engine.transcribe([Clip(id="calls/a"), Clip(id="calls/c")])
+        engine.transcribe([named("calls/a"), named("calls/c")])

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
+from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.opener import open_engine
+from tests.records import texts
 from tests.siq_tasks.questions.server import serving
 
 KEY = "sk-never-shown-4711"
@@ -28,7 +29,7 @@ def key(monkeypatch):
 
 @pytest.fixture(scope="module")
 def clip(demo_clips):
-    return Clip(demo_clips[0], duration=2.5)
+    return demo_clips[0].part(0.0, 2.5)
 
 
 def open_asr(url, **options):
@@ -44,9 +45,9 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
     with serving(lambda *_: " so it was said \n") as server:
         (transcript,) = open_asr(server.url, prompt="Havel").transcribe([clip])
         (asked,) = server.requests
-    assert transcript == "so it was said" and math.isnan(transcript.heard) and transcript.hypotheses == ()
+    assert transcript.text == "so it was said" and math.isnan(transcript.coverage) and transcript.hypotheses == ()
     samples, rate = soundfile.read(io.BytesIO(asked.pop("file")), dtype="float32")
-    np.testing.assert_allclose(samples, clip["array"], atol=2**-15)
+    np.testing.assert_allclose(samples, clip.samples, atol=2**-15)
     assert asked == {"model": "scribe", "language": "en", "temperature": "0", "prompt": "Havel"}
     assert rate == 16_000 and passes["calls"] == before + 1
 
@@ -54,15 +55,16 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
 def test_what_is_longer_than_the_recogniser_takes_is_sent_in_pieces_and_joined(clip):
     with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
         (transcript,) = open_asr(server.url, longest=1).transcribe([clip])
-    pieces = [float(word) for word in transcript.split()]
+    pieces = [float(word) for word in transcript.text.split()]
     assert len(pieces) >= 3 and max(pieces) <= 1 and sum(pieces) == pytest.approx(2.5, abs=0.01)
-    assert transcript.heard == 1.0
+    assert transcript.coverage == 1.0
 
 
 def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
-    clips = [Clip(clip, duration=n / 4) for n in range(1, 7)]
+    clips = [clip.part(0.0, n / 4) for n in range(1, 7)]
     with serving(lambda flac, _: "" if seconds(flac) > 1.4 else f"{seconds(flac)}") as server:
-        assert open_asr(server.url, num_concurrent=3).transcribe(clips) == ["0.25", "0.5", "0.75", "1.0", "1.25", ""]
+        transcripts = open_asr(server.url, num_concurrent=3).transcribe(clips)
+    assert texts(transcripts) == ["0.25", "0.5", "0.75", "1.0", "1.25", ""]
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,7 @@ def test_a_cascade_behind_it_tells_its_endpoint_and_not_its_key(demo_models, cli
     with serving(lambda *_: "hello") as server:
         options = {"asr_base_url": server.url}
         system = build_system(f"openai:scribe+{LLM}", options, device="cpu", batch_size="auto", seed=1)
-        assert system.transcribe([clip, clip]) == ["hello", "hello"] and len(server.requests) == 1
+        asked = [Prompt.about("", [clip])] * 2
+        assert texts(system.transcribe(asked)) == ["hello", "hello"] and len(server.requests) == 1
         told = system.describe()
     assert told["asr"]["base_url"] == server.url and KEY not in json.dumps(told)

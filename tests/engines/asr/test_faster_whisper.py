@@ -7,6 +7,7 @@ import jiwer
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.faster_whisper import FasterWhisperASR
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.normaliser import normalise
@@ -28,21 +29,21 @@ def build(spelling, **options):
     return build_system(f"{spelling}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
 
 
-def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder, demo_clips):
-    longest = max(demo_clips, key=lambda clip: clip["duration"])
+def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder, demo_clips, references):
+    longest = max(demo_clips, key=lambda clip: clip.duration)
     system = build(f"faster-whisper:{folder}")
-    (transcript,) = system.transcribe([longest])
-    assert jiwer.wer(normalise(longest["reference"]), normalise(transcript)) < 0.2
-    assert normalise(transcript).split()[-4:] == normalise(longest["reference"]).split()[-4:]
-    assert transcript.heard == 1.0
+    (transcript,) = system.transcribe([Prompt.about("", [longest])])
+    assert jiwer.wer(normalise(references[longest]), normalise(transcript.text)) < 0.2
+    assert normalise(transcript.text).split()[-4:] == normalise(references[longest]).split()[-4:]
+    assert transcript.coverage == 1.0
     told = system.describe()["asr"]
     assert told["engine"].startswith("faster-whisper ") and told["compute_type"] == "float32"
 
 
 def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
-    shortest = min(demo_clips, key=lambda clip: clip["duration"])
+    shortest = min(demo_clips, key=lambda clip: clip.duration)
     asr = open_engine(FasterWhisperASR, folder, batch_size=1, num_beams=2, compute_type="int8")
-    assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0])
+    assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0].text)
 
 
 @pytest.mark.parametrize(

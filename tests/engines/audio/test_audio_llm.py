@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from transformers import (
     Qwen2_5OmniThinkerForConditionalGeneration,
 )
 
-from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
+from speechiq.core.clip import SAMPLING_RATE, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
@@ -27,6 +28,7 @@ from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
 from tests.engines import tiny
 from tests.engines.opener import open_engine
+from tests.records import texts
 
 SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}
 KINDS = {"qwen2_audio": {}, "voxtral": {}, "audioflamingo3": {}, "qwen2_audio sliding": SLIDING}
@@ -60,12 +62,17 @@ def folder(request, checkpoint):
 @pytest.fixture(scope="module")
 def clips(demo_clips):
     """Beginnings of clips, of unequal lengths below every model's window."""
-    words = "<audio>\nWrite down what is said."
-    return [Clip(clip, duration=1.5 + i, words=words) for i, clip in enumerate(demo_clips[:3])]
+    return [clip.part(0.0, 1.5 + i) for i, clip in enumerate(demo_clips[:3])]
+
+
+def write_down(clips):
+    return [Prompt.about("<audio>\nWrite down what is said.", [clip]) for clip in clips]
 
 
 def ask(clips):
-    return [Prompt(f"Here is a speech:\n<audio>\n{question}", (clip,)) for clip in clips for question in QUESTIONS]
+    return [
+        Prompt.about(f"Here is a speech:\n<audio>\n{question}", (clip,)) for clip in clips for question in QUESTIONS
+    ]
 
 
 def seeds(prompts, n):
@@ -126,8 +133,8 @@ def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpo
 def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder, clips):
     prompts = ask(clips)
     together, alone = load(folder), load(folder, batch_size=1)
-    transcripts = together.transcribe(clips)
-    assert transcripts == alone.transcribe(clips) and len(set(transcripts)) > 1
+    transcripts = together.transcribe(write_down(clips))
+    assert transcripts == alone.transcribe(write_down(clips)) and len(set(transcripts)) > 1
     answers = together.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert answers == alone.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert all(len(five) == 5 for five in answers) and len({tuple(five) for five in answers}) == len(prompts)
@@ -147,7 +154,7 @@ def test_texts_and_likelihoods_are_those_of_transformers_itself(folder, clips, t
     auto = next((loader for name, loader in LOADERS.items() if name in folder), AutoModelForMultimodalLM)
     model, processor = auto.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
     for prompt, (text,), scores in zip(prompts, found, weighed, strict=True):
-        soundfile.write(tmp_path / "clip.wav", prompt.clips[0]["array"], SAMPLING_RATE)
+        soundfile.write(tmp_path / "clip.wav", prompt.clips[0].samples, SAMPLING_RATE)
         before, after = prompt.text.split("<audio>")
         audio = {"type": "audio", "path": str(tmp_path / "clip.wav")}
         content = [{"type": "text", "text": before}, audio, {"type": "text", "text": after}]
@@ -171,11 +178,11 @@ def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch
     engine = load(checkpoint("qwen2_audio"))
     monkeypatch.setattr(audio_llm, "TOKENS_BESIDE", 0)
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 200)
-    whole = engine.transcribe(clips)
+    whole = engine.transcribe(write_down(clips))
     caplog.clear()
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 20)
-    cut = engine.transcribe(clips)
-    assert all(text.startswith(beginning) for text, beginning in zip(whole, cut, strict=True))
+    cut = engine.transcribe(write_down(clips))
+    assert all(text.startswith(beginning) for text, beginning in zip(texts(whole), texts(cut), strict=True))
     count = sum(text != beginning for text, beginning in zip(whole, cut, strict=True))
     assert 0 < count < len(clips)
     assert caplog.messages == [
@@ -187,7 +194,7 @@ def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
     engine, prompts = load(folder), ask(clips)
     passes.clear()
     with engine.at_work():
-        engine.transcribe(clips)
+        engine.transcribe(write_down(clips))
         assert passes["encoded_clips"] == passes["prefills"] == 3
         engine.generate(prompts, seeds(prompts, 5), SAMPLED)
         assert (passes["encoded_clips"], passes["prefills"]) == (3, 6)
@@ -199,7 +206,11 @@ def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
 
 def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
-    mixed = [Prompt("Name a colour of <audio>."), *ask(clips[:1]), Prompt("Say something about the sea and the boats.")]
+    mixed = [
+        Prompt.about("Name a colour of <audio>."),
+        *ask(clips[:1]),
+        Prompt.about("Say something about the sea and the boats."),
+    ]
     found = engine.generate(mixed, seeds(mixed, 2), SAMPLED)
     for prompt, row, answers in zip(mixed, seeds(mixed, 2), found, strict=True):
         assert engine.generate([prompt], [row], SAMPLED) == [answers]
@@ -220,46 +231,48 @@ def test_the_models_own_sampling_is_used_and_told(checkpoint, clips):
 
 @pytest.fixture(scope="module")
 def long_clip(demo_clips):
-    return max(demo_clips, key=lambda clip: clip["duration"])
+    return max(demo_clips, key=lambda clip: clip.duration)
 
 
 def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio"))
     pieces = engine.reach.pieces(long_clip)
-    assert len(pieces) == 2 and max(piece["duration"] for piece in pieces) <= 30
-    assert sum(len(piece["array"]) for piece in pieces) == len(long_clip["array"])
-    assert engine.heard([Prompt("<audio>What?", (long_clip,))]) == [1.0]
-    one, two = (engine.prompts.ask(engine._parts(Prompt("<audio>What?", (clip,)))) for clip in (pieces[0], long_clip))
+    assert len(pieces) == 2 and max(piece.duration for piece in pieces) <= 30
+    assert sum(len(piece.samples) for piece in pieces) == len(long_clip.samples)
+    assert engine.heard([Prompt.about("<audio>What?", (long_clip,))]) == [1.0]
+    one, two = (
+        engine.prompts.ask(engine._parts(Prompt.about("<audio>What?", (clip,)))) for clip in (pieces[0], long_clip)
+    )
     assert len(two.features["input_features"]) == 2 and len(two.ids) > len(one.ids)
     passes.clear()
-    (transcript,) = engine.transcribe([long_clip])
-    assert passes["encoded_clips"] == 2 and transcript.heard == 1.0
+    (transcript,) = engine.transcribe(write_down([long_clip]))
+    assert passes["encoded_clips"] == 2 and transcript.coverage == 1.0
     assert engine.describe()["longest_piece_s"] == 30
 
 
 def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
     engine = load(checkpoint("audioflamingo3_of_30_s"))
-    prompt = Prompt("<audio>What?", (long_clip,))
-    assert engine.heard([prompt]) == [30 / long_clip["duration"]]
+    prompt = Prompt.about("<audio>What?", (long_clip,))
+    assert engine.heard([prompt]) == [30 / long_clip.duration]
     assert len(engine._parts(prompt)[0]) == 30 * SAMPLING_RATE
     passes.clear()
-    assert engine.transcribe([long_clip])[0].heard == 1.0 and passes["encoded_clips"] == 2
+    assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and passes["encoded_clips"] == 2
 
 
 def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips):
-    sound = np.concatenate([clip["array"] for clip in demo_clips])[: 70 * SAMPLING_RATE]
+    sound = np.concatenate([clip.samples for clip in demo_clips])[: 70 * SAMPLING_RATE]
     clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
     engine = load(checkpoint("qwen2_audio"))
     pieces = engine.reach.pieces(clip)
     assert len(pieces) == 3 and len({piece.key for piece in pieces}) == 3
-    np.testing.assert_array_equal(np.concatenate([piece["array"] for piece in pieces]), sound)
-    parts = load(checkpoint("audioflamingo3_of_30_s"))._parts(Prompt("<audio>What?", (clip,)))
+    np.testing.assert_array_equal(np.concatenate([piece.samples for piece in pieces]), sound)
+    parts = load(checkpoint("audioflamingo3_of_30_s"))._parts(Prompt.about("<audio>What?", (clip,)))
     np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
 
 
 def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1536))
-    prompt = Prompt("<audio>What?", (long_clip,))
+    prompt = Prompt.about("<audio>What?", (long_clip,))
     (share,) = engine.heard([prompt])
     assert 0.3 < share < 0.6
     fed = engine.prompts.ask(engine._parts(prompt))
@@ -278,10 +291,10 @@ def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips
     assert own.describe()["transcription"]["asked_by"] == "processor" and not own.asks_in_words
     assert words.describe()["transcription"]["asked_by"] == "task" and words.asks_in_words
     assert own.identity() != words.identity()
-    prompt = Prompt.about(clips[0]["words"], clips[:1])
+    (prompt,) = write_down(clips[:1])
     assert words._feed_to_transcribe(prompt, 9).ids == own.prompts.ask(own._parts(prompt)).ids
     assert words._feed_to_transcribe(prompt, 9).ids != own._feed_to_transcribe(prompt, 9).ids
-    assert len(words.transcribe(clips[:1])) == 1
+    assert len(words.transcribe(write_down(clips[:1]))) == 1
 
 
 def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
@@ -291,7 +304,7 @@ def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
 
 def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
     engine = load(checkpoint("qwen2_audio"))
-    long = Prompt("<audio>\n" + "so it goes " * 2000, (Clip(clips[0], id="demo/a"),))
+    long = Prompt.about("<audio>\n" + "so it goes " * 2000, (replace(clips[0], id="demo/a"),))
     for run in (
         lambda: engine.generate([long], [[1]], SAMPLED),
         lambda: engine.loglikelihood([long], [[" so"]]),
@@ -304,5 +317,5 @@ def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, capl
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
     monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine._parts(ask(clips[:1])[0])).ids) + 20)
-    (text,) = engine.transcribe([Clip(clips[0], words="<audio>")])
-    assert len(engine.prompts.tokenize(text)) < 60
+    (said,) = engine.transcribe([Prompt.about("<audio>", clips[:1])])
+    assert len(engine.prompts.tokenize(said.text)) < 60

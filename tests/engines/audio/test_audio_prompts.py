@@ -8,7 +8,6 @@ import pytest
 import torch
 from transformers import LlavaConfig, WhisperFeatureExtractor
 
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines._shared.encodings import LastFeatures, keep_encodings
@@ -64,7 +63,7 @@ def test_a_checkpoint_without_chat_template_is_refused(made, tmp_path):
 
 
 def test_a_model_that_takes_one_clip_a_prompt_says_so(made, demo_clips):
-    two = Prompt("<audio><audio>Which is louder?", tuple(Clip(clip, duration=1.0) for clip in demo_clips[:2]))
+    two = Prompt.about("<audio><audio>Which is louder?", tuple(clip.part(0.0, 1.0) for clip in demo_clips[:2]))
     with pytest.raises(SpeechIQError, match=r"takes one clip a prompt, and demo/clips/.* comes with others"):
         open_engine(AudioLLM, str(made), batch_size=1).generate([two], [[0]], {"max_gen_toks": 2})
 
@@ -73,7 +72,7 @@ def test_a_template_of_words_gets_the_audio_token(tmp_path, demo_clips, demo_mod
     folder = tiny.make("qwen2_audio", tmp_path)
     Path(folder, "chat_template.jinja").write_text(WORDS)
     model = open_engine(AudioLLM, folder, batch_size=2)
-    fed = model.prompts.ask(["Here: ", demo_clips[0]["array"][:16_000], "What?"])
+    fed = model.prompts.ask(["Here: ", demo_clips[0].samples[:16_000], "What?"])
     text = model.prompts.tokenizer.decode(fed.ids)
     assert text == f"<|im_start|>user\nHere: {'<|AUDIO|>' * 25}What?<|im_end|>\n<|im_start|>assistant\n"
 

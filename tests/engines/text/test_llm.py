@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
-from speechiq.core.prompt import Words
+from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.prefill import read, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
@@ -24,6 +24,7 @@ CONTEXTS = [
     "Question: Who?\nAnswer:",
     "One, two,",
 ]
+ASKED, GIVEN = list(map(TextPrompt, PROMPTS)), list(map(TextPrompt, CONTEXTS))
 CONTINUATIONS = [[" the sea", " the land of the north"], [" him", " nobody at all"], [" three", " thr"]]
 
 
@@ -46,7 +47,7 @@ def seeds(n):
 @torch.inference_mode()
 def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
     tokenizer, model = plain
-    found = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 12, "do_sample": False})
+    found = llm.generate(ASKED, seeds(1), {"max_gen_toks": 12, "do_sample": False})
     for prompt, (text,) in zip(PROMPTS, found, strict=True):
         chat = [{"role": "user", "content": prompt}]
         inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
@@ -56,16 +57,16 @@ def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
 
 def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models):
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
-    together = llm.generate(PROMPTS, seeds(5), settings)
-    one_by_one = open_engine(TransformersLLM, NAME, batch_size=1).generate(PROMPTS, seeds(5), settings)
+    together = llm.generate(ASKED, seeds(5), settings)
+    one_by_one = open_engine(TransformersLLM, NAME, batch_size=1).generate(ASKED, seeds(5), settings)
     assert together == one_by_one
     assert all(len(answers) == 5 for answers in together)
     assert len(set(together[1])) > 1
 
 
 def test_gen_kwargs_go_before_the_models_own_defaults(llm):
-    cold = llm.generate(PROMPTS, seeds(5), {"max_gen_toks": 4, "do_sample": True, "top_k": 1})
-    greedy = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 4, "do_sample": False})
+    cold = llm.generate(ASKED, seeds(5), {"max_gen_toks": 4, "do_sample": True, "top_k": 1})
+    greedy = llm.generate(ASKED, seeds(1), {"max_gen_toks": 4, "do_sample": False})
     assert [set(answers) for answers in cold] == [set(answers) for answers in greedy]
 
 
@@ -74,21 +75,21 @@ def test_penalties_are_those_of_transformers_and_are_told(llm, plain):
     tokenizer, model = plain
     settings = {"max_gen_toks": 12, "do_sample": False, "repetition_penalty": 1.8}
     assert llm.sampling(settings) == {"do_sample": False, "repetition_penalty": 1.8}
-    for prompt, (text,) in zip(PROMPTS, llm.generate(PROMPTS, seeds(1), settings), strict=True):
+    for prompt, (text,) in zip(PROMPTS, llm.generate(ASKED, seeds(1), settings), strict=True):
         chat = [{"role": "user", "content": prompt}]
         inputs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=True, return_tensors="pt")
         output = model.generate(**inputs, max_new_tokens=12, do_sample=False, repetition_penalty=1.8)
         assert text == tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
     sharp = {"max_gen_toks": 4, "do_sample": True, "temperature": 1, "min_p": 1.0}
-    greedy = llm.generate(PROMPTS, seeds(1), {"max_gen_toks": 4, "do_sample": False})
-    assert [set(answers) for answers in llm.generate(PROMPTS, seeds(3), sharp)] == list(map(set, greedy))
+    greedy = llm.generate(ASKED, seeds(1), {"max_gen_toks": 4, "do_sample": False})
+    assert [set(answers) for answers in llm.generate(ASKED, seeds(3), sharp)] == list(map(set, greedy))
     assert llm.sampling(sharp)["min_p"] == 1.0
 
 
 @torch.inference_mode()
 def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
     tokenizer, model = plain
-    found = llm.loglikelihood(CONTEXTS, CONTINUATIONS)
+    found = llm.loglikelihood(GIVEN, CONTINUATIONS)
     for context, group, scores in zip(CONTEXTS, CONTINUATIONS, found, strict=True):
         for continuation, score in zip(group, scores, strict=True):
             ids = tokenizer(context + continuation, return_tensors="pt").input_ids
@@ -100,23 +101,26 @@ def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
 
 
 SPEECH = "Speech: The sea is warm and the boats come home late.\n\n"
-HEARD = [Words(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in ("What is warm", "Who is late, then")]
+HEARD = [
+    TextPrompt(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in ("What is warm", "Who is late, then")
+]
+ALONE = [TextPrompt(prompt.text) for prompt in HEARD]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
     several = open_engine(TransformersLLM, NAME, batch_size=batch_size)
     passes.clear()
-    found = several.loglikelihood([*HEARD, CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    found = several.loglikelihood([*HEARD, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     assert passes["prefills"] == 2
-    expected = llm.loglikelihood([*map(str, HEARD), CONTEXTS[1]], [CONTINUATIONS[0]] * 3)
+    expected = llm.loglikelihood([*ALONE, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     for ours, theirs in zip(chain(*found), chain(*expected), strict=True):
         assert ours.logprob == pytest.approx(theirs.logprob, abs=1e-3) and ours.is_greedy == theirs.is_greedy
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
     passes.clear()
-    said = several.generate([*HEARD, PROMPTS[0]], seeds(3), settings)
+    said = several.generate([*HEARD, ASKED[0]], seeds(3), settings)
     assert passes["prefills"] == 2
-    assert said == llm.generate([*map(str, HEARD), PROMPTS[0]], seeds(3), settings)
+    assert said == llm.generate([*ALONE, ASKED[0]], seeds(3), settings)
 
 
 def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
@@ -129,7 +133,7 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
     forgetful = open_engine(TransformersLLM, str(tmp_path), batch_size=2)
     passes.clear()
     found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
-    assert passes["prefills"] == 2 and found == forgetful.loglikelihood(list(map(str, HEARD)), [CONTINUATIONS[0]] * 2)
+    assert passes["prefills"] == 2 and found == forgetful.loglikelihood(ALONE, [CONTINUATIONS[0]] * 2)
 
 
 def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models, tmp_path):
@@ -139,11 +143,11 @@ def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models,
     AutoTokenizer.from_pretrained(resolve(NAME)).save_pretrained(tmp_path)
     broken = open_engine(TransformersLLM, str(tmp_path), batch_size=1)
     with pytest.raises(SpeechIQError, match=r"computes NaN in float32; give its stage dtype="):
-        broken.loglikelihood(["One, two,"], [[" three", " thr"]])
+        broken.loglikelihood([TextPrompt("One, two,")], [[" three", " thr"]])
 
 
 def test_an_empty_context_is_the_start_of_a_text(llm):
-    (((logprob, _),),) = llm.loglikelihood([""], [["The"]])
+    (((logprob, _),),) = llm.loglikelihood([TextPrompt("")], [["The"]])
     assert -30 < logprob < 0
 
 
@@ -192,12 +196,12 @@ def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, pla
 
 def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
     settings = {"max_gen_toks": 2, "do_sample": True}
-    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
     passes.clear()
-    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
     assert not passes["prefills"]
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
-    CachedText(llm, tmp_path).generate(PROMPTS, seeds(1), settings)
+    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
     assert passes["prefills"] == len(PROMPTS)
     greedy = {"max_gen_toks": 2, "do_sample": False}
     assert llm.effective(greedy) == greedy
@@ -205,13 +209,13 @@ def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp
 
 def test_a_prompt_beyond_the_context_is_refused_by_its_clip_before_the_model_is_loaded(llm, monkeypatch):
     monkeypatch.setattr(llm.checkpoint, "_load", lambda: pytest.fail("loaded"))
-    long = Words("so it goes " * 4000, 0, "demo/a")
+    long = TextPrompt("so it goes " * 4000, about="demo/a")
     with pytest.raises(SpeechIQError, match=r"about demo/a has [\d,]{6} tokens and 9 for the answer, but .* 8,192"):
         llm.generate([long], [[1]], {"max_gen_toks": 9})
     with pytest.raises(SpeechIQError, match=r"the prompt about demo/a has [\d,]{6} tokens, but the model takes 8,192"):
         llm.loglikelihood([long], [[" so"]])
     with pytest.raises(SpeechIQError, match=r"the prompt 'Hi' has \d+ tokens and 8,192 for the answer"):
-        llm.generate(["Hi"], [[1]], {"max_gen_toks": 8192})
+        llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 8192})
 
 
 def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
@@ -235,5 +239,5 @@ def test_a_bar_counts_answers(llm, monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(llm, "_bar", remember)
-    llm.generate(PROMPTS, seeds(5), {"max_gen_toks": 3, "do_sample": True})
+    llm.generate(ASKED, seeds(5), {"max_gen_toks": 3, "do_sample": True})
     assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")

@@ -11,8 +11,8 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from speechiq.core.checkpoints import resolve
-from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.sampling import DEFAULTS
 from speechiq.engines.asr.controls import Gold
@@ -24,9 +24,11 @@ from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cached import CachedText
 from speechiq.harness_patch.systems.corrected import BESIDE, SLACK, Corrected
 from tests.engines.opener import open_engine
+from tests.records import named
 
 LLM = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
+ASKED = list(map(TextPrompt, PROMPTS))
 GREEDY = {"max_gen_toks": 8, "do_sample": False, "until": []}
 SAMPLED = {"max_gen_toks": 8, "do_sample": True, "until": []}
 SEEDS = [[11, 12, 13], [21, 22, 2**64 - 1]]
@@ -61,22 +63,22 @@ def harness(demo_models):
 
 def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
     ours = open_engine(TransformersLLM, LLM, batch_size=2)
-    said = harness.generate(PROMPTS, SEEDS, GREEDY)
-    assert said == ours.generate(PROMPTS, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
+    said = harness.generate(ASKED, SEEDS, GREEDY)
+    assert said == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
     contexts, continuations = (
         ["One, two,", "The sea", "One, two,"],
         [[" three", " cheese"], [" is"], [" three", " cheese"]],
     )
-    mine, theirs = (llm.loglikelihood(contexts, continuations) for llm in (ours, harness))
+    mine, theirs = (llm.loglikelihood(list(map(TextPrompt, contexts)), continuations) for llm in (ours, harness))
     for one, other in zip(chain(*mine), chain(*theirs), strict=True):
         assert one.logprob == pytest.approx(other.logprob, abs=1e-3) and one.is_greedy == other.is_greedy
     assert theirs[0] == theirs[2]
 
 
 def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever_is_asked_beside(harness):
-    first, second = harness.generate(PROMPTS, SEEDS, SAMPLED)
+    first, second = harness.generate(ASKED, SEEDS, SAMPLED)
     assert len(set(first)) == len(set(second)) == 3
-    assert harness.generate(PROMPTS[1:], SEEDS[1:], SAMPLED) == [second]
+    assert harness.generate(ASKED[1:], SEEDS[1:], SAMPLED) == [second]
     assert harness.sampling(SAMPLED) == {"do_sample": True, "temperature": 1.0, "top_k": DEFAULTS["top_k"]}
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
 
@@ -88,25 +90,25 @@ def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(har
     torch.manual_seed(5)
     answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
     settings = SAMPLED | {"max_gen_toks": 32}
-    assert harness.generate(PROMPTS[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
-    assert harness.generate(PROMPTS[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
-        PROMPTS[1:], [[5]], settings | {"top_k": 0}
+    assert harness.generate(ASKED[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
+    assert harness.generate(ASKED[1:], [[5]], settings | {"top_k": 2}) != harness.generate(
+        ASKED[1:], [[5]], settings | {"top_k": 0}
     )
 
 
 def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
     build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
     first = CachedText(build(), tmp_path)
-    first.generate(PROMPTS, SEEDS, SAMPLED)
-    first.generate(PROMPTS, SEEDS, GREEDY)
+    first.generate(ASKED, SEEDS, SAMPLED)
+    first.generate(ASKED, SEEDS, GREEDY)
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
     second = CachedText(build(), tmp_path)
     computed = []
     ask = second.engine.generate
     monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
-    second.generate(PROMPTS, SEEDS, GREEDY)
+    second.generate(ASKED, SEEDS, GREEDY)
     assert not computed
-    second.generate(PROMPTS, SEEDS, SAMPLED)
+    second.generate(ASKED, SEEDS, SAMPLED)
     assert len(computed) == 1 and second.describe()["sampling"]["top_k"] == 3
 
 
@@ -117,11 +119,11 @@ def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monk
     monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
     with llm.at_work():
         assert llm._lm is None
-        llm.generate(PROMPTS, SEEDS, GREEDY)
-        llm.loglikelihood(["One, two,"], [[" three"]])
+        llm.generate(ASKED, SEEDS, GREEDY)
+        llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
         assert llm._lm is created[0]
     assert llm._lm is None and len(created) == 1
-    llm.loglikelihood(["One, two,"], [[" three"]])
+    llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
     assert llm._lm is None and len(created) == 2
 
 
@@ -138,8 +140,9 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
 
     monkeypatch.setattr(engine, "_create", lambda: created.append(True) or create())
     monkeypatch.setattr(engine, "generate", ask)
-    clips = [Clip(reference=text, id=str(i)) for i, text in enumerate(texts)]
+    clips = [named(str(i)) for i in range(2)]
     gold = open_engine(Gold, "", batch_size=1)
+    gold.references = dict(zip(clips, texts, strict=True))
     assert len(Corrected(gold, CachedText(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(BESIDE + SLACK * count)) for count in counts]
     assert len(created) == 1 and engine._lm is None
@@ -147,11 +150,11 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
 
 def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
     llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, max_length=64)
-    assert llm.loglikelihood(["One, two,"], [[" three"]])
+    assert llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
     with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 60 for the answer exceed the 64"):
-        llm.generate(PROMPTS, SEEDS, GREEDY | {"max_gen_toks": 60})
+        llm.generate(ASKED, SEEDS, GREEDY | {"max_gen_toks": 60})
     with pytest.raises(SpeechIQError, match=r"a prompt of \d+ tokens and 0 for the answer exceed the 64"):
-        llm.loglikelihood(["One, two, three. " * 20], [[" four"]])
+        llm.loglikelihood([TextPrompt("One, two, three. " * 20)], [[" four"]])
 
 
 def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, tmp_path):
@@ -161,7 +164,7 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
     assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": DEFAULTS["top_k"], "top_p": 0.5}
     assert llm.sampling(SAMPLED | {"temperature": 2, "top_p": 1})["temperature"] == 2
     with pytest.raises(SpeechIQError, match="cannot be loaded"):
-        llm.generate(PROMPTS, SEEDS, SAMPLED)
+        llm.generate(ASKED, SEEDS, SAMPLED)
 
 
 def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
@@ -196,4 +199,4 @@ def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monke
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):
     llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, bogus=1)
     with pytest.raises(SpeechIQError, match=f"^huggingface:{LLM}: cannot be loaded .*bogus.*; check name and options"):
-        llm.generate(PROMPTS, SEEDS, GREEDY)
+        llm.generate(ASKED, SEEDS, GREEDY)

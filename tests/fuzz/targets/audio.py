@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.core.clip import Clip, as_clip, digest
+from speechiq.core.clip import AudioFile, Clip, as_clip, digest, file_clip
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.store import keep
 from tests.core.recordings import by_ffmpeg
@@ -47,13 +47,13 @@ def use(folder: Path, rng: random.Random) -> str | None:
 
 def _decode(path: Path) -> None:
     assert 0 <= read_length(path, path.name) < 1e12, path.name
-    kept = Clip(keep(path, path.name))
-    there = Clip(kept, path=str(path))
+    kept = file_clip(keep(path, path.name))
+    there = Clip(AudioFile(str(path), kept.source.sha256), 0.0, kept.length)
+    for clip in (kept, there):
+        clip.source.check(clip.offset, clip.length)
     for clip in (kept, there, as_clip({"bytes": path.read_bytes()})):
-        if "array" not in clip:
-            clip.check()
-        samples = clip["array"]
-        assert abs(len(samples) - 16_000 * clip["duration"]) <= 1, (path.name, len(samples), clip["duration"])
+        samples = clip.samples
+        assert abs(len(samples) - 16_000 * clip.duration) <= 1, (path.name, len(samples), clip.duration)
         assert np.isfinite(samples).all(), path.name
 
 

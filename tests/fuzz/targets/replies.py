@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt
+from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText
@@ -17,6 +17,7 @@ from tests.engines.opener import open_engine
 from tests.fuzz.judge import judge, run_siq
 from tests.fuzz.targets import questions
 from tests.fuzz.targets.target import Target
+from tests.records import texts
 from tests.siq_tasks.questions.server import completion, serving
 
 STATUSES = (*[200] * 12, 201, 202, 204, 206, 301, 307, 400, 400, 401, 403, 404, 408, 413, 422, 429, 500, 503, 599)
@@ -32,7 +33,8 @@ HEADERS: tuple[dict[str, str], ...] = (
     {"X-Long": "x" * 100_000},
 )
 NO_RETRIES: dict[str, Any] = {"max_retries": 0, "timeout": 5.0}
-CLIP = {"path": "demo/clips/kennedy.ogg", "sampling_rate": 16_000, "duration": 0.5, "words": "<audio>\nWrite it down."}
+CLIP = Clip(AudioFile("demo/clips/kennedy.ogg", sha256=""), 0.0, 0.5)
+WRITE = Prompt.about("<audio>\nWrite it down.", [CLIP])
 SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 8}
 GREEDY = {"until": [], "do_sample": False}
 
@@ -80,7 +82,7 @@ def _engine(engine: type, ask: Callable[[Any], list]) -> Callable[[Path, str], s
 
 def _generate(settings: dict[str, Any], seeds: list[int]) -> Callable[[Any], list]:
     def ask(engine: Any) -> list:
-        (answers,) = engine.generate([Prompt("<audio> Which?", (Clip(CLIP),))], [seeds], settings)
+        (answers,) = engine.generate([Prompt.about("<audio> Which?", [CLIP])], [seeds], settings)
         assert len(answers) == len(seeds)
         return answers
 
@@ -88,14 +90,14 @@ def _generate(settings: dict[str, Any], seeds: list[int]) -> Callable[[Any], lis
 
 
 def _correct(engine: Any) -> list:
-    (answers,) = engine.generate(["Correct it."], [[3]], GREEDY)
+    (answers,) = engine.generate([TextPrompt("Correct it.")], [[3]], GREEDY)
     return answers
 
 
 CLIENTS = (
     ("chat", _answer_questions),
-    ("text", _engine(OpenAIASR, lambda engine: engine.transcribe([Clip(CLIP)]))),
-    ("chat", _engine(AudioEndpoint, lambda engine: engine.transcribe([Clip(CLIP)]))),
+    ("text", _engine(OpenAIASR, lambda engine: texts(engine.transcribe([CLIP])))),
+    ("chat", _engine(AudioEndpoint, lambda engine: texts(engine.transcribe([WRITE])))),
     ("chat", _engine(AudioEndpoint, _generate(GREEDY, [1]))),
     ("chat", _engine(AudioEndpoint, _generate(SAMPLED, [1, 2, 3]))),
     ("chat", _engine(OpenAIText, _correct)),

@@ -1,0 +1,96 @@
+"""Clips, prompts and responses are values: frozen, equal by content, and whole after every journey."""
+
+import copy
+import json
+import math
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, TextPrompt, Turn
+from speechiq.core.response import Response, response_of, reword
+from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.systems.system import Question
+from speechiq.metrics import choice, wer
+from tests.records import named
+
+CLIP = named("a")
+PROMPT = Prompt.about("Here: <audio> What?", [CLIP])
+RESPONSE = Response("so it goes", coverage=0.5, hypotheses=("so it goes", "so it grows"), provenance="clean")
+RECORDS = [CLIP, CLIP.source, PROMPT, PROMPT.turns[0], TextPrompt("Why?", 3, "a"), RESPONSE]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_record_is_frozen_hashable_and_survives_a_gather(record):
+    for field in fields(record):
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, field.name, None)
+    with pytest.raises((AttributeError, TypeError)):
+        record.another = 1
+    for same in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record)):
+        assert same == record and hash(same) == hash(record)
+
+
+def test_a_question_is_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Question(PROMPT, {}).text = "Who?"
+
+
+def test_the_text_that_lm_eval_gets_carries_its_response_everywhere():
+    text = CarryingText(RESPONSE)
+    for same in (text, pickle.loads(pickle.dumps(text)), copy.copy(text), copy.deepcopy([text])[0]):
+        assert same == "so it goes" and response_of(same) == RESPONSE
+    assert json.dumps([text]) == '["so it goes"]'
+    assert response_of(text.with_text("so")) == replace(RESPONSE, text="so") == response_of(reword(text, "so"))
+
+
+def test_a_text_of_another_model_type_has_a_response_of_which_nothing_is_known():
+    response = response_of("plain")
+    assert response.text == "plain" and math.isnan(response.coverage) and response.hypotheses == ()
+    assert type(reword("plain", "B")) is str
+
+
+def test_metrics_read_the_response_behind_a_text():
+    scores = wer.score({"text": "so it goes"}, [CarryingText(RESPONSE)])
+    assert (scores["heard"], scores["wer_first"], scores["wer_oracle"]) == (0.5, 0, 0)
+    doc = {"options": ["one", "two", "three", "four"], "answer": "B"}
+    (voted,) = choice.Vote().apply([[CarryingText(replace(RESPONSE, text="(B)"))] * 5], [doc])
+    assert json.dumps(voted) == '["B", ["B", "B", "B", "B", "B"]]'
+    assert choice.score(doc, [voted])["heard"] == 0.5
+
+
+def test_half_a_surrogate_pair_is_in_no_response():
+    found = Response("a\ud83d", hypotheses=("b\ud83d",))
+    assert (found.text, found.hypotheses) == ("a\N{REPLACEMENT CHARACTER}", ("b\N{REPLACEMENT CHARACTER}",))
+
+
+@pytest.mark.parametrize(
+    ("text", "clips", "content"),
+    [
+        ("Here: <audio> What?", "a", ("Here: ", "a", " What?")),
+        ("<audio><audio>", "ab", ("a", "b")),
+        ("What?", "ab", ("a", "\n", "b", "\nWhat?")),
+        ("One <audio> is enough.", "ab", ("a", "\nOne ", "b", " is enough.")),
+        ("The word <audio>.", "", ("The word <audio>.",)),
+        ("", "", ()),
+    ],
+)
+def test_every_clip_has_its_place_in_the_words(text, clips, content):
+    prompt = Prompt.about(text, list(map(named, clips)))
+    assert tuple(part if isinstance(part, str) else part.id for part in prompt.content) == content
+    assert prompt.text == "<audio>\n" * (len(clips) - text.count("<audio>")) + text
+    assert prompt.key == [prompt.text, *(named(name).key for name in clips)]
+
+
+def test_a_conversation_is_refused_before_an_engine_sees_it():
+    prompt = Prompt((Turn("user", ("Hello",)), Turn("assistant", ("Yes?",)), Turn("user", (CLIP,))))
+    with pytest.raises(SpeechIQError, match=r"^a prompt with turns of user, assistant, user: engines take one turn"):
+        _ = prompt.content
+
+
+def test_a_transcript_is_of_one_clip():
+    assert PROMPT.clip is CLIP
+    with pytest.raises(SpeechIQError, match=r"^the prompt about a, b: has 2 clips; give one clip per transcript$"):
+        _ = Prompt.about("", [CLIP, named("b")]).clip
