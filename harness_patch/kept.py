@@ -40,7 +40,7 @@ class Kept:
     def __getattr__(self, name: str):
         return getattr(self.engine, name)
 
-    def transcribe(self, asked: Sequence[Clip] | Sequence[Prompt]) -> list[Response]:
+    def transcribe(self, asked: Sequence[Clip | Prompt]) -> list[Response]:
         def compute(new, keep) -> None:
             self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
 

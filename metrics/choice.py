@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from lm_eval.api.filter import Filter
 
@@ -38,7 +39,7 @@ def vote(letters: Sequence[str]) -> str:
 class Vote(Filter):
     """lm-eval filter: a question's answers become `[vote, [letter, ...]]`; a letter is heard as its answer was."""
 
-    def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping]) -> list[list]:
+    def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
         voted = []
         for answers, doc in zip(resps, docs, strict=True):
             options = [*doc["options"], NONE_OF_THE_ABOVE]
@@ -47,7 +48,7 @@ class Vote(Filter):
         return voted
 
 
-def score(doc: Mapping, results: Sequence[Sequence]) -> dict[str, float]:
+def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
     """`process_results` of the level Apply: one question.
 
     Args:

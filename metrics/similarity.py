@@ -9,6 +9,7 @@ as empty brackets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from lm_eval.api.filter import Filter
@@ -36,7 +37,7 @@ class Embed(Filter):
     Each doc names its embedder and how to use it. A text that occurs more than once is embedded once.
     """
 
-    def apply(self, resps: Iterable[str], docs: Sequence[Mapping]) -> list[list[float]]:
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
         hypotheses = list(resps)
         ((name, template, kind, dtype),) = {tuple(doc[option] for option in ("embedder", *OPTIONS)) for doc in docs}
         pairs = [
@@ -52,7 +53,7 @@ class Embed(Filter):
         return [[*row, response_of(said).coverage] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
 
 
-def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping]) -> dict[str, str]:
+def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return text -> its name in errors."""
     names = [str(doc.get("id", number)) for number, doc in enumerate(docs)] * len(PROMPTS)
     said = {text: f"the transcript of {name}" for (text, _), name in zip(pairs, names, strict=True)}
@@ -63,7 +64,7 @@ def _prepare(text: str, kind: str) -> str:
     return text.strip() if kind == "raw" else normalise(text, kind)
 
 
-def score(doc: Mapping, results: Sequence[Sequence[float]]) -> dict[str, float]:
+def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[str, float]:
     """`process_results` of the level Understand.
 
     Returns:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import jiwer
 
@@ -62,16 +63,18 @@ class ErrorRate(float):
     0.55
     """
 
+    errors: Errors
+
     def __new__(cls, errors: Errors) -> ErrorRate:
         rate = super().__new__(cls, errors.per_unit(errors.total))
         rate.errors = errors
         return rate
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.errors,)
 
 
-def count_errors(reference: str, hypothesis: str, align: Callable = jiwer.process_words) -> Errors:
+def count_errors(reference: str, hypothesis: str, align: Callable[..., Any] = jiwer.process_words) -> Errors:
     """The errors of one alignment, of words or (`align=jiwer.process_characters`) of characters."""
     if not reference:
         units = hypothesis.split() if align is jiwer.process_words else hypothesis
@@ -102,7 +105,7 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     )
 
 
-def score(doc: Mapping, results: Sequence[str]) -> dict[str, float]:
+def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
     Args:
