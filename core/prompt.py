@@ -83,9 +83,10 @@ class Prompt:
         Raises:
             SpeechIQError: There are several, or none.
         """
-        if len(self.clips) != 1:
-            raise SpeechIQError(f"{self.name}: has {len(self.clips)} clips; give one clip per transcript")
-        return self.clips[0]
+        clips = self.clips
+        if len(clips) != 1:
+            raise SpeechIQError(f"{self.name}: has {len(clips)} clips; give one clip per transcript")
+        return clips[0]
 
     @property
     def text(self) -> str:

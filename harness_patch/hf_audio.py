@@ -61,7 +61,7 @@ class Job(NamedTuple):
     @classmethod
     def of(cls, request: Instance, asked: Any) -> Job:
         """Return the request's job; without clips for a task of text alone."""
-        given = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
+        given: Any = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
         audio = list(given) if isinstance(given, list | tuple) else [given]
         name = request.doc.get("id")
         clips = [as_clip(one, f"{request.task_name}/{request.doc_id}" if name is None else str(name)) for one in audio]
