@@ -31,9 +31,9 @@ from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, exists, write_whole
 from speechiq.core.frozen import shorten
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.conditions import Mismatch, summarise
-from speechiq.reducer.read.runs import Runs, System, read_systems
+from speechiq.reducer.read.measure import Category
+from speechiq.reducer.read.runs import Runs, System
 from speechiq.reducer.read.texts import read_said
 from speechiq.reducer.show import side_by_side
 from speechiq.reducer.show.origin import origin
@@ -41,8 +41,10 @@ from speechiq.reducer.show.records import MEND, as_text
 from speechiq.reducer.show.remarks import Remarks, remark
 from speechiq.reducer.show.table import fits, print_unbroken
 from speechiq.reducer.siq import unanswerable
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.ranking import narrow
 from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import ConfirmedSet
 from speechiq.reducer.stats import comparison as comparing
 from speechiq.reducer.stats.bootstrap import DRAWS
@@ -131,7 +133,7 @@ def compare(
             "excluded_set": excluded.sha256,
             "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
         }
-        content |= {"measures": {level: measured[level].metric for level in found.raw}}
+        content |= {"measures": {level: measured[level].column for level in found.raw}}
         content |= {"identical": [list(names) for names in remarks.identical]}
         text = as_text(content | origin(SCHEMA, [Path(a), Path(b), *(runs or [])]))
         write_whole(json, text.encode(errors="backslashreplace"), MEND)
@@ -185,7 +187,7 @@ def _print(console: Console, *lines: str) -> None:
         print_unbroken(console, line)
 
 
-def _choose(given: str, pool: Sequence[System], levels: Mapping[str, Level], allow_missing: bool) -> Runs:
+def _choose(given: str, pool: Sequence[System], levels: Mapping[str, Category], allow_missing: bool) -> Runs:
     """Return the one system of a folder or file, or the one of the pool that has `given` in its name."""
     if exists(given):
         held = read_systems([Path(given)], allow_missing, levels=levels)

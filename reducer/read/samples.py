@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +14,13 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import open_plain
 from speechiq.core.json_text import decode, refuse_extremes
-from speechiq.reducer.levels import LEVELS, RANGES, SHARE, Level
+from speechiq.reducer.read.measure import Category
 
 LONGEST_LINE = 64 * 2**20
 NAMED = "an object doc with an id"
+SHARE = 0.0, 1.0
+#: Columns that say what went wrong beside the score; a row may lack them.
+FLAGS = ("heard", "loop", "unparsed", "none_of_the_above")
 
 Item = tuple[str, ...]
 
@@ -34,12 +37,12 @@ class Samples(NamedTuple):
     flags: dict[str, dict[Item, float]]
 
 
-def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None) -> Samples:
-    """Read one task's scores line by line; of a row only the item's fields, the level's metric and its flags.
+def read_samples(path: Path, category: Category, known: dict[Item, Item] | None = None) -> Samples:
+    """Read one task's scores line by line; of a row only the item's fields, the score and the flags.
 
     Args:
         path: Of the file.
-        level: What to read.
+        category: What to read.
         known: Items of other files, so that equal ones are one object; grows.
 
     Raises:
@@ -48,39 +51,45 @@ def read_samples(path: Path, level: Level, known: dict[Item, Item] | None = None
     """
     known = {} if known is None else known
     scores: dict[Item, float] = {}
-    flags: dict[str, dict[Item, float]] = {flag: {} for flag in level.flags}
-    decoder = _decoder(level.metric, level.item, level.flags)
+    measure, fields = category.measure, category.item
+    flags: dict[str, dict[Item, float]] = {flag: {} for flag in FLAGS if flag != measure.column}
+    decoder = _decoder(measure.column, fields, tuple(flags))
     for number, line in _lines(path):
         try:
             doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            raise _refusal(path, number, level, error) from error
-        item = tuple(str(getattr(doc, field)) for field in level.item)
+            raise _refusal(path, number, category, error) from error
+        item = tuple(str(getattr(doc, field)) for field in fields)
         item = known.setdefault(item, item)
         if item in scores:
             raise SpeechIQError(
                 f"{str(path)!r} line {number}: {show_item(item)} is scored twice in this file; rerun this task"
             )
-        scores[item] = level.sign * score + 0.0  # no negative zero
+        scores[item] = measure.sign * score + 0.0  # no negative zero
         for flag, value in zip(flags.values(), given, strict=True):
             if value is not None and math.isfinite(value):
                 flag[item] = value
     if not scores:
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
     lines = list(scores)
-    for column, values in ((level.metric, scores), *flags.items()):
-        _refuse_outside(path, lines, column, values, level.sign if column == level.metric else 1.0)
+    _refuse_outside(path, lines, measure.column, scores, measure.bounds, measure.sign)
+    for flag, values in flags.items():
+        _refuse_outside(path, lines, flag, values, SHARE)
     return Samples(scores, flags)
 
 
-def may_hold_scores(path: Path) -> bool:
-    """Return whether the first row is one of a level, or cannot be read at all; a file without rows holds no scores.
+def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
+    """Return whether the first row is one of a category, or cannot be read at all; a file without rows holds no scores.
+
+    Args:
+        path: Of the file.
+        categories: What the row may hold.
 
     Raises:
         SpeechIQError: The file cannot be read.
     """
     for _, line in _lines(path):
-        return any(_fits(line, _decoder(level.metric, level.item, level.flags)) for level in LEVELS.values())
+        return any(_fits(line, _decoder(of.column, of.item, ())) for of in categories)
     return False
 
 
@@ -156,9 +165,16 @@ def _fits(line: bytes, decoder: msgspec.json.Decoder) -> bool:
     return True
 
 
-def _refuse_outside(path: Path, lines: Sequence[Item], column: str, values: dict[Item, float], sign: float) -> None:
+def _refuse_outside(
+    path: Path,
+    lines: Sequence[Item],
+    column: str,
+    values: dict[Item, float],
+    bounds: tuple[float, float],
+    sign: float = 1.0,
+) -> None:
     """Raise a `SpeechIQError` if a finite value of a column is outside its range; `lines` are the file's items."""
-    low, high = RANGES.get(column, (-math.inf, math.inf))
+    low, high = bounds
     found = sign * np.fromiter(values.values(), float, len(values))
     if (outside := np.flatnonzero(np.isfinite(found) & ((found < low) | (found > high)))).size:
         item, value = list(values)[outside[0]], found[outside[0]]
@@ -171,12 +187,15 @@ def _refuse_outside(path: Path, lines: Sequence[Item], column: str, values: dict
         )
 
 
-def _refusal(path: Path, number: int, level: Level, error: Exception) -> SpeechIQError:
+def _refusal(path: Path, number: int, category: Category, error: Exception) -> SpeechIQError:
     where = f"{str(path)!r} line {number}"
     if not isinstance(error, msgspec.ValidationError):
         return _cut_off(where, error)
-    fields = ", ".join(f"doc.{field}" for field in level.item)
-    return SpeechIQError(f"{where} needs {fields} and the number {level.metric!r} ({error}); rerun this task")
+    fields = ", ".join(f"doc.{field}" for field in category.item)
+    return SpeechIQError(
+        f"{where} needs {fields} and the number {category.column!r}, by metadata.item and metadata.measure.column of its "
+        f"task ({error}); rerun this task, or correct its metadata"
+    )
 
 
 def _cut_off(where: str, error: Exception) -> SpeechIQError:

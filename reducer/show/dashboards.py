@@ -22,8 +22,8 @@ from typing import Any
 
 from speechiq.core.files import write_whole
 from speechiq.core.frozen import digest
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.siq.ranking import Ranking
 from speechiq.reducer.stats.pool import Pool
 
@@ -61,7 +61,7 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
         results = as_harness(ranking, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
         for level, raw in ranking.pool.raw.items():
-            rows = map(partial(_sample, level, ranking.context.levels[level]), asked[level], raw[j])
+            rows = map(partial(_sample, ranking.context.levels[level]), asked[level], raw[j])
             _write(path.with_name(f"samples_{_task(level)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
@@ -85,6 +85,7 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
     flags = context.systems[j].flags if context.systems else Flags()
     clips = {level: len(pool.clips[level]) for level in scores.levels}
     deviations = {level: _as_value(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
+    columns = {level: context.levels[level].column for level in scores.levels}
     group = {
         "name": GROUP,
         "alias": GROUP,
@@ -98,14 +99,17 @@ def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
             "name": _task(level),
             "alias": _task(level),
             "sample_len": clips[level],
-            f"{context.levels[level].metric},none": _shown(level, of.raw[j]),
-            f"{context.levels[level].metric}_stderr,none": deviations[level],
+            f"{columns[level]},none": _shown(context.levels[level], of.raw[j]),
+            f"{columns[level]}_stderr,none": deviations[level],
             "z,none": _as_value(of.z[j]),
             "z_stderr,none": UNKNOWN,
         }
         for level, of in scores.levels.items()
     }
-    better = {_task(level): {context.levels[level].metric: LEVELS[level].sign > 0, "z": True} for level in clips}
+    better = {
+        _task(level): {columns[level]: context.levels[level].measure.direction == "higher", "z": True}
+        for level in clips
+    }
     named = [GROUP, *tasks]
     return {
         "results": tasks | {GROUP: group},
@@ -175,8 +179,8 @@ def _as_value(number: Any) -> float | str:
 def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
     """Return the task's config; its metadata hold what the SIQ depends on, and never the key `level`."""
     _, scores, context = ranking
-    measured = context.levels[level]
-    metric = {"metric": measured.metric, "aggregation": "mean", "higher_is_better": measured.sign > 0}
+    measure = context.levels[level].measure
+    metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
     return {
         "task": _task(level),
         "group": GROUP,
@@ -219,15 +223,15 @@ def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _sample(level: str, measured: Level, asked: dict[str, Any], raw: float) -> dict[str, Any]:
-    metric, value = measured.metric, _shown(level, raw)
+def _sample(category: Category, asked: dict[str, Any], raw: float) -> dict[str, Any]:
+    metric, value = category.column, _shown(category, raw)
     said = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
     return asked | said | {"metrics": [metric], metric: value}
 
 
-def _shown(level: str, raw: float) -> float:
-    """The raw score as the level's metric has it: a word error rate falls with ability."""
-    return LEVELS[level].sign * float(raw) + 0.0
+def _shown(category: Category, raw: float) -> float:
+    """Return the raw score as the category's column has it: a word error rate falls with ability."""
+    return category.measure.sign * float(raw) + 0.0
 
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:

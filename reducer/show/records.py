@@ -38,7 +38,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         "weights": None if remarks.no_siq else weights,
         "rule": None if remarks.no_siq else scores.scale.rule,
         "clips": {level: len(of.discrimination) for level, of in scores.scale.levels.items()},
-        "chance": {level: of.chance for level, of in levels.items() if of.chance is not None},
+        "chance": {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None},
         "norms": norms
         and {
             "name": norms.name,
@@ -59,7 +59,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         },
         "leave_one_out": None if shifts is None else _name_shifts(scores.systems, shifts),
         "systems": rows_of(scores, context),
-        "measures": {level: of.metric for level, of in levels.items()},
+        "measures": {level: of.column for level, of in levels.items()},
         "items": {level: of.items for level, of in remarks.counts.items()},
         "limited": {
             level: {"asked": of.asked, "whole": of.whole} for level, of in remarks.counts.items() if of.limited

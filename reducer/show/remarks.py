@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from speechiq.reducer.levels import LEVELS, Level, per_cent
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.stats.pool import Pool, find_identical
 from speechiq.reducer.stats.separation import separates
@@ -74,7 +75,7 @@ class Remarks(NamedTuple):
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
-    def lines(self, levels: Mapping[str, Level]) -> Iterator[str]:
+    def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
         """Yield the remarks in words, a line each; `warnings` are not among them."""
         yield from filter(None, (self.no_siq, self.few))
         yield from self.counted()
@@ -86,7 +87,7 @@ class Remarks(NamedTuple):
                     f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
                 )
         for name, floor in self.floors.items():
-            shown = (f"{levels[of].unit.removesuffix(' %')} {per_cent(of, raw):.1f} %" for of, raw in floor.items())
+            shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
             yield f"floor: without hearing anything, {name} has {', '.join(shown)}"
 
     def warnings(self) -> Iterator[str]:

@@ -14,8 +14,9 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.core.frozen import shorten
-from speechiq.reducer.levels import others_than_usual, per_cent
+from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import ASPECTS, summarise
+from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq.scale import Scores
@@ -133,8 +134,8 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
     for level, of in levels.items():
-        if of.chance is not None and level in scores.levels:
-            yield f"{level.title()} by chance: {per_cent(level, of.chance):.0f} %"
+        if of.measure.chance is not None and level in scores.levels:
+            yield f"{level.title()} by chance: {100 * of.measure.chance:.0f} %"
     shown = _shown_flags(rows)
     for flag in shown:
         yield f"{FLAGS[flag][0]}: {FLAGS[flag][1]}"
@@ -171,7 +172,10 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
         table.add_row(
             *[UNKNOWN if row["rank"] is None else str(row["rank"])] * with_siq,
             Text("\n".join([row["system"], *[f"control: {row['control']}"] * bool(row["control"])])),
-            *("\n".join(_level(level, of, not with_siq)) for level, of in row["levels"].items()),
+            *(
+                "\n".join(_level(context.levels[level].measure, of, not with_siq))
+                for level, of in row["levels"].items()
+            ),
             *["\n".join(_siq(row))] * with_siq,
             *(show_share(row["flags"][flag]) for flag in flags),
         )
@@ -194,12 +198,12 @@ def _shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [flag for flag in FLAGS if {row["flags"][flag] for row in rows} not in ({0}, {None})]
 
 
-def _level(level: str, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
-    yield f"{per_cent(level, of['raw']):z.2f}"
+def _level(measure: Measure, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
+    yield f"{measure.show(of['raw']):z.2f}"
     if of["z"] is not None:
         yield f"{of['z']:+z.2f}"
     if with_interval and of["raw_interval"]:
-        low, high = sorted(per_cent(level, end) for end in of["raw_interval"])
+        low, high = sorted(measure.show(end) for end in of["raw_interval"])
         yield f"{low:z.1f} to {high:z.1f}"
 
 

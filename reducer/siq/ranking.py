@@ -8,11 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarise
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.siq import norms as frozen
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.scale import DEFAULT_RULE, Scores, calibrate, flat, score, without_siq
 from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
@@ -41,7 +42,7 @@ class Context(NamedTuple):
     remarks: Remarks = NO_REMARKS
 
     @property
-    def levels(self) -> Mapping[str, Level]:
+    def levels(self) -> Mapping[str, Category]:
         """Return the levels that are scored, each with its column."""
         return levels_of(self.systems) if self.systems else LEVELS
 

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import raw_range
 from speechiq.reducer.siq.scale import (
     DEFAULT_RULE,
     LevelScale,
@@ -147,7 +146,7 @@ def resample(
         draws=draws,
         left_out=drawn.left_out,
         seed=seed,
-        raw={level: _within(cloud, *raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()},
+        raw={level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()},
         raw_std={level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()},
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,

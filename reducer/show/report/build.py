@@ -8,7 +8,7 @@ from typing import Any
 
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.core.frozen import digest
-from speechiq.reducer.levels import others_than_usual
+from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.show.records import MEND
 from speechiq.reducer.show.remarks import MEANINGS
 from speechiq.reducer.show.report import data, doubts, items, page, provenance, sets

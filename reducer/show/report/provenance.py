@@ -20,7 +20,7 @@ class Asked(NamedTuple):
 
     Attributes:
         task: Its name.
-        level: A key of `LEVELS`.
+        level: Name of its level.
         told: What scores hang on beside the system, in words.
         systems: How many were asked this.
     """

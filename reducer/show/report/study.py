@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.answers import Answers, read_answers
-from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.read.measure import Category
+from speechiq.reducer.read.runs import find_tasks
+from speechiq.reducer.read.suites import group
 from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.show.report.clips import Clip, read_clips
 from speechiq.reducer.show.report.identity import Identity, identify, short_names
 from speechiq.reducer.siq import scale as siq
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.siq.by_dataset import rank_by_dataset, split
+from speechiq.reducer.siq.levels import LEVELS, SUITE
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.ranking import Ranking, rank
 from speechiq.reducer.siq.scale import DEFAULT_RULE
+from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import DRAWS
 
@@ -83,7 +86,7 @@ def gather(
     allow_missing: bool = False,
     exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
-    levels: Mapping[str, Level] = LEVELS,
+    levels: Mapping[str, Category] = LEVELS,
 ) -> Study:
     """Reads and scores runs.
 
@@ -95,7 +98,7 @@ def gather(
         allow_missing: As for `runs.find_tasks`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
-        levels: The levels, each with the column to read, as `levels.choose` gives them.
+        levels: The levels, each with the column to read, as `levels.choose_levels` gives them.
 
     Raises:
         SpeechIQError: What reading, lining up or scoring refuses.
@@ -116,7 +119,7 @@ def gather(
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),
-        clips=read_clips(find_tasks(runs, allow_missing)[0]),
+        clips=read_clips(group(find_tasks(runs, allow_missing)[0])[SUITE]),
         answers=answers,
         sets=sets,
     )

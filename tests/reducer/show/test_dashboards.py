@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.read.runs import find_tasks
 from speechiq.reducer.show.dashboards import folder_names, write_harness
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Ranking, rank
 from speechiq.reducer.siq.scale import calibrate, score
+from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.pool import Pool
 from tests.reducer.conftest import levels, write_run
@@ -34,7 +35,9 @@ def ranked(*names: str, draws: int = 0) -> Ranking:
     rng = np.random.default_rng(0)
     clips = {level: tuple(f"demo/{number}" for number in range(CLIPS)) for level in LEVELS}
     names = tuple(sorted(names))
-    pool = Pool(names, clips, {level: of.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()})
+    pool = Pool(
+        names, clips, {level: of.measure.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()}
+    )
     bootstrap = resample(pool, draws=draws) if draws else None
     return Ranking(pool, score(pool, calibrate(pool)), NO_CONTEXT._replace(bootstrap=bootstrap, excluded=3))
 
