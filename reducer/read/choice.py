@@ -10,17 +10,20 @@ from speechiq.reducer.read.measure import Category
 
 
 def choose(
-    known: Mapping[str, Category], measures: Iterable[str] = (), levels: str | None = None
-) -> dict[str, Category]:
-    """Return the categories to score, each with the column that it is scored by.
+    known: Mapping[str, Collection[str]], measures: Iterable[str] = (), levels: str | None = None
+) -> dict[str, str | None]:
+    """Return the categories to score, each with the column that was asked for; None is the usual one.
 
     Args:
-        known: Name -> category, for all that there are.
-        measures: `NAME=COLUMN` for each category that is not scored by its usual column.
+        known: Category -> its columns, for all that there are.
+        measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Names with commas between them; None takes all categories.
 
     Raises:
         SpeechIQError: A category or a column is unknown, or a category has two columns.
+
+    >>> choose({"remember": ["wer", "cer"], "apply": ["acc"]}, ["remember=cer"])
+    {'remember': 'cer', 'apply': None}
     """
     named = list(known) if levels is None else [level.strip() for level in levels.split(",")]
     for level in named:
@@ -29,14 +32,12 @@ def choose(
     for measure in measures:
         level, _, metric = (part.strip() for part in measure.partition("="))
         _refuse_unknown(f"--measure {measure}: unknown level", level, known)
-        _refuse_unknown(f"--measure {measure}: unknown column", metric, known[level].measure.columns)
+        _refuse_unknown(f"--measure {measure}: unknown column", metric, known[level])
         if chosen.setdefault(level, metric) != metric:
             raise SpeechIQError(f"--measure names {chosen[level]} and {metric} for level {level}: choose one")
         if level not in named:
             raise SpeechIQError(f"--measure {measure}: level {level} is not among --levels {levels}; leave one out")
-    return {
-        level: of.measured_by(chosen[level]) if level in chosen else of for level, of in known.items() if level in named
-    }
+    return {level: chosen.get(level) for level in known if level in named}
 
 
 def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:

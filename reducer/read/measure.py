@@ -100,6 +100,11 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         return (100.0 if self.in_per_cent else 1.0) * self.sign * raw
 
+    @property
+    def shown_chance(self) -> float | None:
+        """Return the score of guessing as people read it; None if there is none."""
+        return None if self.chance is None else self.show(self.sign * self.chance)
+
     def by(self, column: str) -> Measure:
         """Return the measure that uses another of its columns.
 

@@ -193,7 +193,7 @@ def _refusal(path: Path, number: int, category: Category, error: Exception) -> S
         return _cut_off(where, error)
     fields = ", ".join(f"doc.{field}" for field in category.item)
     return SpeechIQError(
-        f"{where} needs {fields} and the number {category.column!r}, by metadata.item and metadata.measure.column of its "
+        f"{where} needs {fields} and the number {category.column!r}, by metadata.item and metadata.measure of its "
         f"task ({error}); rerun this task, or correct its metadata"
     )
 

@@ -32,4 +32,6 @@ def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> di
     >>> {level: of.column for level, of in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    return choose(LEVELS, measures, levels)
+    columns = {level: of.measure.columns for level, of in LEVELS.items()}
+    chosen = choose(columns, measures, levels)
+    return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}
