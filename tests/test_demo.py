@@ -6,11 +6,11 @@ import shlex
 
 import pytest
 
-from speechiq.reducer.read.runs import find_results
 from speechiq.siq_tasks.demo.run import SYSTEMS, lm_eval_command
 from tests.conftest import run
 
 BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS
+RESULTS = "*/results_*.json"
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def demo_run(demo_models, tmp_path_factory):
 def metrics(demo_run):
     """Metrics of each system, all levels together, as lm-eval aggregated them."""
     found = {}
-    for file in find_results([demo_run[0]]):
+    for file in demo_run[0].glob(RESULTS):
         results = json.loads(file.read_text())
         values = found.setdefault(results["model_name"], {})
         for task in results["results"].values():
@@ -79,8 +79,7 @@ def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
 
 
 def test_results_say_what_ran(demo_run):
-    file = find_results([demo_run[0]])[0]
-    results = json.loads(file.read_text())
+    results = json.loads(min(demo_run[0].glob(RESULTS)).read_text())
     assert results["config"]["siq"]["system"]["answering"]["prompt_version"]
     levels = {config["metadata"]["level"] for config in results["configs"].values()}
     assert levels == {"remember", "understand", "apply"}

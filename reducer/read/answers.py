@@ -6,56 +6,20 @@ import hashlib
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.rows import AnswerRow, Asked, AskedRow, Pick, locate, read_row, read_rows, scan
 from speechiq.reducer.read.runs import find_tasks, name_control
-from speechiq.reducer.read.samples import Item, read_records, show_item
+from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.siq.levels import SUITE
 
 LETTERS = "ABCDE"
 NONE_OF_THE_ABOVE = LETTERS[-1]
 UNPARSED = "?"
-WANTED = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
-
-_Letter = Literal["A", "B", "C", "D", "E", "?"]
-_Name = str | int | float
-
-
-class _Asked(msgspec.Struct):
-    """The parts of a doc that identify a question."""
-
-    id: _Name
-    question_id: _Name
-    question: str
-    options: tuple[str, ...]
-    answer: str
-
-    @property
-    def item(self) -> Item:
-        return sys.intern(str(self.id)), sys.intern(str(self.question_id))
-
-
-class _Doc(_Asked):
-    text: str
-    audio: Any = None
-
-
-class _AskedRow(msgspec.Struct):
-    doc: _Asked
-
-
-class _Row(msgspec.Struct):
-    doc: _Doc
-    filtered_resps: Annotated[list[tuple[_Letter, list[_Letter]]], msgspec.Meta(min_length=1)]
-
-
-_ROW, _ASKED_ROW = map(msgspec.json.Decoder, (_Row, _AskedRow))
 
 
 class Question(NamedTuple):
@@ -122,13 +86,54 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
     )
     if not tasks:
         raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of a whole set")
-    questions: dict[Item, Question] = {}
-    votes: dict[str, dict[Item, Vote]] = {}
+    reader = AnswerReader()
     for task in tasks:
-        _read_task(task, questions, votes.setdefault(task.system, {}))
-    _refuse_gaps(questions, votes)
-    controls = {task.system: control for task in tasks if (control := name_control(task.described))}
-    return Answers(dict(sorted(questions.items())), votes, controls, warnings)
+        scan(task.samples, [reader.open(task)])
+    return reader.answers()._replace(warnings=warnings)
+
+
+class AnswerReader:
+    """Reads answers, one task after the other."""
+
+    level = "apply"
+
+    def __init__(self) -> None:
+        self._questions: dict[Item, Question] = {}
+        self._votes: dict[str, dict[Item, Vote]] = {}
+        self._controls: dict[str, str] = {}
+
+    def open(self, task: TaskRun) -> Pick:
+        """Return what takes the lines of a task's sample file."""
+        votes = self._votes.setdefault(task.system, {})
+        if control := name_control(task.described):
+            self._controls[task.system] = control
+        return partial(self._add, task.system, task.samples, votes)
+
+    def answers(self) -> Answers:
+        """Return what was read.
+
+        Raises:
+            SpeechIQError: Systems were not asked the same questions.
+        """
+        _refuse_gaps(self._questions, self._votes)
+        questions, votes = dict(sorted(self._questions.items())), dict(sorted(self._votes.items()))
+        return Answers(questions, votes, dict(sorted(self._controls.items())), [])
+
+    def _add(self, system: str, path: Path, votes: dict[Item, Vote], number: int, line: bytes) -> None:
+        row = read_row(AnswerRow, path, number, line)
+        item, (voted, letters) = _item(row.doc), row.filtered_resps[0]
+        question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
+        if item in votes:
+            raise SpeechIQError(
+                f"{locate(path, number)}: {show_item(item)} was already answered by system {system!r}; "
+                "give only one of the two tasks"
+            )
+        if self._questions.setdefault(item, question)[:3] != question[:3]:
+            raise SpeechIQError(
+                f"{locate(path, number)}: {show_item(item)} reads otherwise here than in another system's run; "
+                "run all systems on the same question file"
+            )
+        votes[item] = _vote(voted, "".join(letters))
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
@@ -137,33 +142,19 @@ def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
     """
-    apply = (task for task in tasks if task.level == "apply")
-    docs = (row.doc for task in apply for _, row in read_records(task.samples, _ASKED_ROW, WANTED))
-    return {doc.item: _question(doc).asked for doc in docs if doc.item in items}
+    docs = (row.doc for task in tasks if task.level == "apply" for row in read_rows(task.samples, AskedRow))
+    return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 
 
-def _read_task(task: TaskRun, questions: dict[Item, Question], votes: dict[Item, Vote]) -> None:
-    for where, row in read_records(task.samples, _ROW, WANTED):
-        item, question, (voted, letters) = row.doc.item, _question(row.doc), row.filtered_resps[0]
-        question = question._replace(text=row.doc.text, audio=_path(row.doc.audio))
-        if item in votes:
-            raise SpeechIQError(
-                f"{where}: {show_item(item)} was already answered by system {task.system!r}; "
-                "give only one of the two tasks"
-            )
-        if questions.setdefault(item, question)[:3] != question[:3]:
-            raise SpeechIQError(
-                f"{where}: {show_item(item)} reads otherwise here than in another system's run; "
-                "run all systems on the same question file"
-            )
-        votes[item] = _vote(voted, "".join(letters))
+def _item(doc: Asked) -> Item:
+    return sys.intern(str(doc.id)), sys.intern(str(doc.question_id))
 
 
 def _path(audio: Any) -> str | None:
     return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
 
 
-def _question(doc: _Asked) -> Question:
+def _question(doc: Asked) -> Question:
     return Question(doc.question, doc.options, doc.answer, "", None)
 
 

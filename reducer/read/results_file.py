@@ -104,7 +104,7 @@ def read_results(path: Path) -> Results:
         SpeechIQError: The file cannot be read or is not lm-eval's.
     """
     try:
-        results = decode(read_plain(path), _RESULTS)
+        results: Results = decode(read_plain(path), _RESULTS)
         described = (task.metadata for task in results.configs.values() if _takes_part(task))
         refuse_extremes([results.config.siq.system, *_names(results), *described])
     except OSError as error:

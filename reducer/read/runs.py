@@ -8,7 +8,7 @@ imported, evaluated or followed as a path.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.options import changes
 from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
+from speechiq.reducer.read.rows import Pick, Reader, scan
 from speechiq.reducer.read.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.read.samples import Item, may_hold_scores, read_samples, show_item
 from speechiq.reducer.siq.levels import LEVELS
@@ -72,22 +73,29 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
-    """Read the systems of some tasks, sorted by name.
+def read_tasks(
+    tasks: Iterable[TaskRun], levels: Mapping[str, Category], readers: Sequence[Reader] = ()
+) -> list[System]:
+    """Read the systems of some tasks, sorted by name, in one pass over their sample files.
 
     Args:
         tasks: The newest run of each task of one suite, as `find_tasks` gives them.
         levels: The categories to read, each with the column to read.
+        readers: Others that read the sample files of a category, whether or not it is scored.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.
     """
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
-        systems.setdefault(task.system, []).append(task)
+        scored = systems.setdefault(task.system, [])
+        if task.level in levels:
+            scored.append(task)
+        else:
+            scan(task.samples, _open(readers, task))
     known: dict[Item, Item] = {}
     datasets: dict[str, str] = {}
-    return [_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)]
+    return [_read_system(name, systems[name], levels, known, datasets, readers) for name in sorted(systems)]
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
@@ -125,18 +133,6 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     return list(newest.values()), [*told, *_superseded(found, newest), *_described_otherwise(newest.values())]
 
 
-def find_results(runs: Iterable[Path]) -> list[Path]:
-    """Lists the results files, each once, however often links or overlapping folders lead to it.
-
-    Args:
-        runs: Folders, walked to any depth through links; or results files, whatever their name.
-
-    Raises:
-        SpeechIQError: A path does not exist or a folder cannot be read.
-    """
-    return once(path for path in list_files(runs) if not is_samples(path))
-
-
 def name_control(described: Mapping[str, Any]) -> str:
     """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
 
@@ -167,12 +163,12 @@ def _read_system(
     levels: Mapping[str, Category],
     known: dict[Item, Item],
     datasets: dict[str, str],
+    readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
     told = []
-    tasks = [task for task in tasks if task.level in levels]
     for task in tasks:
-        samples = read_samples(task.samples, levels[task.level], known)
+        samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
         of_level = scores.setdefault(task.level, {})
         if twice := of_level.keys() & samples.scores.keys():
             raise SpeechIQError(
@@ -186,11 +182,14 @@ def _read_system(
     return system.narrow(scores)
 
 
+def _open(readers: Iterable[Reader], task: TaskRun) -> list[Pick]:
+    return [reader.open(task) for reader in readers if reader.level == task.level]
+
+
 def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
     left: dict[tuple[str, str, str], list[TaskRun]] = {}
     for task in found:
-        kept = newest[task.system, task.task]
-        left.setdefault((task.system, kept.results, task.results), []).append(task)
+        left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
     for (system, kept, older), tasks in left.items():
         if kept != older:
             names, apart = ", ".join(task.task for task in tasks), _apart(tasks[0], newest[system, tasks[0].task])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 import jiwer
 
 from speechiq.reducer.read.results_file import TaskRun
-from speechiq.reducer.read.samples import read_rows
+from speechiq.reducer.read.rows import AnyDoc, TextRow, read_rows
 
 
 class Answer(NamedTuple):
@@ -51,13 +51,11 @@ def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Sai
         SpeechIQError: A sample file cannot be read.
     """
     said = {clip: Said("", "", {}) for clip in clips}
-    for task in tasks:
+    for task in tasks if said else ():
         if task.level != "understand":
-            for _, row in read_rows(task.samples):
-                doc = row["doc"]
-                clip = str(doc["id"])
-                if clip in said:
-                    said[clip] = _add(said[clip], task.level, doc, row.get("filtered_resps"))
+            for row in read_rows(task.samples, TextRow):
+                if (clip := str(row.doc.id)) in said:
+                    said[clip] = _add(said[clip], task.level, row)
     return said
 
 
@@ -70,7 +68,8 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     [('So,', False), ('it', False), ('goes', True), ('on.', False)]
     """
     words = one.split(), other.split()
-    aligned = jiwer.process_words(*(" ".join(map(_key, of)) for of in words)).alignments[0]
+    reference, hypothesis = (" ".join(map(_key, of)) for of in words)
+    aligned = jiwer.process_words(reference, hypothesis).alignments[0]
     same = [chunk for chunk in aligned if chunk.type == "equal"]
     kept = (
         {i for chunk in same for i in range(chunk.ref_start_idx, chunk.ref_end_idx)},
@@ -80,33 +79,28 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     return first, second
 
 
-def _add(said: Said, level: str, doc: Mapping[str, Any], given: Any) -> Said:
-    said = said._replace(reference=said.reference or str(doc.get("text", "")))
+def _add(said: Said, level: str, row: TextRow) -> Said:
+    said = said._replace(reference=said.reference or str(row.doc.text))
     if level == "remember":
-        return said._replace(text=_text(given))
-    return said._replace(
-        answers=said.answers | {str(doc.get("question_id", "")): Answer(_question(doc), _letters(given))}
-    )
+        return said._replace(text=_text(row))
+    return said._replace(answers=said.answers | {str(row.doc.question_id): Answer(_question(row.doc), _letters(row))})
 
 
-def _text(given: Any) -> str:
-    """The first text: lists are what filters made of it."""
-    while isinstance(given, list):
-        given = given[0] if given else ""
-    return given if isinstance(given, str) else ""
+def _text(row: TextRow) -> str:
+    return row.response if isinstance(row.response, str) else ""
 
 
-def _letters(given: Any) -> str:
-    match given:
+def _letters(row: TextRow) -> str:
+    match row.filtered_resps:
         case [[str(vote), [*letters]], *_]:
             return f"{vote} ({''.join(letter for letter in letters if isinstance(letter, str))})"
-    return _text(given)
+    return _text(row)
 
 
-def _question(doc: Mapping[str, Any]) -> str:
-    right, options = str(doc.get("answer", "")), doc.get("options")
-    texts = dict(zip("ABCDE", map(str, options), strict=False)) if isinstance(options, list) else {}
-    return f"{doc.get('question', '')} Right: {right} {texts.get(right, '')}".strip()
+def _question(doc: AnyDoc) -> str:
+    right = str(doc.answer)
+    texts = dict(zip("ABCDE", map(str, doc.options), strict=False)) if isinstance(doc.options, list) else {}
+    return f"{doc.question} Right: {right} {texts.get(right, '')}".strip()
 
 
 def _key(word: str) -> str:

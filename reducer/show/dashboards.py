@@ -1,7 +1,7 @@
 """Write scores as lm-eval's own output files, for the tools that show them: its table printer, Weights & Biases, Zeno.
 
 A folder per system, named as lm-eval names it, holds `results_<date>.json` with a group for the suite and a task for
-each category (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` per task, with each clip's raw score. The tasks'
+each category (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` per task, with each clip's raw score. Their
 metadata describe no measure and name no level, so that `siq score` never takes these files for a run.
 """
 

@@ -26,6 +26,16 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
     Raises:
         SpeechIQError: A path does not exist, holds no run of SIQ, or a file of a run is missing or cannot be used.
     """
+    tasks, warnings = find_levels(runs, allow_missing)
+    return Runs(read_tasks(tasks, levels), warnings)
+
+
+def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Return the tasks of SIQ in some folders, and one line for every choice made between runs; see `find_tasks`.
+
+    Raises:
+        SpeechIQError: What `find_tasks` refuses, or there is no task of SIQ.
+    """
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
     suites = group(newest)
@@ -35,7 +45,7 @@ def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: M
             f"{', '.join(map(repr, suites))}; give runs of siq_all or of a data set's levels"
         )
     check_levels(suites[SUITE])
-    return Runs(read_tasks(suites[SUITE], levels), warnings)
+    return suites[SUITE], warnings
 
 
 def check_levels(tasks: Iterable[TaskRun]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.normaliser import DEFAULT, RULES, normalise
 from speechiq.reducer.read.results_file import TaskRun
-from speechiq.reducer.read.samples import read_rows
+from speechiq.reducer.read.rows import AnyDoc, Pick, TextRow, read_row
 from speechiq.reducer.show.report.diff import Ops, compare
 from speechiq.reducer.siq.levels import LEVELS
 
@@ -26,6 +28,14 @@ class Heard(NamedTuple):
 
     text: str
     ops: Ops
+    share: float
+    loop: float
+
+
+class _Written(NamedTuple):
+    """The fields of `Heard` that its row has."""
+
+    text: str
     share: float
     loop: float
 
@@ -54,33 +64,40 @@ class Clip(NamedTuple):
         return number(self.audio.get("duration"))
 
 
-def read_clips(tasks: Iterable[TaskRun]) -> list[Clip]:
-    """Return every clip, sorted by id; a row of another template gives what it has.
+class ClipReader:
+    """Reads clips, one task after the other.
 
     The rows of Remember hold the texts. Without them the clips come from the next level that there is.
-
-    Args:
-        tasks: The newest run of each task (`runs.find_tasks`).
-
-    Raises:
-        SpeechIQError: A sample file cannot be read.
     """
-    docs: dict[str, Mapping[str, Any]] = {}
-    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
-    tasks = sorted(tasks, key=lambda task: [*LEVELS].index(task.level))
-    for task in tasks:
-        if task.level == tasks[0].level:
-            for _, row in read_rows(task.samples):
-                clip = str(row["doc"]["id"])
-                docs.setdefault(clip, row["doc"])
-                if task.level == "remember":
-                    rows.setdefault(clip, {})[task.system] = {
-                        "text": _text_of(row),
-                        "share": number(row.get("heard")),
-                        "loop": number(row.get("loop")),
-                    }
-    names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
-    return [_clip(name, docs[name], rows.get(name, {})) for name in names]
+
+    def __init__(self, tasks: Iterable[TaskRun]) -> None:
+        """Prepare to read some of `tasks`, the newest run of each task; the doc that comes first there counts."""
+        self._tasks = list(tasks)
+        self.level = min((task.level for task in self._tasks), key=[*LEVELS].index)
+        self._docs: dict[str, tuple[int, AnyDoc]] = {}
+        self._rows: dict[str, dict[int, _Written]] = {}
+
+    def open(self, task: TaskRun) -> Pick:
+        """Return what takes the lines of a task's sample file."""
+        return partial(self._add, self._tasks.index(task), task.samples)
+
+    def clips(self) -> list[Clip]:
+        """Return every clip that was read, sorted by id; a row of another template gives what it has."""
+        names = progress_bar(sorted(self._docs), total=len(self._docs), verb="comparing texts", unit="clip")
+        return [_clip(name, self._docs[name][1], self._written(name)) for name in names]
+
+    def _add(self, place: int, path: Path, line_number: int, line: bytes) -> None:
+        row = read_row(TextRow, path, line_number, line)
+        clip = str(row.doc.id)
+        if place < self._docs.setdefault(clip, (place, row.doc))[0]:
+            self._docs[clip] = place, row.doc
+        if self.level == "remember":
+            written = _Written(str(row.response), number(row.heard), number(row.loop))
+            self._rows.setdefault(clip, {})[place] = written
+
+    def _written(self, clip: str) -> dict[str, _Written]:
+        """Return system -> what it wrote, in the order of the tasks."""
+        return {self._tasks[place].system: row for place, row in sorted(self._rows.get(clip, {}).items())}
 
 
 def number(value: Any) -> float:
@@ -92,26 +109,17 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _clip(name: str, doc: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Clip:
-    text = str(doc.get("text", ""))
-    rules = next((kind for kind in RULES if kind == doc.get("normaliser")), DEFAULT)
+def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
+    text = str(doc.text)
+    rules = next((kind for kind in RULES if kind == doc.normaliser), DEFAULT)
     words = normalise(text, rules)
-    distinct = list({row["text"]: None for row in rows.values()})
+    distinct = list(dict.fromkeys(row.text for row in rows.values()))
     steps = dict(zip(distinct, compare(words, [normalise(written, rules) for written in distinct]), strict=True))
-    audio = doc.get("audio")
     return Clip(
         id=name,
-        dataset=str(doc.get("dataset", "")),
-        audio=audio if isinstance(audio, Mapping) else {},
+        dataset=str(doc.dataset),
+        audio=doc.audio if isinstance(doc.audio, Mapping) else {},
         text=text,
         words=words,
-        heard={system: Heard(ops=steps[row["text"]], **row) for system, row in rows.items()},
+        heard={system: Heard(row.text, steps[row.text], row.share, row.loop) for system, row in rows.items()},
     )
-
-
-def _text_of(row: Mapping[str, Any]) -> str:
-    """The hypothesis of a row: lists are what filters made of it."""
-    written: Any = row.get("filtered_resps", "")
-    while isinstance(written, list):
-        written = written[0] if written else ""
-    return str(written)

@@ -9,21 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.answers import Answers, read_answers
+from speechiq.reducer.read.answers import AnswerReader, Answers
 from speechiq.reducer.read.measure import Category
-from speechiq.reducer.read.runs import find_tasks
-from speechiq.reducer.read.suites import group
+from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.rows import Pick
+from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.show.remarks import has_scale
-from speechiq.reducer.show.report.clips import Clip, read_clips
+from speechiq.reducer.show.report.clips import Clip, ClipReader
 from speechiq.reducer.show.report.identity import Identity, identify, short_names
 from speechiq.reducer.siq import scale as siq
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.siq.by_dataset import rank_by_dataset, split
-from speechiq.reducer.siq.levels import LEVELS, SUITE
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.ranking import Ranking, rank
 from speechiq.reducer.siq.scale import DEFAULT_RULE
-from speechiq.reducer.siq.systems import read_systems
+from speechiq.reducer.siq.systems import find_levels
 from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import DRAWS
 
@@ -103,8 +104,9 @@ def gather(
     Raises:
         SpeechIQError: What reading, lining up or scoring refuses.
     """
-    runs = list(runs)
-    systems, warnings = read_systems(runs, allow_missing, levels=levels)
+    tasks, warnings = find_levels(runs, allow_missing)
+    questions, clips = _QuestionReader(), ClipReader(tasks)
+    systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
     ranking = rank(
         unanswerable.leave_out(systems, exclude),
         rule=rule,
@@ -112,25 +114,45 @@ def gather(
         allow_mismatch=allow_mismatch,
         draws=bootstrap,
     )
-    answers = _read_answers(runs, allow_missing) if "apply" in ranking.pool.raw else NO_ANSWERS
+    answers = questions.answers() if "apply" in ranking.pool.raw else NO_ANSWERS
     sets, unscored = ({}, []) if norms else _rank_sets(ranking, rule=rule, draws=bootstrap)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),
-        clips=read_clips(group(find_tasks(runs, allow_missing)[0])[SUITE]),
+        clips=clips.clips(),
         answers=answers,
         sets=sets,
     )
 
 
-def _read_answers(runs: list[Path], allow_missing: bool) -> Answers:
-    """All answers; none, and why, where some row is not of the suite's template: what can be scored can be shown."""
-    try:
-        return read_answers(runs, allow_missing)
-    except SpeechIQError as error:
-        return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+class _QuestionReader(AnswerReader):
+    """Reads all answers; none, and why, if some row has another template: what can be scored can be shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: SpeechIQError | None = None
+
+    def open(self, task: TaskRun) -> Pick:
+        add = super().open(task)
+
+        def add_until_refused(number: int, line: bytes) -> None:
+            if self._error is None:
+                try:
+                    add(number, line)
+                except SpeechIQError as error:
+                    self._error = error
+
+        return add_until_refused
+
+    def answers(self) -> Answers:
+        try:
+            if self._error is not None:
+                raise self._error
+            return super().answers()
+        except SpeechIQError as error:
+            return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
 def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics import choice
 from speechiq.reducer.read import answers
 from speechiq.reducer.read.answers import Vote, read_answers
-from speechiq.reducer.read.samples import read_rows
+from speechiq.reducer.read.rows import TextRow, read_rows
 from tests.reducer.conftest import write_answers
 
 
@@ -99,7 +99,10 @@ def test_runs_without_apply(two_runs):
     [
         ({"audio": {"duration": 10**400}}, "cannot be used: it holds a number of 401 digits"),
         ({"audio": json.loads("[" * 90 + "]" * 90)}, "cannot be used: it is nested more than 64 deep"),
-        ({"id": None}, "needs an object doc with an id"),
+        (
+            {"id": None},
+            "needs an object doc with an id (Expected `int | float | str`, got `null` - at `$.doc.id`)",
+        ),
     ],
 )
 def test_rows_that_nothing_can_use_are_refused_by_line(tmp_path, doc, told):
@@ -107,5 +110,5 @@ def test_rows_that_nothing_can_use_are_refused_by_line(tmp_path, doc, told):
     change_rows(results, lambda row: row | {"doc": row["doc"] | doc})
     (path,) = tmp_path.glob("samples_*.jsonl")
     with pytest.raises(SpeechIQError) as caught:
-        list(read_rows(path))
+        list(read_rows(path, TextRow))
     assert str(caught.value) == f"{str(path)!r} line 1 {told}; rerun this task"

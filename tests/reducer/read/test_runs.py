@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.runs import find_results
+from speechiq.reducer.read.runs import find_tasks
 from speechiq.reducer.read.samples import read_samples
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.systems import read_systems
@@ -128,7 +128,7 @@ def test_name_is_made_printable(tmp_path):
 def test_results_file_itself_whatever_its_name(tmp_path):
     results = write_run(tmp_path, levels(0.5))
     mine = results.rename(results.with_name(results.name.replace("results", "mine")))
-    assert find_results([tmp_path]) == find_results([mine]) == [mine]
+    assert {task.results for given in (tmp_path, mine) for task in find_tasks([given])[0]} == {str(mine)}
     assert read_systems([mine]) == read_systems([tmp_path])
 
 
@@ -148,8 +148,9 @@ def test_each_results_file_once_through_links_and_overlaps(tmp_path):
     (tmp_path / "runs" / "self").symlink_to(tmp_path / "runs" / "self")
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "linked").symlink_to(tmp_path / "runs" / "a", target_is_directory=True)
-    assert len(find_results([tmp_path, tmp_path / "runs", results])) == 1
-    assert len(find_results([tmp_path / "pool"])) == 1
+    for given in ([tmp_path, tmp_path / "runs", results], [tmp_path / "pool"]):
+        tasks, warnings = find_tasks(given)
+        assert len(tasks) == len(LEVELS) and warnings == []
 
 
 def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
@@ -230,8 +231,7 @@ def test_nan_and_half_a_surrogate_pair_beside_what_is_read(tmp_path):
 
 
 def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path):
-    write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
-    (results,) = find_results([tmp_path])
+    results = write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
     tracemalloc.start()
     try:
         assert read_systems([results]).systems
@@ -326,7 +326,7 @@ def test_empty_samples(tmp_path):
 
 
 def test_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("speechiq.reducer.read.samples.LONGEST_LINE", 1000)
+    monkeypatch.setattr("speechiq.reducer.read.rows.LONGEST_LINE", 1000)
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(sample_row("remember", "a" * 5000, "", 0.0)))
     with pytest.raises(SpeechIQError, match="line 1 is longer than 1000 bytes"):

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.normaliser import normalise
-from speechiq.reducer.read.runs import find_tasks
+from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.show.report import build, gather, render
 from speechiq.reducer.show.report.build import SECTIONS, content
-from speechiq.reducer.show.report.clips import read_clips
+from speechiq.reducer.show.report.clips import ClipReader
 from speechiq.reducer.show.report.data import charts, standings
 from speechiq.reducer.siq.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
@@ -95,6 +95,9 @@ def test_texts_are_marked_as_the_task_normalises_them(tmp_path: Path, rules: str
     results = write_run(tmp_path, {"remember": {"x": 0.0}})
     (samples,) = tmp_path.glob("samples_*")
     samples.write_text(json.dumps(row) + "\n")
-    (clip,) = read_clips(find_tasks([results])[0])
+    tasks, _ = find_tasks([results])
+    reader = ClipReader(tasks)
+    read_tasks(tasks, {}, [reader])
+    (clip,) = reader.clips()
     assert clip.words == normalise(doc["text"], rules)
     assert (clip.heard["system"].ops == [3]) == (rules == "english")
