@@ -41,7 +41,7 @@ def score(
         content=board_records.as_json(board) | {"by_dataset": by_set},
         rows=lambda common: board_records.csv_rows(board, sets, **common),
         export=export(board),
-        warnings=list(observe(board.pool, board.systems).warnings()),
+        warnings=list(observe(board.pool, board.systems).warnings(effect="")),
     )
 
 

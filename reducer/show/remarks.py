@@ -97,12 +97,16 @@ class Remarks(NamedTuple):
             shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
             yield f"floor: without hearing anything, {name} has {', '.join(shown)}"
 
-    def warnings(self) -> Iterator[str]:
-        """Yield what may be a mistake of the user, a line each."""
+    def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
+        """Yield what may be a mistake of the user, a line each.
+
+        Args:
+            effect: What it does to the scores.
+        """
         for names in self.identical:
             yield (
                 f"systems {' and '.join(map(repr, names))} have the same score on every clip of every level; "
-                "if they are one system under several names, give one of them, since each moves all SIQ"
+                f"if they are one system under several names, give one of them{effect}"
             )
 
     def counted(self) -> Iterator[str]:

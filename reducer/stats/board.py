@@ -11,7 +11,7 @@ from speechiq.reducer.read.conditions import Mismatch
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.siq.scale import competition_ranks
 from speechiq.reducer.stats.bootstrap import resample_raw
-from speechiq.reducer.stats.coverage import ENOUGH
+from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.equal_terms import narrow
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool, align
@@ -69,10 +69,7 @@ class Board(NamedTuple):
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips; None from 50 clips on, or without intervals."""
-        clips = min(map(len, self.pool.clips.values()))
-        if self.bars is None or clips >= ENOUGH:
-            return None
-        return f"{clips} clips: intervals from fewer than {ENOUGH} clips may be too narrow"
+        return caution_of_raw(min(map(len, self.pool.clips.values()))) if self.bars else None
 
 
 def rate(
