@@ -200,11 +200,11 @@ def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) ->
 
 
 def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
-    """A line for every system whose tasks ran with other options than its newest."""
-    systems: dict[str, list[TaskRun]] = {}
+    """Yield a line for every system whose tasks of a suite ran with other options than its newest there."""
+    systems: dict[tuple[str, str], list[TaskRun]] = {}
     for task in sorted(tasks, key=lambda task: task.date):
-        systems.setdefault(task.system, []).append(task)
-    for system, (*others, newest) in systems.items():
+        systems.setdefault((task.system, task.suite), []).append(task)
+    for (system, _), (*others, newest) in systems.items():
         if told := [(task.task, apart) for task in others if (apart := _apart(task, newest))]:
             older, apart = told[0]
             yield (
