@@ -112,7 +112,7 @@ def compare(
         suites.refuse_options_of_siq(of.found, weights=weights, norms=norms_file, exclude=exclude)
     asked = None if levels is None else [name.strip() for name in levels.split(",")]
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
-    contents = {}
+    contents: dict[str, dict[str, Any]] = {}
     for suite, measured in _shared(chosen, asked).items():
         one, other = _tell_apart([by_suite[suite] for _, by_suite in chosen], (a, b))
         pool = named.systems.get(suite, []) if named else []
@@ -185,7 +185,7 @@ def _compare_levels(
         pool,
         one.name,
         other.name,
-        scale=norms and norms.scale_of(pool.clips),
+        scale=norms.scale_of(pool.clips) if norms else None,
         rule=rule,
         asked=pair.asked,
         draws=pair.draws,
@@ -291,7 +291,7 @@ def _notes(
     if found.left_out:
         yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
     if excluded:
-        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256)}"
+        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
     if mismatches:
         yield f"not on equal terms: {summarise(mismatches)}"
     yield side_by_side.RULE

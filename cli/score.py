@@ -82,7 +82,8 @@ def score(
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
     for warning in found.warnings:
         say(f"warning: {warning}")
-    options = {"allow_mismatch": allow_mismatch, "draws": bootstrap, "seed": seed, "by_dataset": by_dataset}
+    options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "draws": bootstrap, "seed": seed}
+    options["by_dataset"] = by_dataset
     scored: dict[str, Scored] = {}
     if SIQ in found.levels:
         rule = weights or siq.DEFAULT_RULE

@@ -91,4 +91,4 @@ def _flatten(row: dict[str, Any]) -> dict[str, Any]:
         low, high = of["interval"] or (None, None)
         cells |= {f"{category}_score": of["score"], f"{category}_low": low, f"{category}_high": high}
         cells |= {f"{category}_std": of["std"], f"{category}_rank": of["rank"]}
-    return cells | {"control": row["control"]} | row["flags"] | {"mismatches": "; ".join(row["mismatches"])}
+    return {**cells, "control": row["control"], **row["flags"], "mismatches": "; ".join(row["mismatches"])}

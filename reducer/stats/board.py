@@ -59,7 +59,8 @@ class Board(NamedTuple):
     @property
     def mean_ranks(self) -> np.ndarray:
         """Return the mean of each system's ranks over the categories, shape (systems,)."""
-        return np.mean(list(self.ranks.values()), axis=0)
+        mean: np.ndarray = np.mean(list(self.ranks.values()), axis=0)
+        return mean
 
     @property
     def order(self) -> list[int]:
