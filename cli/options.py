@@ -10,11 +10,13 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level, choose
-from speechiq.reducer.read.runs import System, read_systems
+from speechiq.reducer.read.measure import Category
+from speechiq.reducer.read.runs import System
 from speechiq.reducer.siq import norms, unanswerable
 from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.levels import LEVELS, choose_levels
 from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import ConfirmedSet
 
 WIDTH_OF_A_PIPE = 240
@@ -68,7 +70,7 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         help="Score a level by another of its columns, LEVEL=COLUMN, once per level: "
-        + "; ".join(f"{level}: {', '.join(of.measures)}" for level, of in LEVELS.items())
+        + "; ".join(f"{level}: {', '.join(of.measure.columns)}" for level, of in LEVELS.items())
         + ".",
     ),
 ]
@@ -91,7 +93,9 @@ def read_set(exclude: Path | None) -> ConfirmedSet:
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
 
 
-def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms | None = None) -> Mapping[str, Level]:
+def read_levels(
+    measures: Sequence[str] | None, levels: str | None, norms: Norms | None = None
+) -> Mapping[str, Category]:
     """Return the levels to score: by the columns that were asked for, else by those of norms.
 
     Args:
@@ -99,7 +103,7 @@ def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms
         levels: From `--levels`.
         norms: A level that `measures` does not name is scored as these score it.
     """
-    chosen = choose(measures or (), levels)
+    chosen = choose_levels(measures or (), levels)
     if norms is None:
         return chosen
     named = {measure.partition("=")[0].strip() for measure in measures or ()}
@@ -107,7 +111,7 @@ def read_levels(measures: Sequence[str] | None, levels: str | None, norms: Norms
 
 
 def read(
-    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS
+    runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS
 ) -> list[System]:
     """Read the systems without the questions of a set, and print the warnings about the runs."""
     systems, warnings = read_systems(runs, allow_missing, levels=levels)

@@ -18,15 +18,16 @@ from speechiq.cli.options import (
     Only,
     Runs,
     Weights,
-    read_levels,
     read_norms,
     read_set,
 )
 from speechiq.core.console import say
 from speechiq.core.files import check_output
+from speechiq.reducer import suites
 from speechiq.reducer.show.origin import command_line
 from speechiq.reducer.show.records import MEND
 from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.levels import SUITE as SIQ
 
 
 def report(
@@ -48,17 +49,28 @@ def report(
     from speechiq.reducer.show import report as page
 
     norms = read_norms(norms_file, weights)
-    study = page.gather(
-        runs,
-        rule=weights or siq.DEFAULT_RULE,
-        norms=norms,
-        levels=read_levels(measure, levels, norms),
-        allow_mismatch=allow_mismatch,
-        allow_missing=allow_missing,
-        exclude=read_set(exclude),
-        bootstrap=bootstrap,
-    )
-    for warning in (*study.warnings, *study.ranking.context.remarks.warnings()):
+    excluded = read_set(exclude)
+    found = suites.find(runs, allow_missing, measures=measure or (), levels=levels, norms=norms)
+    suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
+    others = [
+        page.gather_suite(found, suite, allow_mismatch=allow_mismatch, bootstrap=bootstrap) for suite in found.others
+    ]
+    if SIQ in found.levels:
+        study = page.gather(
+            runs,
+            rule=weights or siq.DEFAULT_RULE,
+            norms=norms,
+            levels=found.levels[SIQ],
+            allow_mismatch=allow_mismatch,
+            allow_missing=allow_missing,
+            exclude=excluded,
+            bootstrap=bootstrap,
+        )
+        warnings = [*study.warnings, *study.ranking.context.remarks.warnings()]
+        text = page.render(study, command_line(), others)
+    else:
+        warnings, text = found.warnings, page.render_suites(others, command_line())
+    for warning in warnings:
         say(f"warning: {warning}")
-    page.write(page.render(study, command_line()), output, force=force)
+    page.write(text, output, force=force)
     say(f"wrote {output}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,19 +23,20 @@ from speechiq.cli.options import (
     Only,
     Runs,
     Weights,
-    read,
-    read_levels,
     read_norms,
     read_set,
 )
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, check_output_folder, refuse_same, write_whole
+from speechiq.reducer import suites
 from speechiq.reducer.show import dashboards, markup, records, table
+from speechiq.reducer.show.board_scored import score as score_suite
 from speechiq.reducer.show.origin import origin
+from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
-from speechiq.reducer.siq.ranking import rank
+from speechiq.reducer.siq.levels import SUITE as SIQ
+from speechiq.reducer.siq.scored import score as score_siq
 
 SCHEMA = "speechiq-scores"
 
@@ -75,37 +78,29 @@ def score(
             "two out, or build norms of each data set and score each by itself"
         )
     excluded = read_set(exclude)
-    options = {
-        "rule": weights or siq.DEFAULT_RULE,
-        "allow_mismatch": allow_mismatch,
-        "draws": bootstrap,
-        "seed": seed,
-    }
-    systems = read(runs, excluded, allow_missing, levels=read_levels(measure, levels, frozen))
-    ranking = rank(systems, norms=frozen, **options)
-    scores, context = ranking.scores, ranking.context._replace(excluded=len(excluded))
-    for warning in context.remarks.warnings():
+    found = suites.find(runs, allow_missing, measures=measure or (), levels=levels, norms=frozen)
+    suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
+    for warning in found.warnings:
         say(f"warning: {warning}")
-    sets = rank_by_dataset(context.systems, **options) if by_dataset else {}
-    rows = {dataset: records.rows_of(of.scores, of.context) for dataset, of in sets.items()}
-    tables = [table.as_table(scores, context)]
-    tables += [table.as_table(of.scores, of.context, dataset) for dataset, of in sets.items()]
-    if by_dataset:
-        rows[MACRO] = macro_average(sets)
-        tables.append(table.rows_as_table(rows[MACRO], context, MACRO, macro_caption(sets)))
+    options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "draws": bootstrap, "seed": seed}
+    options["by_dataset"] = by_dataset
+    scored: dict[str, Scored] = {}
+    if SIQ in found.levels:
+        rule = weights or siq.DEFAULT_RULE
+        scored[SIQ] = score_siq(found.read(SIQ), rule=rule, norms=frozen, exclude=excluded, **options)
+    scored |= {suite: score_suite(suite, found.read(suite), **options) for suite in found.others}
+    for warning in chain.from_iterable(of.warnings for of in scored.values()):
+        say(f"warning: {warning}")
+    tables = [shown for of in scored.values() for shown in of.tables]
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
     for shown in tables:
         table.print_table(console, shown)
 
     about = origin(SCHEMA, runs)
-    parts = {
-        "by_dataset": {dataset: records.as_json(of.scores, of.context) for dataset, of in sets.items()} or None,
-        "macro_average": rows.get(MACRO),
-    }
     common = {name: about[name] for name in ("speechiq", "date")}
     for path, text in (
-        (json, lambda: records.as_text(records.as_json(scores, context) | parts | about)),
-        (csv, lambda: records.as_csv(scores, context, rows, **common)),
+        (json, lambda: records.as_text(_content(scored) | about)),
+        (csv, lambda: records.rows_as_csv(_rows(scored, common))),
         (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
         (latex, lambda: "\n".join(map(markup.as_latex, tables))),
     ):
@@ -113,5 +108,19 @@ def score(
             write_whole(path, text().encode(), records.MEND)
             say(f"wrote {path}")
     if harness_json is not None:
-        dashboards.write_harness(ranking._replace(context=context), harness_json)
+        for of in scored.values():
+            dashboards.write_harness(of.export, harness_json)
         say(f"wrote {harness_json}, a folder a system")
+
+
+def _content(scored: Mapping[str, Scored]) -> dict[str, Any]:
+    """Return the content of the JSON file: that of SIQ, and other suites, if there are any, by name."""
+    others = {suite: of.content for suite, of in scored.items() if suite != SIQ}
+    return {**(scored[SIQ].content if SIQ in scored else {}), **({"suites": others} if others else {})}
+
+
+def _rows(scored: Mapping[str, Scored], common: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the rows of the CSV file; they name their suite unless all are of SIQ."""
+    if [*scored] == [SIQ]:
+        return scored[SIQ].rows(common)
+    return [{"suite": suite} | row for suite, of in scored.items() for row in of.rows(common)]

@@ -89,9 +89,10 @@ def check_samples(tracker: Any, task_name: str, samples: list) -> None:
 
 
 def _is_of_speech(results: Mapping[str, Any]) -> bool:
-    """Return whether a speech system ran, or a task that names its level."""
+    """Return whether a speech system ran, or a task that names its level or its measure."""
     tasks = results.get("configs", {}).values()
-    return "siq" in results.get("config", {}) or any("level" in (task.get("metadata") or {}) for task in tasks)
+    described = (not {"level", "measure"}.isdisjoint(task.get("metadata") or {}) for task in tasks)
+    return "siq" in results.get("config", {}) or any(described)
 
 
 def _read(file: Path) -> bytes:

@@ -14,12 +14,17 @@ from speechiq.siq_tasks.options import keys_of, refuse_misspelt
 
 
 class SpeechTask(ConfigurableTask):
-    """`class` of every level template; `custom_dataset` returns a `Loaded`."""
+    """`class` of every level template; `custom_dataset` returns a `Loaded`.
+
+    A template's `shared_metadata` become part of the metadata of each task that includes it. lm-eval's `include` would
+    replace a template's `metadata` by the task's own.
+    """
 
     def __init__(self, config: dict[str, Any]) -> None:
         refuse_misspelt(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
-        own = {key: value for key, value in config.items() if key != "class"}
-        super().__init__(config=own | {"metric_list": _named_metrics(own["metric_list"])})
+        own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
+        metadata = own.get("metadata", {}) | config.get("shared_metadata", {})
+        super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:

@@ -15,6 +15,7 @@ from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import AnswerRow, Asked, AskedRow, Pick, locate, read_row, read_rows, scan
 from speechiq.reducer.read.runs import find_tasks, name_control
 from speechiq.reducer.read.samples import Item, show_item
+from speechiq.reducer.siq.levels import SUITE
 
 LETTERS = "ABCDE"
 NONE_OF_THE_ABOVE = LETTERS[-1]
@@ -79,7 +80,10 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
             not asked the same questions.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    tasks = sorted((task for task in tasks if task.level == "apply"), key=lambda task: (task.system, task.task))
+    tasks = sorted(
+        (task for task in tasks if task.suite == SUITE and task.level == "apply"),
+        key=lambda task: (task.system, task.task),
+    )
     if not tasks:
         raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of a whole set")
     reader = AnswerReader()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.frozen import shorten
-from speechiq.reducer.levels import FIRST_RULES, LEVELS
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import show_item
@@ -20,6 +19,8 @@ CLIPS = "clips"
 TASKS = "task versions"
 NORMALISER = "normaliser"
 EMBEDDER = "embedder"
+#: What else a suite says its scores depend on.
+SETTINGS = "settings"
 ASPECTS = (CLIPS, TASKS, NORMALISER, EMBEDDER)
 FIELDS = {
     "content_sha256": CLIPS,
@@ -34,6 +35,8 @@ FIELDS = {
     "embedder_text": EMBEDDER,
     "embedder_dtype": EMBEDDER,
 }
+#: Rules of runs that do not record theirs: those of the package whisper-normalizer, which speechiq used first.
+FIRST_RULES = "whisper-normalizer"
 UNTOLD = {"content_sha256": "not told (older runs do not: run them again)"}
 EXAMPLES = 3
 
@@ -43,7 +46,7 @@ class Mismatch(NamedTuple):
 
     Attributes:
         system: The system's name.
-        level: A key of `LEVELS`.
+        level: Name of the category.
         aspect: One of `ASPECTS`.
         text: What differs, naming both sides.
         fix: What the user can do.
@@ -57,13 +60,15 @@ class Mismatch(NamedTuple):
 
 
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
-    """A task's name and the `FIELDS` that its level has; None where the task does not tell.
+    """A task's name and the fields that its scores depend on; None where the task does not tell.
 
-    >>> task = TaskRun(0.0, "", "s", "t", "understand", {"version": 1, "dataset": "demo", "embedder": "e"}, {})
+    >>> from speechiq.reducer.siq.levels import LEVELS
+    >>> of = LEVELS["understand"]
+    >>> task = TaskRun(0.0, "", "s", "t", of, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
     >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None][3:]
     ['embedder=e', 'embedder_template=plain', 'embedder_text=raw', 'embedder_dtype=float32']
     """
-    settings = LEVELS[task.level].settings
+    settings = task.category.settings
     told = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**settings}
     told |= {field: _as_scalar(task.metadata[field]) for field in told if field in task.metadata}
     return {"task": printable(task.task), **told}
@@ -76,7 +81,7 @@ def by_level(system: System) -> dict[str, list[Conditions]]:
             (read_conditions(task) for task in system.tasks if task.level == level),
             key=lambda of: json.dumps(of, sort_keys=True),
         )
-        for level in LEVELS
+        for level in system.levels
     }
 
 
@@ -87,8 +92,8 @@ def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
     """
     conditions = {system.name: by_level(system) for system in sorted(systems, key=lambda system: system.name)}
     found = []
-    for level in LEVELS:
-        told = {name: _by_dataset(of[level]) for name, of in conditions.items() if of[level]}
+    for level in _levels_of(systems):
+        told = {name: _by_dataset(of[level]) for name, of in conditions.items() if of.get(level)}
         if told:
             usual = _usual(told)
             other, theirs = f"system {usual!r}", conditions[usual][level]
@@ -100,7 +105,7 @@ def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
 def compare_items(systems: Sequence[System]) -> list[Mismatch]:
     """Which clips or questions of others systems lack."""
     found = []
-    for level in LEVELS:
+    for level in _levels_of(systems):
         everything = set().union(*(system.scores.get(level, ()) for system in systems))
         for system in systems:
             if lacking := everything.difference(system.scores.get(level, ())):
@@ -118,7 +123,7 @@ def compare(
 
     Args:
         system: The system's name.
-        level: A key of `LEVELS`.
+        level: Name of the category.
         ours: Conditions of its tasks; none where they are not known, which differs from nothing.
         other: What it is compared with, in words.
         theirs: The other's conditions.
@@ -142,7 +147,7 @@ def compare(
             f"and {_show(field, there[dataset][field])} in {other}",
         )
         for dataset in sorted(here.keys() & there.keys())
-        for field, aspect in FIELDS.items()
+        for field, aspect in _aspects(here[dataset].keys() | there[dataset].keys()).items()
         if here[dataset].get(field) != there[dataset].get(field)
     ]
 
@@ -151,6 +156,16 @@ def summarise(mismatches: Sequence[Mismatch]) -> str:
     """The first few, in one line."""
     more = len(mismatches) - EXAMPLES
     return "; ".join(of.text for of in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _levels_of(systems: Iterable[System]) -> list[str]:
+    """Return every category of some systems, once."""
+    return list(dict.fromkeys(level for system in systems for level in system.levels))
+
+
+def _aspects(fields: Iterable[str]) -> dict[str, str]:
+    """Return field -> aspect, for the known fields and further ones."""
+    return FIELDS | dict.fromkeys(sorted({*fields} - FIELDS.keys()), SETTINGS)
 
 
 def _usual(told: Mapping[str, Any]) -> str:
@@ -165,7 +180,7 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
         if "normaliser" in task:
             task = {"normaliser_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})
-        for field in FIELDS.keys() & task.keys():
+        for field in task.keys() - {"task"}:
             fields.setdefault(field, set()).add(task[field])
     return sets
 

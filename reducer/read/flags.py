@@ -33,7 +33,7 @@ class Told(NamedTuple):
     """What the rows of one task tell beside the score.
 
     Attributes:
-        level: A key of `LEVELS`.
+        level: Name of the category.
         items: Of all rows.
         columns: Name of a column that some row has -> its values, shape (items,), NaN where a row has none.
     """

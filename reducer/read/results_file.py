@@ -13,8 +13,9 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import read_plain
 from speechiq.core.json_text import decode, refuse_extremes
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.read.measure import Category, read_category
 from speechiq.reducer.read.run_files import samples_of
+from speechiq.reducer.siq.levels import LEVELS
 
 YEAR_10000 = 253_402_300_800
 
@@ -58,7 +59,7 @@ class TaskRun(NamedTuple):
         results: The results file.
         system: The system's name.
         task: The task's name.
-        level: A key of `LEVELS`.
+        category: What the task says of itself; of older runs, whose metadata have `level` alone, that level.
         metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
         described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
         docs: How many docs were asked, and how many the task has; None if the results file does not say.
@@ -69,11 +70,21 @@ class TaskRun(NamedTuple):
     results: str
     system: str
     task: str
-    level: str
+    category: Category
     metadata: dict[str, Any]
     described: dict[str, Any]
     docs: tuple[int, int] | None = None
     versions: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def suite(self) -> str:
+        """Return the name of the task's suite."""
+        return self.category.suite
+
+    @property
+    def level(self) -> str:
+        """Return the name of the task's category: for SIQ, its level."""
+        return self.category.name
 
     @property
     def dataset(self) -> str:
@@ -94,8 +105,8 @@ def read_results(path: Path) -> Results:
     """
     try:
         results: Results = decode(read_plain(path), _RESULTS)
-        levels = (task.metadata for task in results.configs.values() if _level_of(task))
-        refuse_extremes([results.config.siq.system, *_names(results), *levels])
+        described = (task.metadata for task in results.configs.values() if _takes_part(task))
+        refuse_extremes([results.config.siq.system, *_names(results), *described])
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -106,7 +117,7 @@ def read_results(path: Path) -> Results:
 
 
 def tasks_of(path: Path, results: Results) -> list[TaskRun]:
-    """Return the tasks with a level of one results file.
+    """Return the tasks of one results file that take part: those that describe themselves, or name a level of SIQ.
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval invents a `model_name` where no
     model arguments were given), else `model_name`, else `pretrained` of the model arguments, else the folder's
@@ -115,6 +126,9 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     Args:
         path: Of the file.
         results: What `read_results` gave.
+
+    Raises:
+        SpeechIQError: A task's description of itself cannot be used.
     """
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
     counts = results.n_samples or {}
@@ -126,20 +140,29 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
             str(path),
             name,
             task,
-            level,
+            _category_of(path, task, of.metadata),
             of.metadata,
             results.config.siq.system,
             _docs(counts.get(task)),
             versions,
         )
         for task, of in results.configs.items()
-        if (level := _level_of(of))
+        if _takes_part(of)
     ]
 
 
-def _level_of(task: _Task) -> str:
-    level = task.metadata.get("level") if isinstance(task.metadata, dict) else None
-    return level if isinstance(level, str) and level in LEVELS else ""
+def _takes_part(task: _Task) -> bool:
+    """Return whether a task describes itself, or is of an older run and names a level."""
+    metadata = task.metadata
+    if not isinstance(metadata, dict):
+        return False
+    return "measure" in metadata or (isinstance(metadata.get("level"), str) and metadata["level"] in LEVELS)
+
+
+def _category_of(path: Path, task: str, metadata: dict[str, Any]) -> Category:
+    if "measure" not in metadata:
+        return LEVELS[metadata["level"]]
+    return read_category(metadata, printable(task), str(path))
 
 
 def _names(results: Results) -> tuple[Any, ...]:

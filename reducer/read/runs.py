@@ -1,26 +1,28 @@
 """Reads what lm-eval wrote: folders of runs in, one `System` per speech system out.
 
 lm-eval puts `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
-into the same folder. A task takes part when the metadata it recorded in the results file names its
-`level`; task names mean nothing. Nothing that a run names is imported, evaluated or followed as a path.
+into the same folder. A task takes part if the metadata it recorded in the results file describe its
+`measure`, or, in older runs, name its `level`; task names mean nothing. Nothing that a run names is
+imported, evaluated or followed as a path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.options import changes
 from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
 from speechiq.reducer.read.rows import Pick, Reader, scan
 from speechiq.reducer.read.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.read.samples import Item, may_hold_scores, read_samples, show_item
+from speechiq.reducer.siq.levels import LEVELS
 
 
 class System(NamedTuple):
@@ -28,13 +30,13 @@ class System(NamedTuple):
 
     Attributes:
         name: The `model_name` lm-eval recorded.
-        scores: level -> item -> raw score (a fraction, larger is better). An item is `(clip,)`, or
-            `(clip, question)` at the Apply level.
+        scores: level -> item -> raw score (larger is better). An item is `(clip,)`, or `(clip, question)` if its
+            category says so.
         flags: How often it failed in ways that scores hide, over the items of `scores`.
         tasks: Where the scores come from.
         told: What `flags` are counted from.
         excluded: The sha256 of the set whose questions were left out; None where there is none.
-        levels: The levels to score, each with the column that `scores` were read from.
+        levels: The categories to score, each with the column that `scores` were read from.
         datasets: clip -> name of its data set.
     """
 
@@ -44,7 +46,7 @@ class System(NamedTuple):
     tasks: tuple[TaskRun, ...] = ()
     told: tuple[Told, ...] = ()
     excluded: str | None = None
-    levels: Mapping[str, Level] = LEVELS
+    levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
 
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
@@ -71,32 +73,15 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Level] = LEVELS) -> Runs:
-    """Reads every system below some folders.
-
-    Where a system ran the same task more than once, the newest run by `date` counts.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
-        levels: The levels to read, each with the column to read, as `levels.choose` gives them.
-
-    Raises:
-        SpeechIQError: A path does not exist, holds no run, or a file of a run is missing or cannot be used.
-    """
-    tasks, warnings = find_tasks(runs, allow_missing)
-    return Runs(read_tasks(tasks, levels), warnings)
-
-
 def read_tasks(
-    tasks: Iterable[TaskRun], levels: Mapping[str, Level] = LEVELS, readers: Sequence[Reader] = ()
+    tasks: Iterable[TaskRun], levels: Mapping[str, Category], readers: Sequence[Reader] = ()
 ) -> list[System]:
-    """Read the systems of some tasks in one pass over their sample files.
+    """Read the systems of some tasks, sorted by name, in one pass over their sample files.
 
     Args:
-        tasks: What `find_tasks` found.
-        levels: The levels to score, as for `read_systems`.
-        readers: Others that read the sample files of a level, whether or not it is scored.
+        tasks: The newest run of each task of one suite, as `find_tasks` gives them.
+        levels: The categories to read, each with the column to read.
+        readers: Others that read the sample files of a category, whether or not it is scored.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.
@@ -128,18 +113,19 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     runs = list(runs)
     files = list(list_files(runs))
     results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
-    missing = list(_undescribed(results, once(filter(is_samples, files))))
+    found = [task for path, of in results.items() for task in tasks_of(path, of)]
+    categories = [*LEVELS.values(), *(task.category for task in found)]
+    missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
     if missing and not allow_missing:
         raise SpeechIQError(
             f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
             "away, or add --allow-missing"
         )
-    found = [task for path, of in results.items() for task in tasks_of(path, of)]
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
             f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: looked for "
-            "results_<date>.json files with a task whose metadata names a level; "
+            "results_<date>.json files with a task whose metadata names a level or a measure; "
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}
@@ -157,22 +143,24 @@ def name_control(described: Mapping[str, Any]) -> str:
     return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
 
 
-def _undescribed(results: Mapping[Path, Results], samples: Iterable[Path]) -> Iterator[str]:
-    """Yield a line for each results file without tasks, and for each sample file of a level whose task is in none."""
+def _undescribed(
+    results: Mapping[Path, Results], samples: Iterable[Path], categories: Collection[Category]
+) -> Iterator[str]:
+    """Yield a line for each results file without tasks, and for each sample file with scores whose task is in none."""
     tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
     known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
     for path, of in results.items():
         if not of.configs:
             yield f"{str(path)!r} names no task"
     for path in samples:
-        if (place(path.parent), path.name) not in known and may_hold_scores(path):
+        if (place(path.parent), path.name) not in known and may_hold_scores(path, categories):
             yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
 
 
 def _read_system(
     name: str,
     tasks: list[TaskRun],
-    levels: Mapping[str, Level],
+    levels: Mapping[str, Category],
     known: dict[Item, Item],
     datasets: dict[str, str],
     readers: Sequence[Reader],
@@ -212,11 +200,11 @@ def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) ->
 
 
 def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
-    """A line for every system whose tasks ran with other options than its newest."""
-    systems: dict[str, list[TaskRun]] = {}
+    """Yield a line for every system whose tasks of a suite ran with other options than its newest there."""
+    systems: dict[tuple[str, str], list[TaskRun]] = {}
     for task in sorted(tasks, key=lambda task: task.date):
-        systems.setdefault(task.system, []).append(task)
-    for system, (*others, newest) in systems.items():
+        systems.setdefault((task.system, task.suite), []).append(task)
+    for (system, _), (*others, newest) in systems.items():
         if told := [(task.task, apart) for task in others if (apart := _apart(task, newest))]:
             older, apart = told[0]
             yield (

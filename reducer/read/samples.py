@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,8 +13,12 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.json_text import decode
-from speechiq.reducer.levels import LEVELS, RANGES, SHARE, Level
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.rows import Name, Pick, locate, read_lines, refusal
+
+SHARE = 0.0, 1.0
+#: Columns that say what went wrong beside the score; a row may lack them.
+FLAGS = ("heard", "loop", "unparsed", "none_of_the_above")
 
 Item = tuple[str, ...]
 
@@ -32,13 +36,13 @@ class Samples(NamedTuple):
 
 
 def read_samples(
-    path: Path, level: Level, known: dict[Item, Item] | None = None, picks: Sequence[Pick] = ()
+    path: Path, category: Category, known: dict[Item, Item] | None = None, picks: Sequence[Pick] = ()
 ) -> Samples:
-    """Read one task's scores line by line; of a row only the item's fields, the level's metric and its flags.
+    """Read one task's scores line by line; of a row only the item's fields, the score and the flags.
 
     Args:
         path: Of the file.
-        level: What to read.
+        category: What to read.
         known: Items of other files, so that equal ones are one object; grows.
         picks: Others that read the same file; each takes every line once its score is read.
 
@@ -48,20 +52,21 @@ def read_samples(
     """
     known = {} if known is None else known
     scores: dict[Item, float] = {}
-    flags: dict[str, dict[Item, float]] = {flag: {} for flag in level.flags}
-    decoder = _decoder(level.metric, level.item, level.flags)
+    measure = category.measure
+    flags: dict[str, dict[Item, float]] = {flag: {} for flag in FLAGS if flag != measure.column}
+    decoder = _decoder(measure.column, category.item, tuple(flags))
     for number, line in read_lines(path):
         try:
             doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            raise refusal(path, number, _needs(level), error) from error
+            raise refusal(path, number, _needs(category), error) from error
         item = tuple(map(str, msgspec.structs.astuple(doc)))
         item = known.setdefault(item, item)
         if item in scores:
             raise SpeechIQError(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
-        scores[item] = level.sign * score + 0.0  # no negative zero
+        scores[item] = measure.sign * score + 0.0  # no negative zero
         for flag, value in zip(flags.values(), given, strict=True):
             if value is not None and math.isfinite(value):
                 flag[item] = value
@@ -70,19 +75,24 @@ def read_samples(
     if not scores:
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
     lines = list(scores)
-    for column, values in ((level.metric, scores), *flags.items()):
-        _refuse_outside(path, lines, column, values, level.sign if column == level.metric else 1.0)
+    _refuse_outside(path, lines, measure.column, scores, measure.bounds, measure.sign)
+    for flag, shares in flags.items():
+        _refuse_outside(path, lines, flag, shares, SHARE)
     return Samples(scores, flags)
 
 
-def may_hold_scores(path: Path) -> bool:
-    """Return whether the first row is one of a level, or cannot be read at all; a file without rows holds no scores.
+def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
+    """Return whether the first row is one of a category, or cannot be read at all; a file without rows holds no scores.
+
+    Args:
+        path: Of the file.
+        categories: What the row may hold.
 
     Raises:
         SpeechIQError: The file cannot be read.
     """
     for _, line in read_lines(path):
-        return any(_fits(line, _decoder(level.metric, level.item, level.flags)) for level in LEVELS.values())
+        return any(_fits(line, _decoder(of.column, of.item, ())) for of in categories)
     return False
 
 
@@ -104,8 +114,9 @@ def _decoder(metric: str, item: tuple[str, ...], flags: tuple[str, ...]) -> msgs
     return msgspec.json.Decoder(msgspec.defstruct("Row", row, gc=False))
 
 
-def _needs(level: Level) -> str:
-    return f"{', '.join(f'doc.{field}' for field in level.item)} and the number {level.metric!r}"
+def _needs(category: Category) -> str:
+    fields = ", ".join(f"doc.{field}" for field in category.item)
+    return f"{fields} and the number {category.column!r}, by metadata.item and metadata.measure of its task"
 
 
 def _fits(line: bytes, decoder: msgspec.json.Decoder[msgspec.Struct]) -> bool:
@@ -118,9 +129,16 @@ def _fits(line: bytes, decoder: msgspec.json.Decoder[msgspec.Struct]) -> bool:
     return True
 
 
-def _refuse_outside(path: Path, lines: Sequence[Item], column: str, values: dict[Item, float], sign: float) -> None:
+def _refuse_outside(
+    path: Path,
+    lines: Sequence[Item],
+    column: str,
+    values: dict[Item, float],
+    bounds: tuple[float, float],
+    sign: float = 1.0,
+) -> None:
     """Raise a `SpeechIQError` if a finite value of a column is outside its range; `lines` are the file's items."""
-    low, high = RANGES.get(column, (-math.inf, math.inf))
+    low, high = bounds
     found = sign * np.fromiter(values.values(), float, len(values))
     if (outside := np.flatnonzero(np.isfinite(found) & ((found < low) | (found > high)))).size:
         item, value = list(values)[outside[0]], found[outside[0]]

@@ -41,7 +41,7 @@ def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Sai
     """Reads what a system said of some clips.
 
     Args:
-        tasks: The system's.
+        tasks: The system's. Those whose items are clips give its texts, the others its answers.
         clips: Ids.
 
     Returns:
@@ -52,10 +52,9 @@ def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Sai
     """
     said = {clip: Said("", "", {}) for clip in clips}
     for task in tasks if said else ():
-        if task.level != "understand":
-            for row in read_rows(task.samples, TextRow):
-                if (clip := str(row.doc.id)) in said:
-                    said[clip] = _add(said[clip], task.level, row)
+        for row in read_rows(task.samples, TextRow):
+            if (clip := str(row.doc.id)) in said:
+                said[clip] = _add(said[clip], row, is_text=len(task.category.item) == 1)
     return said
 
 
@@ -79,9 +78,9 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     return first, second
 
 
-def _add(said: Said, level: str, row: TextRow) -> Said:
+def _add(said: Said, row: TextRow, is_text: bool) -> Said:
     said = said._replace(reference=said.reference or str(row.doc.text))
-    if level == "remember":
+    if is_text:
         return said._replace(text=_text(row))
     return said._replace(answers=said.answers | {str(row.doc.question_id): Answer(_question(row.doc), _letters(row))})
 

@@ -1,8 +1,8 @@
-"""Write SIQ as lm-eval's own output files, for the tools that show them: its table printer, Weights & Biases, Zeno.
+"""Write scores as lm-eval's own output files, for the tools that show them: its table printer, Weights & Biases, Zeno.
 
-A folder a system, named as lm-eval names it, holds `results_<date>.json` with the group `siq` and a task a level
-(`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` a task, with each clip's raw score. The tasks' metadata name
-no level, so that `siq score` never takes these files for a run.
+A folder per system, named as lm-eval names it, holds `results_<date>.json` with a group for the suite and a task for
+each category (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` per task, with each clip's raw score. Their
+metadata describe no measure and name no level, so that `siq score` never takes these files for a run.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from speechiq.core.files import write_whole
 from speechiq.core.frozen import digest
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.flags import Flags
-from speechiq.reducer.siq.ranking import Ranking
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.stats.pool import Pool
 
-GROUP = "siq"
 VERSION = 1.0
 UNKNOWN = "N/A"
 FAILURES = ("unparsed", "not_heard_in_full", "loops")
@@ -38,11 +38,43 @@ ADVICE = "name a folder that is yours"
 _SEPARATORS = re.compile(r'["<>:/|\\?*\[\]]+')
 
 
-def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
+class Export(NamedTuple):
+    """The scores of a suite as lm-eval's files hold them; lists are in the order of the pool's systems.
+
+    Attributes:
+        suite: Name of the suite and of its group.
+        pool: The systems and their raw scores, with how each category is scored.
+        means: category -> mean raw score, shape (systems,).
+        std: category -> its standard error, shape (systems,); empty without a bootstrap.
+        draws: Of the bootstrap.
+        flags: The failures of each system.
+        of_group: Values of each system's group beside the failures, such as `siq,none`.
+        of_task: Further values of each system, category -> values, such as `z,none`.
+        higher: Whether a higher value is better, for the metrics that these values add to the group and to its tasks.
+        metadata: Metadata of a system's task, from its name and the category.
+    """
+
+    suite: str
+    pool: Pool
+    means: Mapping[str, np.ndarray]
+    std: Mapping[str, np.ndarray]
+    draws: int
+    flags: Sequence[Flags]
+    of_group: Sequence[Mapping[str, float | str]]
+    of_task: Sequence[Mapping[str, Mapping[str, float | str]]]
+    higher: tuple[Mapping[str, bool], Mapping[str, bool]]
+    metadata: Callable[[str, str], dict[str, Any]]
+
+    def task(self, category: str) -> str:
+        """Return the name of a category's task."""
+        return f"{self.suite}_{category}"
+
+
+def write_harness(export: Export, folder: Path) -> list[Path]:
     """Write every system's files; those of earlier calls stay, under their own dates.
 
     Args:
-        ranking: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
+        export: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
         folder: Made where needed; gets a folder a system, with a mark where one of that name holds another's results.
 
     Returns:
@@ -53,77 +85,73 @@ def write_harness(ranking: Ranking, folder: Path) -> list[Path]:
     """
     now = time.time()
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")
-    asked = _asked(ranking.pool)
+    asked = _asked(export.pool)
     written = []
-    for j, (system, name) in enumerate(folder_names(ranking.scores.systems).items()):
+    for j, (system, name) in enumerate(folder_names(export.pool.systems).items()):
         if _holds_another(folder / name, system):
             name = _mark(system, name)
-        results = as_harness(ranking, j) | {"date": now, "model_name_sanitized": name}
+        results = as_harness(export, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
-        for level, raw in ranking.pool.raw.items():
-            rows = map(partial(_sample, level, ranking.context.levels[level]), asked[level], raw[j])
-            _write(path.with_name(f"samples_{_task(level)}_{stamp}.jsonl"), rows)
+        for category, raw in export.pool.raw.items():
+            rows = map(partial(_sample, export.pool.levels[category]), asked[category], raw[j])
+            _write(path.with_name(f"samples_{export.task(category)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
     return written
 
 
-def as_harness(ranking: Ranking, j: int) -> dict[str, Any]:
+def as_harness(export: Export, j: int) -> dict[str, Any]:
     """Return one system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
 
     Args:
-        ranking: As for `write_harness`.
-        j: The system's place in `ranking.scores.systems`.
+        export: As for `write_harness`.
+        j: The system's place in the pool.
 
     Returns:
-        `results` has `siq,none` of the group, and per level its metric as lm-eval's own tasks have it (`wer,none`
-        falls with ability) and `z,none`; each with a standard error. The group also has the shares of failures
-        that SIQ hides (`flags.Flags`).
+        `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
+        standard error, and for the group the shares of failures that scores hide (`flags.Flags`); beside these what the
+        export adds.
     """
-    pool, scores, context = ranking
-    system, bootstrap = scores.systems[j], context.bootstrap
-    flags = context.systems[j].flags if context.systems else Flags()
-    clips = {level: len(pool.clips[level]) for level in scores.levels}
-    deviations = {level: _as_value(bootstrap and bootstrap.raw_std[level][j]) for level in scores.levels}
-    group = {
-        "name": GROUP,
-        "alias": GROUP,
-        "sample_len": sum(clips.values()),
-        "siq,none": _as_value(scores.siq[j]),
-        "siq_stderr,none": _as_value(None if math.isnan(scores.siq[j]) else bootstrap and bootstrap.siq_std[j]),
-        **{f"{flag},none": _as_value(share) for flag, share in flags._asdict().items()},
-    }
+    pool, group = export.pool, export.suite
+    system = pool.systems[j]
+    clips = {category: len(of) for category, of in pool.clips.items()}
+    shares = {f"{flag},none": as_value(share) for flag, share in export.flags[j]._asdict().items()}
+    of_group = {"name": group, "alias": group, "sample_len": sum(clips.values()), **export.of_group[j], **shares}
     tasks = {
-        _task(level): {
-            "name": _task(level),
-            "alias": _task(level),
-            "sample_len": clips[level],
-            f"{context.levels[level].metric},none": _shown(level, of.raw[j]),
-            f"{context.levels[level].metric}_stderr,none": deviations[level],
-            "z,none": _as_value(of.z[j]),
-            "z_stderr,none": UNKNOWN,
+        export.task(category): {
+            "name": export.task(category),
+            "alias": export.task(category),
+            "sample_len": clips[category],
+            f"{pool.levels[category].column},none": _shown(pool.levels[category], mean[j]),
+            f"{pool.levels[category].column}_stderr,none": as_value(export.std[category][j]) if export.std else UNKNOWN,
+            **export.of_task[j].get(category, {}),
         }
-        for level, of in scores.levels.items()
+        for category, mean in export.means.items()
     }
-    better = {_task(level): {context.levels[level].metric: LEVELS[level].sign > 0, "z": True} for level in clips}
-    named = [GROUP, *tasks]
+    of_group_higher, of_task_higher = export.higher
+    better = {
+        export.task(category): {of.column: of.measure.direction == "higher", **of_task_higher}
+        for category, of in pool.levels.items()
+        if category in clips
+    }
+    named = [group, *tasks]
     return {
-        "results": tasks | {GROUP: group},
-        "groups": {GROUP: group},
-        "group_subtasks": {GROUP: list(tasks)},
-        "configs": {_task(level): _config(level, system, ranking) for level in clips},
+        "results": tasks | {group: of_group},
+        "groups": {group: of_group},
+        "group_subtasks": {group: list(tasks)},
+        "configs": {export.task(category): _config(export, category, system) for category in clips},
         "versions": dict.fromkeys(named, VERSION),
         "n-shot": dict.fromkeys(named, 0),
-        "higher_is_better": better | {GROUP: {"siq": True} | dict.fromkeys(FAILURES, False)},
-        "n-samples": {_task(level): {"original": count, "effective": count} for level, count in clips.items()},
+        "higher_is_better": better | {group: {**of_group_higher, **dict.fromkeys(FAILURES, False)}},
+        "n-samples": {export.task(name): {"original": count, "effective": count} for name, count in clips.items()},
         "config": {
             "model": SOURCE,
             "model_args": {"pretrained": system},
-            "bootstrap_iters": bootstrap.draws if bootstrap else 0,
+            "bootstrap_iters": export.draws,
             "limit": None,
         },
         "lm_eval_version": version("lm_eval"),
-        "task_hashes": {_task(level): digest(pool.clips[level]) for level in clips},
+        "task_hashes": {export.task(category): digest(pool.clips[category]) for category in clips},
         "model_source": SOURCE,
         "model_name": system,
     }
@@ -156,10 +184,6 @@ def _mark(system: str, name: str) -> str:
     return f"{kept}-{hashlib.sha256(system.encode(errors='backslashreplace')).hexdigest()[:8]}"
 
 
-def _task(level: str) -> str:
-    return f"{GROUP}_{level}"
-
-
 def _holds_another(folder: Path, system: str) -> bool:
     """Whether results of another system lie there; those that cannot be read are another's."""
     try:
@@ -168,35 +192,24 @@ def _holds_another(folder: Path, system: str) -> bool:
         return True
 
 
-def _as_value(number: Any) -> float | str:
+def as_value(number: Any) -> float | str:
+    """Return a number as lm-eval writes it; `N/A` for one that is not known."""
     return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
-def _config(level: str, system: str, ranking: Ranking) -> dict[str, Any]:
-    """Return the task's config; its metadata hold what the SIQ depends on, and never the key `level`."""
-    _, scores, context = ranking
-    measured = context.levels[level]
-    metric = {"metric": measured.metric, "aggregation": "mean", "higher_is_better": measured.sign > 0}
+def _config(export: Export, category: str, system: str) -> dict[str, Any]:
+    """Return the task's config; its metadata hold what the score depends on, and never the keys of a run's task."""
+    measure = export.pool.levels[category].measure
+    metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
     return {
-        "task": _task(level),
-        "group": GROUP,
+        "task": export.task(category),
+        "group": export.suite,
         "output_type": "generate_until",
         "metric_list": [metric],
         "num_fewshot": 0,
         "repeats": 1,
         "should_decontaminate": False,
-        "metadata": {
-            "version": VERSION,
-            "rule": None if context.remarks.no_siq else scores.scale.rule,
-            "weight": None if context.remarks.no_siq else scores.scale.levels[level].weight,
-            "no_siq": context.remarks.no_siq,
-            "systems": list(context.norms.systems if context.norms else scores.systems),
-            "norms": context.norms and context.norms.title,
-            "mismatches": [of.text for of in context.mismatches if of.system == system],
-            "excluded": context.excluded,
-            "excluded_set": context.excluded_set,
-            "interval_caution": context.bootstrap and context.bootstrap.caution,
-        },
+        "metadata": {"version": VERSION, **export.metadata(system, category)},
     }
 
 
@@ -219,15 +232,15 @@ def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _sample(level: str, measured: Level, asked: dict[str, Any], raw: float) -> dict[str, Any]:
-    metric, value = measured.metric, _shown(level, raw)
+def _sample(category: Category, asked: dict[str, Any], raw: float) -> dict[str, Any]:
+    metric, value = category.column, _shown(category, raw)
     said = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
     return asked | said | {"metrics": [metric], metric: value}
 
 
-def _shown(level: str, raw: float) -> float:
-    """The raw score as the level's metric has it: a word error rate falls with ability."""
-    return LEVELS[level].sign * float(raw) + 0.0
+def _shown(category: Category, raw: float) -> float:
+    """Return the raw score as the category's column has it: a word error rate falls with ability."""
+    return category.measure.sign * float(raw) + 0.0
 
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:

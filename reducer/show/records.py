@@ -38,7 +38,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         "weights": None if remarks.no_siq else weights,
         "rule": None if remarks.no_siq else scores.scale.rule,
         "clips": {level: len(of.discrimination) for level, of in scores.scale.levels.items()},
-        "chance": {level: of.chance for level, of in levels.items() if of.chance is not None},
+        "chance": {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None},
         "norms": norms
         and {
             "name": norms.name,
@@ -59,7 +59,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         },
         "leave_one_out": None if shifts is None else _name_shifts(scores.systems, shifts),
         "systems": rows_of(scores, context),
-        "measures": {level: of.metric for level, of in levels.items()},
+        "measures": {level: of.column for level, of in levels.items()},
         "items": {level: of.items for level, of in remarks.counts.items()},
         "limited": {
             level: {"asked": of.asked, "whole": of.whole} for level, of in remarks.counts.items() if of.limited
@@ -79,26 +79,41 @@ def as_csv(
 ) -> str:
     """Return the ranking as CSV, one row per system, unrounded; columns `<level>_raw` and so on.
 
-    Unknown values are empty. A text that a spreadsheet would take for a formula gets a quote in front.
-
     Args:
         scores: Scores of the ranking.
         context: Context of the scores.
         others: Data set -> its rows as `rows_of` makes them.
         **common: Further columns that all rows share.
     """
+    return rows_as_csv(csv_rows(scores, context, others, **common))
+
+
+def csv_rows(
+    scores: Scores,
+    context: Context = NO_CONTEXT,
+    others: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    **common: str,
+) -> list[dict[str, Any]]:
+    """Return the rows of `as_csv`."""
     shared = {
         "excluded_set": shorten(context.excluded_set or ""),
         "norms": context.norms.title if context.norms else "",
         "interval_caution": (context.bootstrap and context.bootstrap.caution) or "",
     }
-    rows = [
+    return [
         _flatten(row) | shared | {"dataset": dataset} | common
         for dataset, part in ({POOLED: rows_of(scores, context)} | dict(others or {})).items()
         for row in part
     ]
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; a column that a row lacks is empty, as are unknown values.
+
+    A text that a spreadsheet would take for a formula gets a quote in front.
+    """
     text = io.StringIO()
-    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer = csv.DictWriter(text, dict.fromkeys(key for row in rows for key in row), lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({key: without_formula(cell) if isinstance(cell, str) else cell for key, cell in row.items()})

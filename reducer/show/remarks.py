@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from speechiq.reducer.levels import LEVELS, Level, per_cent
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.stats.pool import Pool, find_identical
 from speechiq.reducer.stats.separation import separates
@@ -34,14 +35,21 @@ class Count(NamedTuple):
     Attributes:
         clips: Number of scored clips.
         items: Number of items: the clips, or at Apply their questions.
+        noun: What one item is called: `clip`, or the last field that names it, such as `question`.
         asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
         whole: Number of docs that these tasks have.
     """
 
     clips: int
     items: int
+    noun: str = "clip"
     asked: int | None = None
     whole: int | None = None
+
+    @property
+    def several(self) -> bool:
+        """Return whether a clip may have several items."""
+        return self.noun != "clip"
 
     @property
     def limited(self) -> bool:
@@ -74,7 +82,7 @@ class Remarks(NamedTuple):
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
-    def lines(self, levels: Mapping[str, Level]) -> Iterator[str]:
+    def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
         """Yield the remarks in words, a line each; `warnings` are not among them."""
         yield from filter(None, (self.no_siq, self.few))
         yield from self.counted()
@@ -82,19 +90,23 @@ class Remarks(NamedTuple):
             if not apart:
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
                 yield (
-                    f"{level.title()}: no two systems differ beyond chance (paired 95 % intervals, widened for "
+                    f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
                     f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
                 )
         for name, floor in self.floors.items():
-            shown = (f"{levels[of].unit.removesuffix(' %')} {per_cent(of, raw):.1f} %" for of, raw in floor.items())
+            shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
             yield f"floor: without hearing anything, {name} has {', '.join(shown)}"
 
-    def warnings(self) -> Iterator[str]:
-        """Yield what may be a mistake of the user, a line each."""
+    def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
+        """Yield what may be a mistake of the user, a line each.
+
+        Args:
+            effect: What it does to the scores.
+        """
         for names in self.identical:
             yield (
                 f"systems {' and '.join(map(repr, names))} have the same score on every clip of every level; "
-                "if they are one system under several names, give one of them, since each moves all SIQ"
+                f"if they are one system under several names, give one of them{effect}"
             )
 
     def counted(self) -> Iterator[str]:
@@ -104,19 +116,16 @@ class Remarks(NamedTuple):
         clips = {level: of.clips for level, of in self.counts.items()}
         if self.same_clips:
             yield _number(max(clips.values()), "clip") + "".join(
-                f", {_number(of.items, 'question')}" for level, of in self.counts.items() if _has_questions(level)
+                f", {_number(of.items, of.noun)}" for of in self.counts.values() if of.several
             )
         else:
             shown = [
-                f"{level.title()} {_number(of.clips, 'clip')}"
-                + f" ({_number(of.items, 'question')})" * _has_questions(level)
+                f"{title(level)} {_number(of.clips, 'clip')}" + f" ({_number(of.items, of.noun)})" * of.several
                 for level, of in self.counts.items()
             ]
             yield f"the levels hold different clips: {', '.join(shown)}"
         limited = [
-            f"{level.title()} {of.asked} of {of.whole} {'questions' if _has_questions(level) else 'clips'}"
-            for level, of in self.counts.items()
-            if of.limited
+            f"{title(level)} {of.asked} of {of.whole} {of.noun}s" for level, of in self.counts.items() if of.limited
         ]
         if limited:
             yield f"a part of the tasks was asked (--limit): {', '.join(limited)}"
@@ -133,10 +142,18 @@ def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) ->
         systems: The same systems, in the pool's order, with the items that are scored.
         norms: Whose scale is used; None if the pool sets its own.
     """
+    return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=_explain_few(pool, norms))
+
+
+def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
+    """Return the remarks that a pool of any suite has.
+
+    Args:
+        pool: The systems lined up.
+        systems: As for `remark`.
+    """
     clips = [set(of) for of in pool.clips.values()]
     return Remarks(
-        no_siq=explain_no_siq(pool, norms),
-        few=_explain_few(pool, norms),
         counts={level: _count(level, pool, systems) for level in pool.raw},
         same_clips=all(of == clips[0] for of in clips),
         separates={level: separates(raw) for level, raw in pool.raw.items()} if len(pool.systems) > 1 else {},
@@ -160,8 +177,8 @@ def explain_lacking(pool: Pool) -> str | None:
     lacking = [level for level in LEVELS if level not in pool.raw]
     if not lacking:
         return None
-    here, there = (" and ".join(level.title() for level in of) for of in (pool.raw, lacking))
-    meaning = "; ".join(f"{level.title()} shows {MEANINGS[level]}" for level in pool.raw)
+    here, there = (" and ".join(title(level) for level in of) for of in (pool.raw, lacking))
+    meaning = "; ".join(f"{title(level)} shows {MEANINGS[level]}" for level in pool.raw)
     ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in lacking)
     return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
 
@@ -184,11 +201,18 @@ def _count(level: str, pool: Pool, systems: Sequence[System]) -> Count:
     docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
     totals = [tuple(map(sum, zip(*one, strict=True))) for one in docs if one]
     asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))
-    return Count(len(pool.clips[level]), len(systems[0].scores[level]), asked, whole)
+    fields = pool.levels[level].item
+    noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
+    return Count(len(pool.clips[level]), len(systems[0].scores[level]), noun, asked, whole)
 
 
-def _has_questions(level: str) -> bool:
-    return len(LEVELS[level].item) > 1
+def title(level: str) -> str:
+    """Return the name of a category as people read it.
+
+    >>> title("remember"), title("yes_no")
+    ('Remember', 'Yes No')
+    """
+    return level.replace("_", " ").title()
 
 
 def _number(count: int, noun: str) -> str:

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
-from speechiq.reducer.levels import LEVELS, Level, per_cent
 from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.texts import Said, differing
 from speechiq.reducer.show.table import FLAGS, UNKNOWN, show_share
 from speechiq.reducer.stats.comparison import Comparison, Difference, Share
@@ -24,9 +24,7 @@ BRACKETS = "[words] in brackets differ between the two texts; they need not be e
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-def as_table(
-    comparison: Comparison, *flags: Flags, levels: Mapping[str, Level] = LEVELS, stacked: bool = False
-) -> Table:
+def as_table(comparison: Comparison, *flags: Flags, levels: Mapping[str, Category], stacked: bool = False) -> Table:
     """Return the table of differences: one row per level in shown units, its Z below, then SIQ, then the flags.
 
     A word error rate falls with ability, so that there a difference below 0 speaks for A.
@@ -44,8 +42,8 @@ def as_table(
     table.add_column("favours\np" if stacked else "favours", no_wrap=True)
     between = "\n" if stacked else " "
     for level, difference in comparison.raw.items():
-        scores = [per_cent(level, score) for score in (difference.a, difference.b, difference.value)]
-        ends = sorted(per_cent(level, end) for end in (difference.low, difference.high))
+        scores = [levels[level].show(score) for score in (difference.a, difference.b, difference.value)]
+        ends = sorted(levels[level].show(end) for end in (difference.low, difference.high))
         table.add_row(f"{level.title()}{between}{levels[level].unit}", *_cells(scores, ends, difference, stacked))
         if comparison.z:
             table.add_row(f"{level.title()}{between}Z", *_own_cells(comparison.z[level], stacked), style="dim")

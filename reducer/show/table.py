@@ -14,8 +14,9 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.core.frozen import shorten
-from speechiq.reducer.levels import others_than_usual, per_cent
+from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import ASPECTS, summarise
+from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq.scale import Scores
@@ -46,7 +47,7 @@ def as_table(scores: Scores, context: Context = NO_CONTEXT, title: str | None = 
         title: Data set, if the table is about one.
     """
     rows = rows_of(scores, context)
-    table = _table(rows, context, title, _shown_flags(rows))
+    table = _table(rows, context, title, shown_flags(rows))
     table.caption = Text("\n".join(caption(scores, context)))
     return table
 
@@ -60,7 +61,7 @@ def rows_as_table(rows: Sequence[dict[str, Any]], context: Context, title: str, 
         title: Name of what the means are over.
         lines: Lines of the caption.
     """
-    table = _table(rows, context, title, _shown_flags(rows))
+    table = _table(rows, context, title, shown_flags(rows))
     table.caption = Text("\n".join(lines))
     return table
 
@@ -112,9 +113,9 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     """Yield the lines below the table: the scale, what differs, what was asked, and what the columns mean."""
     remarks, levels, rows = context.remarks, context.levels, rows_of(scores, context)
     weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scores.scale.levels.items())
-    yield _count(scores.systems, "system") + f"; level weights ({scores.scale.rule}): {weights}" * (not remarks.no_siq)
+    yield count(scores.systems, "system") + f"; level weights ({scores.scale.rule}): {weights}" * (not remarks.no_siq)
     if norms := context.norms:
-        yield f"on the scale of norms {norms.title} of {_count(norms.systems, 'system')}: {_match(context)}"
+        yield f"on the scale of norms {norms.title} of {count(norms.systems, 'system')}: {_match(context)}"
     if context.mismatches:
         yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(context.mismatches)}"
     if context.excluded:
@@ -133,12 +134,22 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
     for level, of in levels.items():
-        if of.chance is not None and level in scores.levels:
-            yield f"{level.title()} by chance: {per_cent(level, of.chance):.0f} %"
-    shown = _shown_flags(rows)
+        if of.measure.chance is not None and level in scores.levels:
+            yield f"{level.title()} by chance: {100 * of.measure.chance:.0f} %"
+    yield from flag_lines(rows, recorded=bool(context.systems))
+
+
+def flag_lines(rows: Sequence[dict[str, Any]], recorded: bool = True) -> Iterable[str]:
+    """Yield what the columns of flags mean, and which flags have no column.
+
+    Args:
+        rows: One dict per system, with `flags`.
+        recorded: Whether the flags are those of runs.
+    """
+    shown = shown_flags(rows)
     for flag in shown:
         yield f"{FLAGS[flag][0]}: {FLAGS[flag][1]}"
-    if context.systems:
+    if recorded:
         rest = {flag: meaning for flag, (_, meaning) in FLAGS.items() if flag not in shown}
         for value, words in ((0, "none"), (None, "not recorded")):
             if named := [meaning for flag, meaning in rest.items() if rows[0]["flags"][flag] == value]:
@@ -171,7 +182,10 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
         table.add_row(
             *[UNKNOWN if row["rank"] is None else str(row["rank"])] * with_siq,
             Text("\n".join([row["system"], *[f"control: {row['control']}"] * bool(row["control"])])),
-            *("\n".join(_level(level, of, not with_siq)) for level, of in row["levels"].items()),
+            *(
+                "\n".join(_level(context.levels[level].measure, of, not with_siq))
+                for level, of in row["levels"].items()
+            ),
             *["\n".join(_siq(row))] * with_siq,
             *(show_share(row["flags"][flag]) for flag in flags),
         )
@@ -189,17 +203,17 @@ def _keyed(table: Table, columns: Sequence[Column]) -> Table:
     return part
 
 
-def _shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
+def shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the flags that at least one run recorded and that are not 0 for all systems."""
     return [flag for flag in FLAGS if {row["flags"][flag] for row in rows} not in ({0}, {None})]
 
 
-def _level(level: str, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
-    yield f"{per_cent(level, of['raw']):z.2f}"
+def _level(measure: Measure, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
+    yield f"{measure.show(of['raw']):z.2f}"
     if of["z"] is not None:
         yield f"{of['z']:+z.2f}"
     if with_interval and of["raw_interval"]:
-        low, high = sorted(per_cent(level, end) for end in of["raw_interval"])
+        low, high = sorted(measure.show(end) for end in of["raw_interval"])
         yield f"{low:z.1f} to {high:z.1f}"
 
 
@@ -216,5 +230,10 @@ def _match(context: Context) -> str:
     return "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
 
 
-def _count(things: Sized, noun: str) -> str:
+def count(things: Sized, noun: str) -> str:
+    """Return a number of things with their noun, in the plural unless it is one.
+
+    >>> count(["a"], "clip"), count([], "clip")
+    ('1 clip', '0 clips')
+    """
     return f"{len(things)} {noun}{'s' * (len(things) != 1)}"

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
-from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarise
+from speechiq.reducer.read.conditions import Mismatch
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.siq import norms as frozen
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.scale import DEFAULT_RULE, Scores, calibrate, flat, score, without_siq
+from speechiq.reducer.stats import equal_terms
 from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.stats.pool import Pool, align, drop_lacking, levels_of, share
 
@@ -41,7 +42,7 @@ class Context(NamedTuple):
     remarks: Remarks = NO_REMARKS
 
     @property
-    def levels(self) -> Mapping[str, Level]:
+    def levels(self) -> Mapping[str, Category]:
         """Return the levels that are scored, each with its column."""
         return levels_of(self.systems) if self.systems else LEVELS
 
@@ -119,13 +120,11 @@ def narrow(
     Raises:
         SpeechIQError: Systems differ in what they were asked and that is not allowed, or share nothing on a level.
     """
+    if norms is None:
+        return equal_terms.narrow(systems, allow_mismatch)
     systems = drop_lacking(systems)
-    mismatches = frozen.compare(norms, systems) if norms else compare_systems(systems)
+    mismatches = frozen.compare(norms, systems)
     if not allow_mismatch:
-        if mismatches:
-            fixes = ", or ".join(dict.fromkeys(of.fix for of in mismatches))
-            raise SpeechIQError(f"{summarise(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
+        equal_terms.refuse(mismatches)
         return list(systems), []
-    if norms:
-        return share(systems, norms.items), mismatches
-    return share(systems), mismatches + compare_items(systems)
+    return share(systems, norms.items), mismatches

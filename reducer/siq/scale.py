@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.stats.pool import Pool
 
 EPSILON = 1e-6

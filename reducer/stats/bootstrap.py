@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import raw_range
 from speechiq.reducer.siq.scale import (
     DEFAULT_RULE,
     LevelScale,
@@ -29,6 +28,7 @@ from speechiq.reducer.siq.scale import (
     calibrate,
     combine,
     competition_ranks,
+    flat,
     score,
     share_out,
     weighted_score,
@@ -147,14 +147,40 @@ def resample(
         draws=draws,
         left_out=drawn.left_out,
         seed=seed,
-        raw={level: _within(cloud, *raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()},
-        raw_std={level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()},
+        raw=_intervals_of_raw(pool, drawn),
+        raw_std=_std_of_raw(drawn),
         z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
         siq=drawn.siq_cloud.interval,
         siq_std=drawn.siq.std(axis=0, ddof=1),
         ranks=(ranks[..., None] == np.arange(1, len(pool.systems) + 1)).mean(axis=0),
         clips=min(map(len, pool.clips.values())),
     )
+
+
+def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int, int, dict[str, Interval], PerLevel]:
+    """Return the error bars of mean raw scores alone.
+
+    Args:
+        pool: The systems.
+        draws: How many.
+        seed: Equal seeds give equal draws.
+
+    Returns:
+        (draws that could not be scored, the seed, level -> interval, level -> standard error).
+
+    Raises:
+        SpeechIQError: What `draw` refuses.
+    """
+    drawn = draw(pool, scale=flat(pool), draws=draws, seed=seed)
+    return drawn.left_out, seed, _intervals_of_raw(pool, drawn), _std_of_raw(drawn)
+
+
+def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:
+    return {level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()}
+
+
+def _std_of_raw(drawn: Draws) -> PerLevel:
+    return {level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()}
 
 
 def draw(

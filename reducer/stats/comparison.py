@@ -134,6 +134,7 @@ def compare(
     asked: Collection[str] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
+    raw_only: str | None = None,
 ) -> Comparison:
     """Compare two systems of a pool.
 
@@ -147,11 +148,16 @@ def compare(
         asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
         draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
         seed: Of draws and permutations.
+        raw_only: Why raw scores alone are compared, for a suite without a scale.
 
     Raises:
         SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
     """
-    no_siq = explain_lacking(pool) or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    no_siq = (
+        raw_only
+        or explain_lacking(pool)
+        or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
+    )
     scaled = no_siq is None
     asked = _check_asked(asked, (*pool.raw, *[SIQ] * scaled), no_siq)
     fixed = scale if scaled else flat(pool)
@@ -165,8 +171,9 @@ def compare(
     gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
-    unit = POINTS if scaled else 100
-    shares = np.array([unit * of.weight * part for of, part in zip(scale.levels.values(), of_z, strict=True)])
+    units = [POINTS if scaled else _points(pool, level) for level in pool.raw]
+    weights = [unit * of.weight for unit, of in zip(units, scale.levels.values(), strict=True)]
+    shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
     values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
@@ -190,6 +197,11 @@ def compare(
         clips=_in_order(clips.names, shares, list(gaps)),
         no_siq=no_siq,
     )
+
+
+def _points(pool: Pool, level: str) -> float:
+    """Return by what a raw score is multiplied to be shown: 100 if in per cent."""
+    return abs(pool.levels[level].show(1.0)) if level in pool.levels else 100.0
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:

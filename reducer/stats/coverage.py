@@ -24,6 +24,18 @@ MEASURED = {
 }
 
 
+def caution_of_raw(clips: int) -> str | None:
+    """Return the caution about intervals of mean raw scores; None from 50 clips on.
+
+    Args:
+        clips: Number of clips of the smallest category.
+
+    >>> caution_of_raw(14)
+    '14 clips: intervals from fewer than 50 clips may be too narrow'
+    """
+    return None if clips >= ENOUGH else f"{clips} clips: intervals from fewer than {ENOUGH} clips may be too narrow"
+
+
 def caution(clips: int) -> str | None:
     """Return the caution that marks intervals of small sets in every output; None from 50 clips on.
 

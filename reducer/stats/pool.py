@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level, others_than_usual
+from speechiq.reducer.read.choice import others_than_usual
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item, show_item
 
@@ -21,7 +24,8 @@ class Pool(NamedTuple):
     Attributes:
         systems: Names, sorted, so that no number depends on the order in which runs were given.
         clips: level -> clip ids, sorted.
-        raw: level -> X_raw, shape (systems, clips): fractions, larger is better, finite.
+        raw: level -> X_raw, shape (systems, clips): larger is better, finite.
+        levels: level -> how it is scored; a level that it lacks has scores without limits.
 
     `clips` and `raw` have the levels that the systems are scored on.
     """
@@ -29,6 +33,11 @@ class Pool(NamedTuple):
     systems: tuple[str, ...]
     clips: dict[str, tuple[str, ...]]
     raw: dict[str, np.ndarray]
+    levels: Mapping[str, Category] = MappingProxyType({})
+
+    def raw_range(self, level: str) -> tuple[float, float]:
+        """Return the least and the largest raw score of a level."""
+        return self.levels[level].measure.raw_range if level in self.levels else (-math.inf, math.inf)
 
 
 def align(systems: Iterable[System]) -> Pool:
@@ -41,21 +50,23 @@ def align(systems: Iterable[System]) -> Pool:
         SpeechIQError: A system lacks a level, the items differ between systems, or a score is not finite.
 
     >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
-    >>> pool = align([System("s", levels | {"apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0}})])
+    >>> from speechiq.reducer.siq.levels import LEVELS
+    >>> scores = levels | {"apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0}}
+    >>> pool = align([System("s", scores, levels=LEVELS)])
     >>> pool.clips["apply"], pool.raw["apply"].tolist()
     (('a',), [[0.5]])
     """
     systems = sorted(systems, key=lambda system: system.name)
     refuse_missing(systems)
-    clips, raw = {}, {}
-    for level in levels_of(systems):
+    clips, raw, levels = {}, {}, levels_of(systems)
+    for level in levels:
         items = _common_items(level, systems)
         scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
         _refuse_non_finite(level, systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
         raw[level] = np.add.reduceat(scores, starts, axis=1) / np.diff([*starts, len(items)])
-    return Pool(tuple(system.name for system in systems), clips, raw)
+    return Pool(tuple(system.name for system in systems), clips, raw, levels)
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
@@ -81,13 +92,15 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
     ]
 
 
-def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
+def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
     """Return the levels that systems are scored on, each with its column.
 
     Raises:
         SpeechIQError: Systems are scored on other levels or columns than the first of them.
     """
-    first, *others = systems or [None]
+    if not systems:
+        return {}
+    first, *others = systems
     for system in others:
         if system.levels != first.levels:
             levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
@@ -95,7 +108,7 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
                 f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
                 "read all systems with the same levels and measures"
             )
-    return first.levels if first else LEVELS
+    return first.levels
 
 
 def drop_lacking(systems: Sequence[System]) -> list[System]:

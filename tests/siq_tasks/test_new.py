@@ -173,7 +173,7 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
         ("  dataset_path: .*", "  dataset_path: /nowhere/clips.jsonl", "if a folder of tasks was moved, make it anew"),
         ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
         ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),
-        ("(?s)metadata:.*", "", r"metadata\.level: None"),
+        ("(?sm)^metadata:.*", "", r"metadata\.level: None"),
     ],
 )
 def test_a_task_file_that_was_edited_wrongly_is_named_by_its_key(mine, tmp_path, line, instead, message):

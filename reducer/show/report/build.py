@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.core.frozen import digest
-from speechiq.reducer.levels import others_than_usual
+from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.show.records import MEND
 from speechiq.reducer.show.remarks import MEANINGS
 from speechiq.reducer.show.report import data, doubts, items, page, provenance, sets
 from speechiq.reducer.show.report.study import Study, gather, weights_by_rule
+from speechiq.reducer.show.report.suite import SuitePage
 from speechiq.reducer.show.table import FLAGS, TITLE, TITLE_WITHOUT
 from speechiq.reducer.siq import unanswerable
 
@@ -45,14 +46,41 @@ def build(runs: Iterable[Path], **options: Any) -> str:
     return render(gather(runs, **options))
 
 
-def render(study: Study, command: str = "") -> str:
+def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:
     """Return the page of what was gathered.
 
     Args:
         study: What `gather` gave.
         command: The command that makes the page; "" leaves it out.
+        suites: Further suites, each of which gets a section.
     """
-    return page.render("page.html.j2", **content(study), made=provenance.made(study, command))
+    shown = content(study)
+    charts = shown["charts"] | _charts(suites)
+    return page.render(
+        "page.html.j2", **shown | {"charts": charts}, suites=suites, made=provenance.made(study, command)
+    )
+
+
+def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
+    """Return the page of suites without SIQ.
+
+    Args:
+        suites: What `suite.gather` gave.
+        command: As for `render`.
+    """
+    names = ", ".join(of.suite for of in suites)
+    return page.render(
+        "suites.html.j2",
+        page.FEW_SCRIPTS,
+        title=f"{'Suite' if len(suites) == 1 else 'Suites'} {names}",
+        suites=suites,
+        charts=_charts(suites),
+        made=provenance.made_of([system for of in suites for system in of.board.systems], command),
+    )
+
+
+def _charts(suites: Sequence[SuitePage]) -> dict[str, Any]:
+    return {id: chart for of in suites for id, chart in of.charts().items()}
 
 
 def content(study: Study) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.normaliser import DEFAULT, RULES, normalise
-from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import AnyDoc, Pick, TextRow, read_row
 from speechiq.reducer.show.report.diff import Ops, compare
+from speechiq.reducer.siq.levels import LEVELS
 
 
 class Heard(NamedTuple):

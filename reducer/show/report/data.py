@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.levels import LEVELS, Level, per_cent
+from speechiq.reducer.read.measure import Category, Measure
 from speechiq.reducer.show.report import figures
 from speechiq.reducer.show.report.audio import find_source
 from speechiq.reducer.show.report.identity import Identity
@@ -76,8 +76,10 @@ def standings(study: Study) -> list[Standing]:
             interval=(float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row])) if bootstrap else None,
             levels={
                 level: Cell(
-                    per_cent(level, float(of.raw[row])),
-                    _interval(level, context.bootstrap, row) if context.bootstrap else None,
+                    context.levels[level].show(float(of.raw[row])),
+                    _interval(level, context.levels[level].measure, context.bootstrap, row)
+                    if context.bootstrap
+                    else None,
                     float(of.z[row]),
                 )
                 for level, of in scores.levels.items()
@@ -119,9 +121,9 @@ def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
     return found
 
 
-def chance(levels: Mapping[str, Level]) -> dict[str, float]:
+def chance(levels: Mapping[str, Category]) -> dict[str, float]:
     """Return level -> score of guessing, per cent, for the levels at which guessing helps."""
-    return {level: per_cent(level, of.chance) for level, of in levels.items() if of.chance is not None}
+    return {level: 100.0 * of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
 
 
 #: Level -> what its score is called in charts and for a clip.
@@ -139,12 +141,13 @@ def charts(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
             [f"{row.name}\nSpeech IQ {row.siq:.1f}" for row in placed],
         )
     if profiled := [row for row in rows if not any(math.isnan(cell.z) for cell in row.levels.values())]:
+        units = {level: of.unit for level, of in study.ranking.context.levels.items()}
         drawn["profiles"] = figures.profiles(
             [row.label for row in profiled],
             {level: np.array([row.levels[level].z for row in profiled]) for level in study.levels},
             {
                 level: [
-                    f"{row.label}: {level.title()} {row.levels[level].z:+.2f} ({LEVELS[level].unit.rstrip(' %')} "
+                    f"{row.label}: {level.title()} {row.levels[level].z:+.2f} ({units[level].rstrip(' %')} "
                     f"{row.levels[level].shown:.1f} %)"
                     for row in profiled
                 ]
@@ -250,10 +253,10 @@ def known(value: float | None, digits: int = 6) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, digits)
 
 
-def _interval(level: str, bootstrap: Bootstrap, row: int) -> tuple[float, float]:
+def _interval(level: str, measure: Measure, bootstrap: Bootstrap, row: int) -> tuple[float, float]:
     """Return the interval of a level's raw mean, per cent, low end first."""
     raw = bootstrap.raw[level]
-    low, high = sorted(per_cent(level, float(end[row])) for end in (raw.low, raw.high))
+    low, high = sorted(measure.show(float(end[row])) for end in (raw.low, raw.high))
     return low, high
 
 
@@ -265,7 +268,7 @@ def _likely(probabilities: np.ndarray) -> tuple[int, int]:
 
 def _columns(study: Study, level: str, order: Sequence[int]) -> list[list[float]]:
     """A clip's values a list, per cent, in the order of the ranks."""
-    values = per_cent(level, study.ranking.pool.raw[level][order].T)
+    values = study.ranking.context.levels[level].show(study.ranking.pool.raw[level][order].T)
     return (np.round(values, 2) + 0.0).tolist()
 
 

@@ -155,6 +155,41 @@ def clips_against_wer() -> go.Figure:
     return figure
 
 
+def scores(
+    labels: Sequence[str],
+    values: Sequence[float],
+    ends: Sequence[Sequence[float]],
+    controls: Sequence[bool],
+    title: str,
+) -> go.Figure:
+    """Return each system's score with its interval, one row per system, the first one lowest."""
+    points = go.Scatter(
+        x=[round(value, 4) for value in values],
+        y=list(labels),
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [round(high - value, 4) for value, (_, high) in zip(values, ends, strict=True)],
+            "arrayminus": [round(value - low, 4) for value, (low, _) in zip(values, ends, strict=True)],
+            "color": MUTED,
+            "thickness": 1.5,
+            "width": 0,
+        },
+        mode="markers",
+        marker={
+            "size": 10,
+            "color": [PAPER if control else ACCENT for control in controls],
+            "line": {"color": [MUTED if control else ACCENT for control in controls], "width": 1.75},
+        },
+        hovertemplate="%{y}: %{x:.2f}<extra></extra>",
+    )
+    figure = go.Figure(points)
+    figure.update_layout(template=STYLE, height=MARGIN + ROW * len(labels))
+    figure.update_xaxes(title_text=escape(title), range=_padded(np.array([end for pair in ends for end in pair])))
+    figure.update_yaxes(tickfont_color=INK, showgrid=False)
+    return figure
+
+
 def as_json(figure: go.Figure) -> dict[str, Any]:
     """What plotly.js draws: `data` and `layout`."""
     drawn: dict[str, Any] = figure.to_plotly_json()

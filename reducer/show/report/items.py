@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from speechiq.reducer.levels import LEVELS, per_cent
 from speechiq.reducer.siq.scale import Scale
 from speechiq.reducer.stats.pool import Pool
 
@@ -27,7 +26,7 @@ class LevelItems(NamedTuple):
     """One level's clips.
 
     Attributes:
-        level: A key of `LEVELS`.
+        level: Name of the level.
         unit: Of `hardest`.
         hardest: Worst mean raw score over the systems that listen, worst first.
         heaviest: Largest share of the level's weight, V_i / sum V (eq. 4), largest first.
@@ -70,8 +69,8 @@ def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[
         found.append(
             LevelItems(
                 level,
-                LEVELS[level].unit,
-                [Item(names[i], per_cent(level, mean[i])) for i in np.argsort(mean, kind="stable")[:SHOWN]],
+                pool.levels[level].unit,
+                [Item(names[i], pool.levels[level].show(mean[i])) for i in np.argsort(mean, kind="stable")[:SHOWN]],
                 [Item(names[i], 100 * share[i]) for i in np.argsort(-share, kind="stable")[:SHOWN]],
                 top,
                 100 * float(np.sort(share)[-top:].sum()),
@@ -111,8 +110,8 @@ def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Pa
             Parted(
                 pool.systems[listening[row]],
                 common[clip],
-                per_cent("remember", heard[row, clip]),
-                per_cent("understand", understood[row, clip]),
+                pool.levels["remember"].show(heard[row, clip]),
+                pool.levels["understand"].show(understood[row, clip]),
                 *(float(rank[row, clip]) for rank in ranks),
             )
             for row, clip in where

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import zlib
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -30,7 +31,11 @@ MINUS = "\N{MINUS SIGN}"
 ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
-def render(template: str, **content: Any) -> str:
+#: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
+FEW_SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads")
+
+
+def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> str:
     """The page: `template` with `content`, the styles, the scripts and plotly.js."""
     environment = Environment(
         loader=PackageLoader(TEMPLATES),
@@ -41,7 +46,7 @@ def render(template: str, **content: Any) -> str:
     )
     filters = (embed, pack, fixed, signed, breakable, address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
-    script = "".join(_read(f"{name}.js") for name in SCRIPTS)
+    script = "".join(_read(f"{name}.js") for name in scripts)
     plotly = get_plotlyjs()
     return environment.get_template(template).render(
         **content,

@@ -20,7 +20,7 @@ class Asked(NamedTuple):
 
     Attributes:
         task: Its name.
-        level: A key of `LEVELS`.
+        level: Name of its level.
         told: What scores hang on beside the system, in words.
         systems: How many were asked this.
     """
@@ -39,11 +39,22 @@ def made(study: Study, command: str) -> dict[str, str]:
         study: The systems and their clips.
         command: The command that makes the page; "" leaves it out.
     """
-    tasks = [task for system in study.ranking.context.systems for task in system.tasks]
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
+    return made_of(study.ranking.context.systems, command, clips)
+
+
+def made_of(systems: Sequence[System], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return `made` of some systems.
+
+    Args:
+        systems: With their tasks.
+        command: As for `made`.
+        clips: Data set -> number of clips; None leaves the data out.
+    """
+    tasks = [task for system in systems for task in system.tasks]
     days = sorted({f"{datetime.fromtimestamp(task.date, UTC):%Y-%m-%d}" for task in tasks})
     facts = {
-        "Data": ", ".join(f"{name} ({count} clips)" for name, count in sorted(clips.items())),
+        "Data": ", ".join(f"{name} ({count} clips)" for name, count in sorted((clips or {}).items())),
         "Runs": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         "Run with": ", ".join(f"{package} {' and '.join(of)}" for package, of in sorted(_versions(tasks).items())),
         "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from speechiq.reducer.levels import per_cent
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.show.report.study import Study
 from speechiq.reducer.siq.by_dataset import macro_average
@@ -49,10 +49,11 @@ def tables(study: Study) -> list[SetTable]:
     sets = {name: rows_of(of.scores, of.context) for name, of in study.sets.items()}
     sources = [*sets.values(), macro_average(study.sets), rows_of(study.ranking.scores, study.ranking.context)]
     rows: list[Rows] = [{row["system"]: row for row in source} for source in sources]
+    measures = study.ranking.context.levels
     columns = {name: _count(of.pool) for name, of in study.sets.items()}
     columns |= {"Macro average": "each set once", "All clips": _count(study.ranking.pool)}
     return [
-        SetTable(name, columns, {system: [_cell(name, of[system]) for of in rows] for system in study.names})
+        SetTable(name, columns, {system: [_cell(name, of[system], measures) for of in rows] for system in study.names})
         for name in [*["siq"] * study.has_siq, *study.levels]
     ]
 
@@ -68,10 +69,10 @@ def _count(pool: Pool) -> str:
     return f"{clips} {'clip' if clips == 1 else 'clips'}"
 
 
-def _cell(name: str, row: Mapping[str, Any]) -> Cell:
+def _cell(name: str, row: Mapping[str, Any], levels: Mapping[str, Category]) -> Cell:
     if name == "siq":
         return Cell(row["siq"], interval=row["siq_interval"])
     if name not in row["levels"]:
         return Cell()
     of = row["levels"][name]
-    return Cell(per_cent(name, of["raw"]), of["z"])
+    return Cell(levels[name].show(of["raw"]), of["z"])

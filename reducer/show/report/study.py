@@ -9,20 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS, Level
 from speechiq.reducer.read.answers import AnswerReader, Answers
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick
-from speechiq.reducer.read.runs import find_tasks, read_tasks
+from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.show.report.clips import Clip, ClipReader
 from speechiq.reducer.show.report.identity import Identity, identify, short_names
 from speechiq.reducer.siq import scale as siq
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.siq.by_dataset import rank_by_dataset, split
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.ranking import Ranking, rank
 from speechiq.reducer.siq.scale import DEFAULT_RULE
+from speechiq.reducer.siq.systems import find_levels
 from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import DRAWS
 
@@ -85,7 +87,7 @@ def gather(
     allow_missing: bool = False,
     exclude: ConfirmedSet = NOTHING,
     bootstrap: int = DRAWS,
-    levels: Mapping[str, Level] = LEVELS,
+    levels: Mapping[str, Category] = LEVELS,
 ) -> Study:
     """Reads and scores runs.
 
@@ -97,12 +99,12 @@ def gather(
         allow_missing: As for `runs.find_tasks`.
         exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
         bootstrap: Draws of the error bars; 0 goes without.
-        levels: The levels, each with the column to read, as `levels.choose` gives them.
+        levels: The levels, each with the column to read, as `levels.choose_levels` gives them.
 
     Raises:
         SpeechIQError: What reading, lining up or scoring refuses.
     """
-    tasks, warnings = find_tasks(runs, allow_missing)
+    tasks, warnings = find_levels(runs, allow_missing)
     questions, clips = _QuestionReader(), ClipReader(tasks)
     systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
     ranking = rank(

@@ -11,14 +11,14 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
 from speechiq.core.frozen import digest, thaw
-from speechiq.reducer.levels import LEVELS, RANGES
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq.scale import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
 ADVICE_FILE = "name a file in a folder that exists and is yours"
 #: Of the numbers in norms: squares of scores are the largest, and what eq. 5 divides by is not below the smallest.
-LARGEST, SMALLEST = max(abs(end) for ends in RANGES.values() for end in ends) ** 2, 1e-30
+LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
 ADVICE_NORMS = "make norms with `siq norms build`"
 
 
@@ -59,8 +59,10 @@ def _find_fault(norms: Norms, told: str) -> str | None:
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
     for level, of in norms.levels.items():
-        if of.metric not in LEVELS[level].measures:
-            return f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measures)}"
+        if of.metric not in LEVELS[level].measure.columns:
+            return (
+                f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measure.columns)}"
+            )
         if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
         of_clips = of.clips.values()

@@ -41,10 +41,10 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
 
 def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
     for level, of in levels_of(systems).items():
-        if of.metric != (theirs := norms.levels[level].metric):
+        if of.column != (theirs := norms.levels[level].metric):
             raise SpeechIQError(
-                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {of.metric!r}: "
-                f"give --measure {level}={theirs}, or build norms with --measure {level}={of.metric}"
+                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {of.column!r}: "
+                f"give --measure {level}={theirs}, or build norms with --measure {level}={of.column}"
             )
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.frozen import freeze, shorten
-from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.read.conditions import Scalar, by_level, compare_systems, summarise
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate
 from speechiq.reducer.stats.pool import align, levels_of
 
@@ -140,7 +140,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     tasks = _tasks(systems)
     levels = {
         level: LevelNorms(
-            metric=measured[level].metric,
+            metric=measured[level].column,
             mean=of.mean,
             std=of.std,
             spread=of.spread,

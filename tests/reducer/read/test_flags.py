@@ -11,8 +11,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_csv, as_json, as_table, rank, read_systems
-from speechiq.reducer.levels import LEVELS
 from speechiq.reducer.read.samples import read_samples
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.unanswerable import leave_out, read
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 from tests.reducer.show.test_table import show

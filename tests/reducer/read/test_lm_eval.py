@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from speechiq.reducer.read.runs import read_systems
+from speechiq.reducer.siq.systems import read_systems
 
 TASK = """
 task: {task}

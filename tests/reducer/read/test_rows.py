@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import choose
 from speechiq.reducer.read.answers import AnswerReader
 from speechiq.reducer.read.rows import TextRow, read_rows
-from speechiq.reducer.read.runs import find_tasks, read_systems, read_tasks
+from speechiq.reducer.read.runs import find_tasks, read_tasks
+from speechiq.reducer.siq.levels import choose_levels
+from speechiq.reducer.siq.systems import read_systems
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
@@ -80,9 +81,9 @@ def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, op
 def test_readers_take_levels_that_are_not_scored(runs):
     tasks, _ = find_tasks([runs])
     reader = AnswerReader()
-    systems = read_tasks(tasks, choose(levels="remember"), [reader])
+    systems = read_tasks(tasks, choose_levels(levels="remember"), [reader])
     assert [system.scores for system in systems] == [
-        system.scores for system in read_systems([runs], levels=choose(levels="remember")).systems
+        system.scores for system in read_systems([runs], levels=choose_levels(levels="remember")).systems
     ]
     answers = reader.answers()
     assert [*answers.votes] == sorted(SYSTEMS) and len(answers.questions) == 12

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.read.runs import find_tasks
 from speechiq.reducer.read.samples import read_samples
+from speechiq.reducer.siq.levels import LEVELS
+from speechiq.reducer.siq.systems import read_systems
 from tests.reducer.conftest import levels, sample_row, write_run
 
 
@@ -361,7 +362,7 @@ def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, ot
     path.write_text(json.dumps(row))
     samples = read_samples(path, LEVELS["apply"])
     assert samples.scores == {('a": NaN', "7"): 1.0}
-    assert samples.flags == {"heard": {}, "unparsed": {('a": NaN', "7"): 0.2}, "none_of_the_above": {}}
+    assert samples.flags == {"heard": {}, "loop": {}, "unparsed": {('a": NaN', "7"): 0.2}, "none_of_the_above": {}}
 
 
 def test_equal_items_of_all_systems_are_one_object(tmp_path):
@@ -387,7 +388,7 @@ def test_equal_items_of_all_systems_are_one_object(tmp_path):
 def test_row_that_lacks_a_field(tmp_path, level, row):
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(row))
-    with pytest.raises(SpeechIQError, match=rf"line 1 needs doc\.id.* the number '{LEVELS[level].metric}'"):
+    with pytest.raises(SpeechIQError, match=rf"line 1 needs doc\.id.* the number '{LEVELS[level].column}'"):
         read_samples(path, LEVELS[level])
 
 

@@ -16,11 +16,13 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.levels import LEVELS
-from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.read.runs import find_tasks
 from speechiq.reducer.show.dashboards import folder_names, write_harness
+from speechiq.reducer.siq.export import export
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Ranking, rank
 from speechiq.reducer.siq.scale import calibrate, score
+from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.pool import Pool
 from tests.reducer.conftest import levels, write_run
@@ -34,14 +36,16 @@ def ranked(*names: str, draws: int = 0) -> Ranking:
     rng = np.random.default_rng(0)
     clips = {level: tuple(f"demo/{number}" for number in range(CLIPS)) for level in LEVELS}
     names = tuple(sorted(names))
-    pool = Pool(names, clips, {level: of.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()})
+    pool = Pool(
+        names, clips, {level: of.measure.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()}
+    )
     bootstrap = resample(pool, draws=draws) if draws else None
     return Ranking(pool, score(pool, calibrate(pool)), NO_CONTEXT._replace(bootstrap=bootstrap, excluded=3))
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    write_harness(ranked(*SYSTEMS, draws=100), tmp_path / "siq")
+    write_harness(export(ranked(*SYSTEMS, draws=100)), tmp_path / "siq")
     return tmp_path / "siq"
 
 
@@ -72,7 +76,7 @@ def test_results_have_lm_evals_schema(written):
 
 def test_what_the_siq_hides_is_printed_beside_it(two_runs):
     write_run(two_runs / "bad", levels(0.1), system="bad", columns={"apply": {"unparsed": 0.25}})
-    (path, _) = write_harness(rank(read_systems([two_runs]).systems), two_runs / "siq")
+    (path, _) = write_harness(export(rank(read_systems([two_runs]).systems)), two_runs / "siq")
     rows = [line.replace(" ", "").split("|") for line in utils.make_table(read(path), "groups").splitlines()[2:]]
     shown = {row[5]: row[6:8] for row in rows}
     assert shown["unparsed"] == ["↓", "0.2500"] and shown["loops"] == ["↓", "N/A"]
@@ -81,13 +85,13 @@ def test_what_the_siq_hides_is_printed_beside_it(two_runs):
 
 def test_a_folder_stays_one_systems_over_several_exports(tmp_path):
     for systems in (("a/b", "x"), ("a:b", "x"), ("a/b", "x")):
-        write_harness(ranked(*systems), tmp_path)
+        write_harness(export(ranked(*systems)), tmp_path)
     held = {(path.parent.name.partition("-")[0], read(path)["model_name"]) for path in tmp_path.glob("*/results_*")}
     assert held == {("a__b", "a/b"), ("a__b", "a:b"), ("x", "x")} and len(list(tmp_path.iterdir())) == 3
 
 
 def test_without_a_bootstrap_errors_are_as_lm_eval_writes_none(tmp_path):
-    (path, _) = write_harness(ranked(*SYSTEMS), tmp_path)
+    (path, _) = write_harness(export(ranked(*SYSTEMS)), tmp_path)
     assert read(path)["groups"]["siq"]["siq_stderr,none"] == "N/A" and "N/A" in utils.make_table(read(path))
 
 
@@ -148,7 +152,7 @@ def by_substring(file: str, task: str) -> bool:
 @pytest.mark.parametrize("matches", [by_name, by_substring])
 def test_zenos_reading_rules(written, matches):
     """Those of lm-eval's `scripts/zeno_visualize.py`, now and before task names were compared whole."""
-    write_harness(ranked(*SYSTEMS), written)
+    write_harness(export(ranked(*SYSTEMS)), written)
     asked = {}
     for folder in written.iterdir():
         files = [path.as_posix() for path in folder.iterdir()]
@@ -180,7 +184,7 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
     assert len({name.casefold() for name in names.values()}) == len(HOSTILE)
     assert names["=1+1"] == utils.sanitize_model_name("=1+1") and names["<script>"] == "__script__"
     (tmp_path / "siq").mkdir()
-    write_harness(ranked(*HOSTILE), tmp_path / "siq")
+    write_harness(export(ranked(*HOSTILE)), tmp_path / "siq")
     assert [path.name for path in tmp_path.iterdir()] == ["siq"]
     assert sorted(path.name for path in (tmp_path / "siq").iterdir()) == sorted(names.values())
     assert {read(path)["model_name"] for path in tmp_path.glob("siq/*/results_*")} == set(HOSTILE)
@@ -188,19 +192,19 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
 
 def test_what_was_written_is_no_run(two_runs):
     tasks, _ = find_tasks([two_runs])
-    write_harness(rank(read_systems([two_runs]).systems), two_runs)
+    write_harness(export(rank(read_systems([two_runs]).systems)), two_runs)
     assert find_tasks([two_runs]) == (tasks, [])
 
 
 def test_a_folder_that_takes_no_files(tmp_path):
     (tmp_path / "file").write_text("kept")
     with pytest.raises(SpeechIQError, match=r"cannot write '.*file.*'.*name a folder"):
-        write_harness(ranked("a", "b"), tmp_path / "file")
+        write_harness(export(ranked("a", "b")), tmp_path / "file")
 
 
 def test_a_second_export_leaves_the_first(written):
     before = {path: path.read_bytes() for path in written.rglob("*.json*")}
-    write_harness(ranked(*SYSTEMS), written)
+    write_harness(export(ranked(*SYSTEMS)), written)
     assert all(path.read_bytes() == content for path, content in before.items())
     assert len(list(written.rglob("results_*"))) == 4
 

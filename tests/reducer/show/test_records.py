@@ -78,5 +78,5 @@ def test_a_file_says_where_it_comes_from(written, tmp_path):
 def test_every_measure_is_documented():
     lines = re.findall(r"^\| (remember|understand|apply) \| (.*) \|$", PAGE, re.MULTILINE)
     assert {level: re.findall(r"`(\w+)`", names) for level, names in lines} == {
-        level: list(of.measures) for level, of in LEVELS.items()
+        level: of.measure.columns for level, of in LEVELS.items()
     }

@@ -19,6 +19,7 @@ from speechiq.reducer import as_csv, as_json, as_table, rank, read_systems
 from speechiq.reducer.show.dashboards import as_harness
 from speechiq.reducer.show.markup import as_latex, as_markdown
 from speechiq.reducer.siq import norms
+from speechiq.reducer.siq.export import export
 from speechiq.reducer.stats.separation import separates
 from tests.reducer.conftest import levels, write_run
 
@@ -53,7 +54,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
     assert [str(column.header).split("\n")[0] for column in table.columns][:2] == ["System", "Remember"]
     for text in (as_markdown(table), as_latex(table)):
         assert "no SIQ and no Z" in text and "nan" not in text and "level weights" not in text
-    harness = as_harness(ranking, 0)
+    harness = as_harness(export(ranking), 0)
     assert harness["results"]["siq"]["siq,none"] == harness["results"]["siq_apply"]["z,none"] == "N/A"
     assert harness["configs"]["siq_apply"]["metadata"]["no_siq"].startswith(TWO)
     json.dumps(harness, allow_nan=False)
@@ -62,7 +63,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
 def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
     lm_eval_utils = pytest.importorskip("lm_eval.utils")
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    shown = lm_eval_utils.make_table(as_harness(ranking, 0), "groups")
+    shown = lm_eval_utils.make_table(as_harness(export(ranking), 0), "groups")
     (line,) = (line for line in shown.splitlines() if "|siq  " in line.replace("|siq   |", ""))
     assert line.count("N/A") == 2 and "nan" not in shown
 
@@ -105,7 +106,7 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
         assert row["levels"]["remember"]["z_interval"] is not None
     shown = siq(tmp_path).stdout
     assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
-    assert as_harness(ranking, 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
+    assert as_harness(export(ranking), 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
 
 
 def test_levels_are_chosen(tmp_path):

@@ -25,6 +25,7 @@ from speechiq.reducer import (
     write_json,
 )
 from speechiq.reducer.show.table import print_table
+from speechiq.reducer.siq.levels import LEVELS
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
 
@@ -38,6 +39,7 @@ def align_of(*names: str):
                 "understand": {("a",): 1 - j / 10, ("b",): 1.0},
                 "apply": {("a", "q1"): float(j == 0), ("a", "q2"): float(j <= 1), ("b", "q3"): 1.0},
             },
+            levels=LEVELS,
         )
         for j, name in enumerate(names)
     ]
@@ -145,7 +147,7 @@ NAMES = (
 def test_no_name_and_no_number_breaks_at_any_width(width):
     scores = scores_of(*NAMES)
     flags = {name: Flags(0.1234, 0.5, 0.25, 0.987) for name in NAMES}
-    systems = tuple(System(name, {}, flags[name]) for name in sorted(NAMES))
+    systems = tuple(System(name, {}, flags[name], levels=LEVELS) for name in sorted(NAMES))
     table = as_table(scores, Context(systems, bootstrap=resample(align_of(*NAMES), draws=60)))
     console = Console(file=io.StringIO(), width=width)
     print_table(console, table)

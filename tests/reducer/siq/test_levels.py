@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, rank, read_systems
-from speechiq.reducer.levels import choose
 from speechiq.reducer.siq import norms
+from speechiq.reducer.siq.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
 
 TASKS = Path(__file__).parents[3] / "siq_tasks"
@@ -40,12 +40,12 @@ def runs(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_measure_is_a_metric_of_the_tasks(level):
     metrics = re.findall(r"metric: (\w+)", (TASKS / "levels" / f"_{level}.yaml").read_text())
-    assert {*LEVELS[level].measures} <= {*metrics}
+    assert {*LEVELS[level].measure.columns} <= {*metrics}
 
 
 def test_guessing_five_times_is_rarely_right_three_times():
     rights = np.random.default_rng(0).binomial(5, 1 / 5, 100_000)
-    assert LEVELS["apply"].others["acc_strict"].chance == pytest.approx(np.mean(rights >= 3), abs=0.003)
+    assert LEVELS["apply"].measure.alternatives["acc_strict"].chance == pytest.approx(np.mean(rights >= 3), abs=0.003)
 
 
 def test_another_column_is_scored_and_recorded(runs):
@@ -105,7 +105,7 @@ def test_norms_keep_to_their_measure(runs):
 )
 def test_what_is_unknown_is_refused(measures, asked, message):
     with pytest.raises(SpeechIQError) as refused:
-        choose(measures, asked)
+        choose_levels(measures, asked)
     assert message in str(refused.value)
 
 

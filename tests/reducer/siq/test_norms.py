@@ -73,7 +73,7 @@ def pools(draw) -> list[System]:
     for j in range(draw(st.integers(2, 5))):
         rows = {level: {(f"c{i}",): draw(cell) for i in range(clips)} for level in ("remember", "understand")}
         rows["apply"] = {(f"c{i}", f"q{q}"): draw(cell) for i in range(clips) for q in range(questions[i])}
-        systems.append(System(f"s{j}", rows))
+        systems.append(System(f"s{j}", rows, levels=LEVELS))
     assume(all(np.ptp(raw.mean(axis=1)) > 0 for raw in align(systems).raw.values()))
     return systems
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate, score
-from speechiq.reducer.levels import raw_range
 from speechiq.reducer.stats import bootstrap as module
 from speechiq.reducer.stats.bootstrap import draw, leave_one_out, resample
 from speechiq.reducer.stats.coverage import MEASURED, caution
@@ -134,7 +133,7 @@ def oracle_ends(score: np.ndarray, centre: np.ndarray, draws: np.ndarray, limit:
 
 def test_intervals_equal_a_slow_reading_of_their_definition():
     pool = make_pool(systems=5, clips=16, seed=2)
-    pool = Pool(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool))
+    pool = Pool(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
     generator = np.random.default_rng(5)
     counts = [generator.multinomial(16, [1 / 16] * 16) for _ in range(120)]
     bars = resample(pool, rule="1,2,5", draws=120, seed=5)
@@ -148,7 +147,7 @@ def test_intervals_equal_a_slow_reading_of_their_definition():
             for often in counts
         ]
         half = np.percentile(np.abs(far), 95, axis=0)
-        ends = np.clip([mean - half, mean + half], *raw_range(level))
+        ends = np.clip([mean - half, mean + half], *LEVELS[level].measure.raw_range)
         assert np.array(bars.raw[level]) == pytest.approx(ends, abs=1e-8), "no accuracy above 1"
     siq = [sum(15 * weights[level] * part[i] for level, part in parts.items()) for i in range(3)]
     assert np.array(bars.siq) - 100 == pytest.approx(oracle_ends(*siq, 30.0), abs=1e-6)

@@ -7,6 +7,7 @@ import pytest
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.report.identity import identify, short_names
+from speechiq.reducer.siq.levels import LEVELS
 
 DESCRIBED = {
     "cascade": ({"kind": "cascade", "asr": {"model": "w"}, "llm": {}}, ("Cascade", "w", "")),
@@ -26,7 +27,7 @@ DESCRIBED = {
 
 @pytest.mark.parametrize(("described", "known"), DESCRIBED.values(), ids=DESCRIBED)
 def test_a_description_becomes_words_of_the_leaderboard(described, known):
-    task = TaskRun(0.0, "r", "s", "t", "apply", {}, described)
+    task = TaskRun(0.0, "r", "s", "t", LEVELS["apply"], {}, described)
     assert identify(System("s", {}, tasks=(task,))) == known
 
 

@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.read.runs import find_tasks, read_systems
+from speechiq.reducer.read.runs import find_tasks
 from speechiq.reducer.show import report
 from speechiq.reducer.show.report import provenance, sets
 from speechiq.reducer.siq.by_dataset import macro_average, rank_by_dataset
+from speechiq.reducer.siq.systems import read_systems
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"a": 0.9, "b": 0.1, "c": 0.5}

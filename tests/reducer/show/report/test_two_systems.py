@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.normaliser import normalise
-from speechiq.reducer.levels import choose
 from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.show.report import build, gather, render
 from speechiq.reducer.show.report.build import SECTIONS, content
 from speechiq.reducer.show.report.clips import ClipReader
 from speechiq.reducer.show.report.data import charts, standings
+from speechiq.reducer.siq.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
 
 
@@ -35,7 +35,7 @@ def test_two_systems_get_levels_and_the_reason(two_runs: Path):
 def test_another_column_is_named_on_the_page(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
-    page = build([tmp_path], levels=choose(["apply=acc_strict"]))
+    page = build([tmp_path], levels=choose_levels(["apply=acc_strict"]))
     assert "Apply is scored by <code>acc_strict</code>: this is what the page shows" in page
     assert "is scored by" not in build([tmp_path])
 
@@ -82,7 +82,9 @@ def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: P
 def test_guessing_is_that_of_the_column_in_use(tmp_path: Path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
-    assert "Blind guessing at Apply reaches 6 %" in build([tmp_path], levels=choose(["apply=acc_strict"]), bootstrap=0)
+    assert "Blind guessing at Apply reaches 6 %" in build(
+        [tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0
+    )
     assert "Blind guessing at Apply reaches 20 %" in build([tmp_path], bootstrap=0)
 
 

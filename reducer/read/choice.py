@@ -1,0 +1,52 @@
+"""Choose the categories to score, and the column that each is scored by."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.read.measure import Category
+
+
+def choose(
+    known: Mapping[str, Collection[str]], measures: Iterable[str] = (), levels: str | None = None
+) -> dict[str, str | None]:
+    """Return the categories to score, each with the column that was asked for; None is the usual one.
+
+    Args:
+        known: Category -> its columns, for all that there are.
+        measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
+        levels: Names with commas between them; None takes all categories.
+
+    Raises:
+        SpeechIQError: A category or a column is unknown, or a category has two columns.
+
+    >>> choose({"remember": ["wer", "cer"], "apply": ["acc"]}, ["remember=cer"])
+    {'remember': 'cer', 'apply': None}
+    """
+    named = list(known) if levels is None else [level.strip() for level in levels.split(",")]
+    for level in named:
+        _refuse_unknown(f"--levels {levels}: unknown level", level, known)
+    chosen: dict[str, str] = {}
+    for measure in measures:
+        level, _, metric = (part.strip() for part in measure.partition("="))
+        _refuse_unknown(f"--measure {measure}: unknown level", level, known)
+        _refuse_unknown(f"--measure {measure}: unknown column", metric, known[level])
+        if chosen.setdefault(level, metric) != metric:
+            raise SpeechIQError(f"--measure names {chosen[level]} and {metric} for level {level}: choose one")
+        if level not in named:
+            raise SpeechIQError(f"--measure {measure}: level {level} is not among --levels {levels}; leave one out")
+    return {level: chosen.get(level) for level in known if level in named}
+
+
+def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
+    """Return name -> column, for the categories that are not scored by their usual column."""
+    return {name: of.column for name, of in categories.items() if of.usual}
+
+
+def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        nearest = difflib.get_close_matches(name, known, n=1)
+        suggestion = f"did you mean {nearest[0]!r}? " if nearest else ""
+        raise SpeechIQError(f"{where} {name!r}; {suggestion}choose from {', '.join(known)}")

@@ -1,0 +1,258 @@
+"""Read what a task says of itself: its suite, its category, its measure, and what counts as one item."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import PLAIN
+
+#: The keys of a task's metadata that describe it; a task with the first of them takes part.
+KEYS = ("measure", "suite", "category", "item", "settings")
+GUIDE = "docs/new_suite.md lists the keys"
+FIXES = {
+    "direction": "write higher or lower, whichever is better",
+    "column": "name the column of the sample rows that holds the score",
+    "unit": "write the heading of the score, such as 'acc. %'",
+    "range": "write the lowest and the highest value, such as [0, 1]",
+    "chance": "write the score of guessing as the column has it, or leave the key out",
+    "alternatives": "write COLUMN: {unit: HEADING} for each further column",
+    "item": "list fields of doc, the clip first, such as [id, question_id]",
+    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null if an older run lacks it",
+    "suite": "write a plain name of letters, digits, '-', '_' and '.'",
+    "category": "write a plain name of letters, digits, '-', '_' and '.'",
+}
+Setting = str | int | float | bool | None
+_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\w+")
+
+
+class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another column that a category can be scored by; it has the direction and the range of the usual one.
+
+    Attributes:
+        unit: Heading of the score.
+        chance: Mean score of guessing, as the column has it; None if there is none.
+    """
+
+    unit: str
+    chance: float | None = None
+
+
+class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The column of a sample row that holds the score, and how people read it.
+
+    Attributes:
+        column: Its name.
+        direction: Whether a higher or a lower value is better.
+        unit: Heading of the score; one that ends in % shows a fraction in per cent.
+        chance: Mean score of guessing, as the column has it; None if there is none.
+        range: Lowest and highest value; None if there is no limit.
+        alternatives: Column -> what it measures, for the other columns that can be used.
+    """
+
+    column: str
+    direction: Literal["higher", "lower"]
+    unit: str
+    chance: float | None = None
+    range: tuple[float, float] | None = None
+    alternatives: dict[str, Alternative] = {}
+
+    @property
+    def sign(self) -> float:
+        """Return the factor that makes the score grow with ability (section 3.4: WER is taken negative)."""
+        return 1.0 if self.direction == "higher" else -1.0
+
+    @property
+    def in_per_cent(self) -> bool:
+        """Return whether the score is a fraction that people read in per cent."""
+        return self.unit.endswith("%")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Return the lowest and the highest value of the column."""
+        return self.range or (-math.inf, math.inf)
+
+    @property
+    def raw_range(self) -> tuple[float, float]:
+        """Return the least and the largest raw score, which grows with ability."""
+        least, largest = (self.sign * end for end in self.bounds)
+        return min(least, largest), max(least, largest)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return every column that can be used, the one in use first."""
+        return [self.column, *self.alternatives]
+
+    def show(self, raw: Any) -> Any:
+        """Return a raw score, or an array of them, as people read it.
+
+        Args:
+            raw: Grows with ability.
+
+        >>> Measure("wer", "lower", "WER %").show(-0.125), Measure("grade", "higher", "grade").show(7.5)
+        (12.5, 7.5)
+        """
+        return (100.0 if self.in_per_cent else 1.0) * self.sign * raw
+
+    @property
+    def shown_chance(self) -> float | None:
+        """Return the score of guessing as people read it; None if there is none."""
+        return None if self.chance is None else self.show(self.sign * self.chance)
+
+    def by(self, column: str) -> Measure:
+        """Return the measure that uses another of its columns.
+
+        >>> wer = Measure("wer", "lower", "WER %", alternatives={"cer": Alternative("CER %")})
+        >>> wer.by("cer").unit, wer.by("cer").columns
+        ('CER %', ['cer', 'wer'])
+        """
+        others = {self.column: Alternative(self.unit, self.chance)} | self.alternatives
+        used = others.pop(column)
+        return msgspec.structs.replace(self, column=column, unit=used.unit, chance=used.chance, alternatives=others)
+
+
+class Category(msgspec.Struct, frozen=True):
+    """One category of a suite: for SIQ, a level.
+
+    Attributes:
+        suite: Name of the suite.
+        name: Name of the category.
+        measure: How it is scored.
+        item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
+        settings: Further metadata of a task on which scores depend, with their values if a run does not record them.
+        usual: The usual column, if another one is used; else None.
+    """
+
+    suite: str
+    name: str
+    measure: Measure
+    item: tuple[str, ...]
+    settings: dict[str, Setting] = {}
+    usual: str | None = None
+
+    @property
+    def column(self) -> str:
+        """Return the column of a sample row that holds the score."""
+        return self.measure.column
+
+    @property
+    def unit(self) -> str:
+        """Return the heading of the score."""
+        return self.measure.unit
+
+    def show(self, raw: Any) -> Any:
+        """Return a raw score, or an array of them, as people read it; see `Measure.show`."""
+        return self.measure.show(raw)
+
+    def measured_by(self, column: str) -> Category:
+        """Return the category scored by one of its columns.
+
+        >>> measure = Measure("acc", "higher", "acc. %", alternatives={"f1": Alternative("F1 %")})
+        >>> acc = Category("s", "c", measure, ("id",))
+        >>> acc.measured_by("f1").usual, acc.measured_by("f1").measured_by("acc") == acc
+        ('acc', True)
+        """
+        if column == self.measure.column:
+            return self
+        usual = self.usual or self.measure.column
+        return msgspec.structs.replace(self, measure=self.measure.by(column), usual=None if column == usual else usual)
+
+
+class _Described(msgspec.Struct):
+    """The keys of metadata that describe a task; other keys are passed over."""
+
+    suite: str
+    measure: Measure
+    item: tuple[str, ...]
+    category: str | None = None
+    settings: dict[str, Setting] = {}
+
+
+def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
+    """Return what a task says of itself in its metadata.
+
+    Args:
+        metadata: Has the keys `suite`, `measure` and `item`, and may have `category` and `settings`.
+        task: Name of the task, which names the category of a task that names none.
+        file: File that holds the metadata, for errors.
+
+    Raises:
+        SpeechIQError: A key is missing or has a value that it cannot have; the message names file, task, key and value.
+    """
+    where = f"{file!r}, task {task!r}"
+    given = {key: metadata[key] for key in KEYS if key in metadata}
+    try:
+        found = msgspec.convert(given, _Described)
+    except msgspec.ValidationError as error:
+        raise _refusal(where, given, error) from error
+    category = task if found.category is None else found.category
+    for key, value, fault in _faults(found, category):
+        raise _refuse(where, key, value, fault)
+    return Category(found.suite, category, found.measure, found.item, found.settings)
+
+
+def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
+    """Return key of metadata -> both values, for those in which two descriptions differ.
+
+    >>> wer = Category("s", "c", Measure("wer", "lower", "WER %"), ("id",))
+    >>> differences(wer, Category("s", "c", Measure("cer", "lower", "WER %"), ("id",)))
+    {'measure.column': ('wer', 'cer')}
+    """
+    here, there = (_flatten(msgspec.to_builtins(of)) for of in (one, other))
+    return {key: (here.get(key), there.get(key)) for key in here | there if here.get(key) != there.get(key)}
+
+
+def _flatten(description: Mapping[str, Any]) -> dict[str, Any]:
+    measure = description["measure"]
+    return {f"measure.{key}": value for key, value in measure.items()} | {
+        key: value for key, value in description.items() if key != "measure"
+    }
+
+
+def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
+    """Yield (key, value, what is wrong) for each value that has the right form and cannot be used."""
+    measure = found.measure
+    low, high = measure.bounds
+    for key, name in (("suite", found.suite), ("category", category)):
+        if not PLAIN.fullmatch(name):
+            yield key, name, "is not a plain name"
+    for key, text in (("column", measure.column), ("unit", measure.unit)):
+        if not text.strip() or not text.isprintable():
+            yield f"measure.{key}", text, "is not a name that prints"
+    if not low < high:
+        yield "measure.range", list(measure.bounds), "does not go from a lower to a higher number"
+    chances = {"chance": measure.chance}
+    chances |= {f"alternatives.{column}.chance": of.chance for column, of in measure.alternatives.items()}
+    for key, chance in chances.items():
+        if chance is not None and not low <= chance <= high:
+            yield f"measure.{key}", chance, f"is outside the range {low:g} to {high:g}"
+    if measure.column in measure.alternatives:
+        yield "measure.alternatives", list(measure.alternatives), "names the usual column as well"
+    if not found.item or not all(found.item):
+        yield "item", list(found.item), "names no field"
+
+
+def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationError) -> SpeechIQError:
+    """Return the error for metadata of another form; msgspec names the place of the fault."""
+    text = str(error)
+    place = _PLACE.search(text)
+    reason, steps = (text[: place.start()], _STEP.findall(place["path"])) if place else (text, [])
+    if missing := re.search(r"missing required field `(\w+)`", text):
+        key = ".".join([*steps, missing[1]])
+        return SpeechIQError(f"{where}: metadata lacks {key}; {FIXES.get(missing[1], GUIDE)}")
+    value: Any = given
+    for step in steps:
+        value = value.get(step, value) if isinstance(value, Mapping) else value
+    return _refuse(where, ".".join(steps), value, f"cannot be used ({reason})")
+
+
+def _refuse(where: str, key: str, value: Any, fault: str) -> SpeechIQError:
+    names = [step for step in reversed(key.split(".")) if step in FIXES]
+    fix = FIXES[names[0]] if names else GUIDE
+    return SpeechIQError(f"{where}: metadata.{key}: {value!r:.80} {fault}; {fix}")

@@ -1,0 +1,72 @@
+"""Score a suite without a scale of its own for `siq score`, category by category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.show import board_records, board_table
+from speechiq.reducer.show.dashboards import Export
+from speechiq.reducer.show.remarks import observe
+from speechiq.reducer.show.scored import Scored
+from speechiq.reducer.siq.by_dataset import split
+from speechiq.reducer.stats.board import Board, rate
+
+
+def score(
+    suite: str, systems: Iterable[System], *, allow_mismatch: bool, draws: int, seed: int, by_dataset: bool
+) -> Scored:
+    """Score the systems of one suite.
+
+    Args:
+        suite: Name of the suite.
+        systems: As `read_tasks` gives them.
+        allow_mismatch: As for `board.rate`.
+        draws: As for `board.rate`.
+        seed: As for `board.rate`.
+        by_dataset: Whether each data set is scored by itself as well.
+
+    Raises:
+        SpeechIQError: What `board.rate` refuses.
+    """
+    options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "draws": draws, "seed": seed}
+    board = rate(suite, systems, **options)
+    parts = split(board.systems) if by_dataset else {}
+    sets = {dataset: rate(suite, members, **options) for dataset, members in parts.items()}
+    tables = [board_table.as_table(board), *(board_table.as_table(of, dataset) for dataset, of in sets.items())]
+    by_set = {dataset: board_records.as_json(of) for dataset, of in sets.items()} or None
+    return Scored(
+        tables=tables,
+        content=board_records.as_json(board) | {"by_dataset": by_set},
+        rows=lambda common: board_records.csv_rows(board, sets, **common),
+        export=export(board),
+        warnings=list(observe(board.pool, board.systems).warnings(effect="")),
+    )
+
+
+def export(board: Board) -> Export:
+    """Return the scores as lm-eval's files hold them; the group has the mean of a system's ranks."""
+    mismatches: dict[str, list[str]] = {}
+    for of in board.mismatches:
+        mismatches.setdefault(of.system, []).append(of.text)
+
+    def metadata(system: str, category: str) -> dict[str, Any]:
+        return {
+            "systems": list(board.pool.systems),
+            "mismatches": mismatches.get(system, []),
+            "interval_caution": board.caution,
+        }
+
+    return Export(
+        suite=board.suite,
+        pool=board.pool,
+        means=board.means,
+        std=board.bars.std if board.bars else {},
+        draws=board.bars.draws if board.bars else 0,
+        flags=[of.flags for of in board.systems],
+        of_group=[{"mean_rank,none": float(of)} for of in board.mean_ranks],
+        of_task=[{} for _ in board.systems],
+        higher=({"mean_rank": False}, {}),
+        metadata=metadata,
+    )

@@ -1,0 +1,78 @@
+"""Show the scores of a suite without a scale of its own: a table by category, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from speechiq.reducer.read.choice import others_than_usual
+from speechiq.reducer.read.conditions import summarise
+from speechiq.reducer.read.measure import Measure
+from speechiq.reducer.show.board_records import rows_of
+from speechiq.reducer.show.remarks import observe, title
+from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, count, flag_lines, show_share, shown_flags
+from speechiq.reducer.stats.board import Board
+
+
+def as_table(board: Board, dataset: str = "") -> Table:
+    """Return a table of mean scores over their 95 % intervals, one column per category.
+
+    Args:
+        board: The scores.
+        dataset: Name of the data set, if the table is about one.
+    """
+    rows = rows_of(board)
+    flags = shown_flags(rows)
+    table = Table(
+        title=" ".join(filter(None, [f"Suite {board.suite}", dataset])), box=SIMPLE_HEAD, padding=(0, 0, 0, 1)
+    )
+    table.add_column("Mean rank" if len(board.ranks) > 1 else "Rank", justify="right", no_wrap=True)
+    table.add_column(SYSTEM, overflow="fold")
+    for category, of in board.pool.levels.items():
+        heading = f"{title(category)}\n{of.unit}" + "\n95 % interval" * (board.bars is not None)
+        table.add_column(Text(heading), justify="right", no_wrap=True)
+    for flag in flags:
+        table.add_column(f"{FLAGS[flag][0]}\n%", justify="right", no_wrap=True)
+    for row in rows:
+        mark = f" {MISMATCH}" * bool(row["mismatches"])
+        name = "\n".join([row["system"] + mark, *[f"control: {row['control']}"] * bool(row["control"])])
+        table.add_row(
+            f"{row['mean_rank']:.3g}",
+            Text(name),
+            *("\n".join(_cell(of.measure, row["categories"][category])) for category, of in board.pool.levels.items()),
+            *(show_share(row["flags"][flag]) for flag in flags),
+        )
+    table.caption = Text("\n".join(caption(board)))
+    return table
+
+
+def caption(board: Board) -> Iterator[str]:
+    """Yield the lines below the table: what was asked, what differs, and what the columns mean."""
+    levels, bars = board.pool.levels, board.bars
+    yield f"suite {board.suite}: {count(board.systems, 'system')}"
+    if board.mismatches:
+        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(board.mismatches)}"
+    yield from observe(board.pool, board.systems).lines(levels)
+    if bars:
+        left_out = f", {bars.left_out} of them left out: they lack every clip of some category"
+        yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
+        yield from filter(None, [board.caution])
+    if others := others_than_usual(levels):
+        yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
+    for category, of in levels.items():
+        chance = of.measure.shown_chance
+        by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' * of.measure.in_per_cent}"
+        yield f"{title(category)}: {of.unit}, {of.measure.direction} is better{by_chance}"
+    yield from flag_lines(rows_of(board))
+
+
+def _cell(measure: Measure, of: dict[str, Any]) -> Iterator[str]:
+    factor = 100.0 if measure.in_per_cent else 1.0
+    yield f"{factor * of['score']:z.2f}"
+    if of["interval"]:
+        low, high = of["interval"]
+        yield f"{factor * low:z.1f} to {factor * high:z.1f}"

@@ -1,0 +1,183 @@
+"""Gather what the page shows of a suite without a scale: ranking, charts, and what each system wrote of each item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from speechiq.reducer.read.measure import Category
+from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.rows import Pick, Row, read_row
+from speechiq.reducer.read.runs import read_tasks
+from speechiq.reducer.read.samples import Item, show_item
+from speechiq.reducer.show.board_records import rows_of
+from speechiq.reducer.show.board_table import caption
+from speechiq.reducer.show.remarks import title
+from speechiq.reducer.show.report import figures
+from speechiq.reducer.show.report.identity import short_names
+from speechiq.reducer.show.table import FLAGS, shown_flags
+from speechiq.reducer.stats.board import Board, rate
+from speechiq.reducer.suites import Found
+
+
+class AnyRow(Row):
+    """A row of any suite, with its doc as it is."""
+
+    NEEDS = "an object doc"
+
+    doc: dict[str, Any]
+    filtered_resps: Any = ""
+
+    def loose(self) -> list[Any]:
+        return [self.doc, self.filtered_resps]
+
+    @property
+    def response(self) -> str:
+        """Return the first response; lists are what filters made of it."""
+        given = self.filtered_resps
+        while isinstance(given, list):
+            given = given[0] if given else ""
+        return str(given)
+
+
+class TextReader:
+    """Reads what was asked, expected and written in one category."""
+
+    def __init__(self, category: Category) -> None:
+        self.level = category.name
+        self.asked: dict[Item, str] = {}
+        self.written: dict[Item, dict[str, str]] = {}
+        self._fields = category.item
+
+    def open(self, task: TaskRun) -> Pick:
+        """Return what takes the lines of a task's sample file."""
+        return partial(self._add, task.system, task.samples)
+
+    def _add(self, system: str, path: Path, number: int, line: bytes) -> None:
+        row = read_row(AnyRow, path, number, line)
+        item = tuple(str(row.doc.get(field, "")) for field in self._fields)
+        parts = (row.doc.get(key) for key in ("question", "text", "answer"))
+        self.asked.setdefault(item, " | ".join(str(part) for part in parts if part not in (None, "")))
+        self.written.setdefault(item, {})[system] = row.response
+
+
+class ItemRow(NamedTuple):
+    """One item of a category.
+
+    Attributes:
+        item: Its name in words.
+        asked: The question, the reference and the answer, as far as the doc has them.
+        cells: Per system, in the order of the ranking: its score as people read it, and what it wrote.
+    """
+
+    item: str
+    asked: str
+    cells: list[tuple[float, str]]
+
+
+class SuitePage(NamedTuple):
+    """A suite as the page shows it.
+
+    Attributes:
+        suite: Name of the suite.
+        board: Its scores.
+        texts: category -> what was asked and written.
+    """
+
+    suite: str
+    board: Board
+    texts: Mapping[str, TextReader]
+
+    @property
+    def id(self) -> str:
+        """Return the id of the section."""
+        return f"suite-{self.suite.replace('.', '-')}"
+
+    @property
+    def categories(self) -> dict[str, Category]:
+        """Return category -> how it is scored."""
+        return dict(self.board.pool.levels)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per system, lowest mean rank first."""
+        return rows_of(self.board)
+
+    @property
+    def flags(self) -> dict[str, tuple[str, str]]:
+        """Return the failures that some run recorded."""
+        return {flag: FLAGS[flag] for flag in shown_flags(self.rows)}
+
+    @property
+    def notes(self) -> list[str]:
+        """Return the lines below the ranking."""
+        return list(caption(self.board))
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return system -> its short name."""
+        return dict(zip(self.board.pool.systems, short_names(self.board.pool.systems), strict=True))
+
+    def heading(self, category: str) -> str:
+        """Return the heading of a category."""
+        return title(category)
+
+    def chart_id(self, category: str) -> str:
+        """Return the id of a category's chart."""
+        return f"{self.id}-chart-{category.replace('.', '-')}"
+
+    def shown(self, category: str, value: float) -> float:
+        """Return a value of the category's column as people read it."""
+        return value * (100.0 if self.categories[category].measure.in_per_cent else 1.0)
+
+    def items(self, category: str) -> list[ItemRow]:
+        """Return the items of a category, hardest first, with what each system wrote."""
+        reader, of = self.texts[category], self.categories[category]
+        systems = [self.board.systems[row] for row in self.board.order]
+        scores = [system.scores[category] for system in systems]
+        hardest = sorted(scores[0], key=lambda item: (sum(of_system[item] for of_system in scores), item))
+        return [
+            ItemRow(
+                show_item(item),
+                reader.asked.get(item, ""),
+                [
+                    (of.show(values[item]), reader.written.get(item, {}).get(system.name, ""))
+                    for system, values in zip(systems, scores, strict=True)
+                ],
+            )
+            for item in hardest
+        ]
+
+    def charts(self) -> dict[str, Any]:
+        """Return the plotly figures by the id of their place in the page."""
+        return {self.chart_id(category): figures.as_json(self._chart(category)) for category in self.categories}
+
+    def _chart(self, category: str) -> go.Figure:
+        rows = self.rows[::-1]
+        cells = [row["categories"][category] for row in rows]
+        values = [self.shown(category, cell["score"]) for cell in cells]
+        ends = [[self.shown(category, end) for end in cell["interval"] or [cell["score"]] * 2] for cell in cells]
+        labels = [figures.escape(self.labels[row["system"]]) for row in rows]
+        controls = [bool(row["control"]) for row in rows]
+        return figures.scores(labels, values, ends, controls, self.categories[category].unit)
+
+
+def gather(found: Found, suite: str, *, allow_mismatch: bool = False, bootstrap: int = 0) -> SuitePage:
+    """Read and score one suite.
+
+    Args:
+        found: What the runs hold.
+        suite: Name of the suite.
+        allow_mismatch: As for `board.rate`.
+        bootstrap: Draws of the error bars; 0 leaves them out.
+
+    Raises:
+        SpeechIQError: What reading or scoring refuses.
+    """
+    texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
+    systems = read_tasks(found.tasks[suite], found.levels[suite], list(texts.values()))
+    return SuitePage(suite, rate(suite, systems, allow_mismatch=allow_mismatch, draws=bootstrap), texts)

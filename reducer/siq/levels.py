@@ -1,0 +1,37 @@
+"""Hold the three levels of SIQ as their task templates describe them, for runs that recorded their level alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import speechiq.siq_tasks
+from speechiq.reducer.read.choice import choose
+from speechiq.reducer.read.measure import Category, read_category
+from speechiq.siq_tasks.templates import read_task
+
+SUITE = "siq"
+TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "levels"
+#: The levels in the paper's order.
+NAMES = ("remember", "understand", "apply")
+
+
+def _read(level: str) -> Category:
+    file = TEMPLATES / f"_{level}.yaml"
+    return read_category(read_task(file)["shared_metadata"], level, str(file))
+
+
+LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level in NAMES})
+
+
+def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
+    """Return the levels to score, each with the column that it is scored by; see `choice.choose`.
+
+    >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
+    >>> {level: of.column for level, of in chosen.items()}
+    {'remember': 'wer', 'apply': 'acc_strict'}
+    """
+    columns = {level: of.measure.columns for level, of in LEVELS.items()}
+    chosen = choose(columns, measures, levels)
+    return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}

@@ -1,0 +1,97 @@
+"""Score the systems of a suite that has no scale of its own: mean, interval and rank per category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.reducer.read.conditions import Mismatch
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.siq.scale import competition_ranks
+from speechiq.reducer.stats.bootstrap import resample_raw
+from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.equal_terms import narrow
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.pool import Pool, align
+
+
+class Bars(NamedTuple):
+    """Error bars of mean raw scores.
+
+    Attributes:
+        draws: How many were made.
+        left_out: How many of them lack every clip of some category and count nowhere.
+        seed: Of the draws.
+        intervals: category -> 95 % interval of the mean raw score.
+        std: category -> its standard error, shape (systems,).
+    """
+
+    draws: int
+    left_out: int
+    seed: int
+    intervals: dict[str, Interval]
+    std: dict[str, np.ndarray]
+
+
+class Board(NamedTuple):
+    """The scores of a suite; arrays of shape (systems,) are in the order of the pool.
+
+    Attributes:
+        suite: Name of the suite.
+        pool: The systems, aligned.
+        systems: The same systems, with the items that are scored.
+        mismatches: In what they differ, if that was allowed.
+        means: category -> mean raw score, which grows with ability.
+        ranks: category -> rank from 1; equal systems share the best rank of their group.
+        bars: Error bars; None without draws.
+    """
+
+    suite: str
+    pool: Pool
+    systems: tuple[System, ...]
+    mismatches: tuple[Mismatch, ...]
+    means: dict[str, np.ndarray]
+    ranks: dict[str, np.ndarray]
+    bars: Bars | None
+
+    @property
+    def mean_ranks(self) -> np.ndarray:
+        """Return the mean of each system's ranks over the categories, shape (systems,)."""
+        mean: np.ndarray = np.mean(list(self.ranks.values()), axis=0)
+        return mean
+
+    @property
+    def order(self) -> list[int]:
+        """Return the rows of the systems, lowest mean rank first, equal ones by name."""
+        return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.mean_ranks))]
+
+    @property
+    def caution(self) -> str | None:
+        """Return the caution about intervals from few clips; None from 50 clips on, or without intervals."""
+        return caution_of_raw(min(map(len, self.pool.clips.values()))) if self.bars else None
+
+
+def rate(
+    suite: str, systems: Iterable[System], *, allow_mismatch: bool = False, draws: int = 0, seed: int = 0
+) -> Board:
+    """Score the systems of one suite, category by category.
+
+    Args:
+        suite: Name of the suite.
+        systems: As `read_tasks` gives them.
+        allow_mismatch: Whether systems may have been asked other clips, questions or task versions. What is shared is
+            scored then, and the board says what differs.
+        draws: Of the bootstrap; 0 leaves it out.
+        seed: Of the bootstrap.
+
+    Raises:
+        SpeechIQError: Systems differ in what they were asked and that is not allowed, or cannot be scored.
+    """
+    kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
+    pool = align(kept)
+    means = {category: raw.mean(axis=1) for category, raw in pool.raw.items()}
+    ranks = {category: competition_ranks(of) for category, of in means.items()}
+    bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
+    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars)

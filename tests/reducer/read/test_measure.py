@@ -1,0 +1,133 @@
+"""What a task says of itself: read whole, or refused in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import LEVELS, rank, read_systems
+from speechiq.reducer.read.measure import Category, Measure, read_category
+from speechiq.reducer.read.runs import find_tasks, read_tasks
+from speechiq.reducer.read.suites import categories_of, group
+from speechiq.siq_tasks.templates import read_task
+from tests.reducer.conftest import levels, write_run
+
+MEASURE = {"column": "miss", "direction": "lower", "unit": "miss. %", "chance": 0.5, "range": [0, 1]}
+ABOUT = {"suite": "toy", "category": "keyword", "item": ["id"], "measure": MEASURE}
+TEMPLATES = Path(__file__).parents[3] / "siq_tasks" / "levels"
+
+
+def with_measure(**changes: object) -> dict:
+    return ABOUT | {"measure": MEASURE | changes}
+
+
+def test_a_description_is_read():
+    found = read_category(ABOUT | {"version": 1, "dataset": "demo"}, "toy_keyword", "r.json")
+    assert found == Category("toy", "keyword", Measure("miss", "lower", "miss. %", 0.5, (0.0, 1.0)), ("id",))
+    assert found.measure.raw_range == (-1.0, 0.0) and found.show(-0.25) == 25.0
+
+
+def test_a_task_without_a_category_is_its_own():
+    without = {key: value for key, value in ABOUT.items() if key != "category"}
+    assert read_category(without, "toy_keyword", "r.json").name == "toy_keyword"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (with_measure(direction="up"), r"metadata\.measure\.direction: 'up' cannot be used .*; write higher or lower"),
+        (with_measure(chance=1.5), r"metadata\.measure\.chance: 1\.5 is outside the range 0 to 1; write the score of"),
+        (with_measure(range=[1, 0]), r"metadata\.measure\.range: \[1\.0, 0\.0\] does not go from a lower to a higher"),
+        (with_measure(range="all"), r"metadata\.measure\.range: 'all' cannot be used .*; write the lowest and the"),
+        (with_measure(column=""), r"metadata\.measure\.column: '' is not a name that prints; name the column"),
+        (with_measure(unit=5), r"metadata\.measure\.unit: 5 cannot be used .*; write the heading of the score"),
+        (
+            with_measure(colour="red"),
+            r"metadata\.measure: .* \(Object contains unknown field `colour`\)",
+        ),
+        (
+            with_measure(alternatives={"hit": {"unit": "hit. %", "chance": -1}}),
+            r"metadata\.measure\.alternatives\.hit\.chance: -1\.0 is outside the range 0 to 1",
+        ),
+        (with_measure(alternatives={"miss": {"unit": "x"}}), r"metadata\.measure\.alternatives: \['miss'\] names the"),
+        (ABOUT | {"item": []}, r"metadata\.item: \[\] names no field; list fields of doc, the clip first"),
+        (ABOUT | {"item": "id"}, r"metadata\.item: 'id' cannot be used .*; list fields of doc"),
+        (ABOUT | {"suite": "../x"}, r"metadata\.suite: '\.\./x' is not a plain name; write a plain name"),
+        (ABOUT | {"category": 5}, r"metadata\.category: 5 cannot be used .*; write a plain name"),
+        ({"measure": MEASURE, "item": ["id"]}, r"metadata lacks suite; write a plain name"),
+        (ABOUT | {"measure": {"column": "miss"}}, r"metadata lacks measure\.direction; write higher or lower"),
+        (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' cannot be used \(Expected `object`"),
+    ],
+)
+def test_a_description_that_cannot_be_used_is_one_line(metadata, message):
+    with pytest.raises(SpeechIQError, match=rf"^'r\.json', task 'toy_keyword': {message}") as refused:
+        read_category(metadata, "toy_keyword", "r.json")
+    assert "\n" not in str(refused.value)
+
+
+def test_levels_are_what_their_templates_declare():
+    for level, of in LEVELS.items():
+        template = read_task(TEMPLATES / f"_{level}.yaml")
+        assert {"siq", level} == {of.suite, of.name} and of.column == template["metric_list"][0]["metric"]
+        columns = {metric["metric"]: metric["higher_is_better"] for metric in template["metric_list"]}
+        assert {columns[column] for column in of.measure.columns} == {of.measure.direction == "higher"}
+
+
+def test_a_run_whose_metadata_name_the_level_alone_scores_as_one_that_describes_itself(tmp_path):
+    about = {level: read_task(TEMPLATES / f"_{level}.yaml")["shared_metadata"] for level in LEVELS}
+    for kind, metadata in (("old", None), ("new", about)):
+        for skill in (0.1, 0.5, 0.9):
+            write_run(tmp_path / kind / f"{skill}", levels(skill), system=f"s{skill}", metadata=metadata)
+    old, new = (rank(read_systems([tmp_path / kind]).systems, draws=60) for kind in ("old", "new"))
+    assert old.scores.siq.tolist() == new.scores.siq.tolist()
+    assert old.context.levels == new.context.levels
+    assert [system.scores for system in old.context.systems] == [system.scores for system in new.context.systems]
+
+
+def toy_run(folder: Path, metadata: dict, **options: object) -> Path:
+    """Write a run of one task of a toy suite, whose rows have the column `miss`."""
+    path = write_run(folder, {"remember": {"a": 0.5, "b": 0.25}}, columns={"remember": {"miss": 0.5}}, **options)
+    results = json.loads(path.read_text())
+    results["configs"]["demo_0"]["metadata"] = metadata
+    path.write_text(json.dumps(results))
+    return path
+
+
+def test_tasks_of_a_suite_that_disagree_are_refused(tmp_path):
+    first = toy_run(tmp_path / "1", ABOUT, system="one")
+    second = toy_run(tmp_path / "2", with_measure(direction="higher"), system="two", date=2.0)
+    tasks, _ = find_tasks([tmp_path])
+    with pytest.raises(SpeechIQError) as refused:
+        categories_of(group(tasks)["toy"])
+    message = str(refused.value)
+    assert message.startswith(f"'{second}', task 'demo_0': metadata.measure.direction: 'higher' is not 'lower', as in")
+    assert f"'{first}', task 'demo_0' of the same suite 'toy' and category 'keyword'; rerun" in message
+
+
+@pytest.mark.parametrize(
+    ("metadata", "needs"),
+    [
+        (with_measure(column="gone"), "needs doc.id and the number 'gone'"),
+        (ABOUT | {"item": ["id", "speaker"]}, "needs doc.id, doc.speaker and the number 'miss'"),
+    ],
+)
+def test_rows_that_lack_what_the_description_names_are_refused(tmp_path, metadata, needs):
+    toy_run(tmp_path, metadata)
+    tasks, _ = find_tasks([tmp_path])
+    with pytest.raises(SpeechIQError, match=rf"samples_demo_0_.*line 1.*{needs}"):
+        read_tasks(tasks, categories_of(tasks))
+
+
+def test_a_level_that_siq_lacks_is_refused(tmp_path):
+    toy_run(tmp_path, ABOUT | {"suite": "siq"})
+    with pytest.raises(SpeechIQError, match=r"metadata\.category: 'keyword' is not a level of SIQ; write one of"):
+        read_systems([tmp_path])
+
+
+def test_runs_of_other_suites_alone_hold_no_siq(tmp_path):
+    toy_run(tmp_path, ABOUT)
+    with pytest.raises(SpeechIQError, match=r"no SIQ task in .*, only tasks of suite 'toy'; give runs of siq_all"):
+        read_systems([tmp_path])

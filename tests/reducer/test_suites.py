@@ -1,0 +1,189 @@
+"""A suite from outside the package, as docs/new_suite.md has it: run by lm-eval, then scored, compared and reported."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from tests.conftest import run
+from tests.reducer.conftest import levels, write_run
+from tests.reducer.show.report.conftest import Visit, chromium
+
+__all__ = ["chromium"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "new_suite.md"
+LLM = "demo:SmolLM2-135M-Instruct"
+SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")
+FILES = {"python": ["missed.py"], "yaml": ["keywords_names.yaml", "keywords_numbers.yaml"]}
+RUN_ALL = """
+import sys
+from lm_eval.__main__ import cli_evaluate
+package, runs, *systems = sys.argv[1:]
+for system in systems:
+    sys.argv = ["lm_eval", "--model", "hf-audio", "--model_args", f"pretrained={system}", "--include_path", package]
+    sys.argv += ["--tasks", "keywords_names,keywords_numbers", "--log_samples", "--output_path", runs]
+    cli_evaluate()
+"""
+
+
+def siq(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.exception, result.output)
+    return result.stdout
+
+
+def refusal(*arguments: object) -> str:
+    return str(CliRunner().invoke(app, [str(argument) for argument in arguments]).exception)
+
+
+@pytest.fixture(scope="module")
+def keywords(tmp_path_factory, demo_models) -> Path:
+    """Runs of three systems on the suite of the docs, whose files lie outside the package."""
+    folder = tmp_path_factory.mktemp("outside")
+    package = folder / "keywords"
+    package.mkdir()
+    blocks = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    for kind, names in FILES.items():
+        for name, text in zip(names, (text for of, text in blocks if of == kind), strict=True):
+            package.joinpath(name).write_text(text, encoding="utf-8")
+    done = run("python", "-c", RUN_ALL, str(package), str(folder / "runs"), *SYSTEMS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder / "runs"
+
+
+@pytest.fixture
+def both(keywords, tmp_path) -> Path:
+    """Runs of SIQ and of the suite in one folder."""
+    shutil.copytree(keywords, tmp_path / "runs" / "keywords")
+    for skill in (0.1, 0.5, 0.9):
+        write_run(tmp_path / "runs" / f"{skill}", levels(skill), system=f"s{skill}")
+    return tmp_path / "runs"
+
+
+def test_it_is_scored_with_intervals(keywords, tmp_path):
+    shown = siq("score", keywords, "--json", tmp_path / "o.json", "--csv", tmp_path / "o.csv")
+    assert "Suite keywords" in shown and "Speech IQ" not in shown and "missed %" in shown
+    data = json.loads((tmp_path / "o.json").read_text())
+    suite = data["suites"]["keywords"]
+    assert {*suite["measures"]} == {"names", "numbers"} and suite["measures"]["names"]["direction"] == "lower"
+    best, *others = suite["systems"]
+    assert best["system"] == SYSTEMS[0] and best["control"] == "gold" and best["mean_rank"] == 1.0
+    assert best["categories"]["names"] == {"score": 0.0, "interval": [0.0, 0.0], "std": 0.0, "rank": 1}
+    for row in others:
+        low, high = row["categories"]["numbers"]["interval"]
+        assert 0 <= low < row["categories"]["numbers"]["score"] < high <= 1 and row["mean_rank"] == 2.0
+    rows = list(csv.DictReader((tmp_path / "o.csv").open()))
+    assert [row["suite"] for row in rows] == ["keywords"] * 3
+    assert [float(row["names_score"]) for row in rows] == [0.0, 1.0, 1.0]
+
+
+def test_the_mean_is_that_of_lm_eval(keywords, tmp_path):
+    siq("score", keywords, "--json", tmp_path / "o.json", "--bootstrap", "0")
+    suite = json.loads((tmp_path / "o.json").read_text())["suites"]["keywords"]
+    scores = {row["system"]: row["categories"] for row in suite["systems"]}
+    for path in keywords.glob("*/results_*.json"):
+        results = json.loads(path.read_text())
+        for category in ("names", "numbers"):
+            mean = results["results"][f"keywords_{category}"]["missed,none"]
+            assert scores[results["config"]["siq"]["pretrained"]][category]["score"] == pytest.approx(mean)
+
+
+def test_it_is_exported_for_lm_evals_tools_and_not_taken_for_a_run(keywords, tmp_path):
+    siq("score", keywords, "--harness-json", tmp_path / "out")
+    files = sorted((tmp_path / "out").glob("*/results_*.json"))
+    assert len(files) == 3
+    for path in files:
+        results = json.loads(path.read_text())
+        assert results["group_subtasks"] == {"keywords": ["keywords_names", "keywords_numbers"]}
+        assert results["higher_is_better"]["keywords_names"] == {"missed": False}
+        assert {"missed,none", "missed_stderr,none"} <= results["results"]["keywords_names"].keys()
+        assert "mean_rank,none" in results["groups"]["keywords"]
+    assert "no SpeechIQ results" in refusal("score", tmp_path / "out")
+
+
+def test_two_systems_are_compared(keywords, tmp_path):
+    shown = siq("compare", "gold", "silence", keywords, "--json", tmp_path / "c.json", "--clips", "1")
+    assert "A is better beyond chance, by the intervals of names, numbers" in shown and "SIQ" not in shown
+    assert "Haverbrook" in shown, "the clip that decides has its reference"
+    found = json.loads((tmp_path / "c.json").read_text())["suites"]["keywords"]
+    assert found["better"] == SYSTEMS[0] and found["raw"]["names"]["p"] < 0.01
+    assert found["raw"]["names"]["difference"] == 1.0, "raw scores grow with ability"
+    shown = siq("compare", "gold", "silence", keywords, "--levels", "numbers", "--clips", "0")
+    assert "by the intervals of numbers" in shown
+
+
+def test_it_has_a_page(keywords, tmp_path, chromium):
+    page = tmp_path / "report.html"
+    siq("report", keywords, "-o", page, "--bootstrap", "100")
+    here = Visit(chromium, page)
+    assert here.tab.locator("h1").inner_text() == "Suite keywords"
+    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
+    for chart in here.tab.locator(".chart").all():
+        chart.scroll_into_view_if_needed()
+        chart.locator("svg.main-svg").first.wait_for()
+    assert here.tab.locator(".chart").count() == 2
+    assert here.tab.locator("details table tbody tr").count() == 2 * 14
+    assert "Haverbrook" in page.read_text() and here.errors == [] and here.requests == []
+    here.context.close()
+
+
+def test_both_suites_have_their_table(both, tmp_path):
+    shown = siq("score", both, "--json", tmp_path / "o.json", "--csv", tmp_path / "o.csv", "--by-dataset")
+    assert shown.index("Speech IQ") < shown.index("Suite keywords")
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert [row["system"] for row in data["systems"]] == ["s0.9", "s0.5", "s0.1"]
+    assert [*data["suites"]] == ["keywords"]
+    rows = list(csv.DictReader((tmp_path / "o.csv").open()))
+    assert {row["suite"] for row in rows} == {"siq", "keywords"}
+    assert all(bool(row["siq"]) == (row["suite"] == "siq") for row in rows)
+
+
+def test_siq_beside_another_suite_is_what_it_is_alone(both, tmp_path):
+    siq("score", both, "--json", tmp_path / "both.json")
+    siq("score", *(both / str(skill) for skill in (0.1, 0.5, 0.9)), "--json", tmp_path / "alone.json")
+    together, alone = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("both", "alone"))
+    del together["suites"]
+    for key in ("runs", "command", "date"):
+        del together[key], alone[key]
+    assert together == alone
+
+
+def test_a_page_has_both(both, tmp_path, chromium):
+    page = tmp_path / "report.html"
+    siq("report", both, "-o", page, "--bootstrap", "100")
+    here = Visit(chromium, page)
+    assert here.tab.locator("#standings tbody tr").count() == 3
+    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
+    here.see_all()
+    assert here.errors == [] and here.requests == []
+    here.context.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean 'numbers'?"),
+        (["--measure", "names=hit"], "--measure names=hit: unknown column 'hit'; choose from missed"),
+        (["--weights", "equal"], "--weights equal: only SIQ has it, and these runs hold suite keywords alone"),
+        (["--norms", "demo"], "--norms demo: only SIQ has it"),
+    ],
+)
+def test_what_a_suite_lacks_is_refused(keywords, arguments, message):
+    for command in (["score", keywords], ["report", keywords, "-o", keywords / "no.html"]):
+        assert message in refusal(*command, *arguments)
+
+
+def test_a_category_can_be_left_out(both):
+    shown = siq("score", both, "--levels", "numbers")
+    assert "Numbers" in shown and "Names" not in shown and "Speech IQ" not in shown
+
+
+def test_suites_that_two_systems_do_not_share_are_not_compared(both):
+    assert refusal("compare", "gold", "s0.9", both).startswith("A ran suite keywords and B ran siq: give runs of")
