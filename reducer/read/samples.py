@@ -76,8 +76,8 @@ def read_samples(
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
     lines = list(scores)
     _refuse_outside(path, lines, measure.column, scores, measure.bounds, measure.sign)
-    for flag, shares in flags.items():
-        _refuse_outside(path, lines, flag, shares, SHARE)
+    for column, shares in flags.items():
+        _refuse_outside(path, lines, column, shares, SHARE)
     return Samples(scores, flags)
 
 
