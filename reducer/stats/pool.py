@@ -87,7 +87,9 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
     Raises:
         SpeechIQError: Systems are scored on other levels or columns than the first of them.
     """
-    first, *others = systems or [None]
+    if not systems:
+        return LEVELS
+    first, *others = systems
     for system in others:
         if system.levels != first.levels:
             levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
@@ -95,7 +97,7 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Level]:
                 f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
                 "read all systems with the same levels and measures"
             )
-    return first.levels if first else LEVELS
+    return first.levels
 
 
 def drop_lacking(systems: Sequence[System]) -> list[System]:
