@@ -110,7 +110,7 @@ def _ctrl_c_in_one_line() -> Iterator[None]:
         raise typer.Exit(STOPPED_BY_HAND) from None
 
 
-def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict]:
+def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
     from speechiq.harness_patch._lm_eval import parse_value
     from speechiq.siq_tasks.suite import list_clips
 

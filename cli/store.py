@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
@@ -28,7 +28,10 @@ def info() -> None:
     """List the stages in the cache, the last used first."""
     folder, stages = store_folder(), list_stages(store_folder())
     table = Table(box=SIMPLE_HEAD, title=f"Response cache: {folder or 'off'}", padding=(0, 1, 0, 0))
-    for column, side in (("Stage", "left"), ("Model", "left"), ("Rows", "right"), ("Size", "right"), ("Used", "left")):
+    columns: dict[str, JustifyMethod] = {
+        "Stage": "left", "Model": "left", "Rows": "right", "Size": "right", "Used": "left",
+    }  # fmt: skip
+    for column, side in columns.items():
         table.add_column(column, justify=side, overflow="fold")
     for stage in stages:
         when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")

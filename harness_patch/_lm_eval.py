@@ -55,7 +55,14 @@ def add_task_folders(manager: ModuleType) -> None:
     original = manager.TaskManager.__init__
 
     @functools.wraps(original)
-    def init(self, verbosity=None, include_path=None, include_defaults=True, *args, **kwargs):
+    def init(
+        self: Any,
+        verbosity: str | None = None,
+        include_path: str | Path | list[str | Path] | None = None,
+        include_defaults: bool = True,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         given = include_path if isinstance(include_path, list | tuple) else [include_path]
         folders = [*find_task_folders(), *(path for path in given if path)]
         original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
@@ -79,7 +86,7 @@ def check_outputs(tracker: ModuleType) -> None:
 
 def _then(save: Callable, check: Callable) -> Callable:
     @functools.wraps(save)
-    def save_and_check(self, *args, **kwargs):
+    def save_and_check(self: Any, *args: Any, **kwargs: Any) -> Any:
         saved = save(self, *args, **kwargs)
         if self.output_path:
             check(self, *args, **kwargs)
@@ -114,12 +121,12 @@ def ask_git_quietly(utils: Any) -> None:
     original = utils.get_git_commit_hash
 
     @functools.wraps(original)
-    def get_git_commit_hash():
+    def get_git_commit_hash() -> str | None:
         import subprocess
 
         command = ["git", "describe", "--always"]
         try:
-            fails = subprocess.run(command, capture_output=True).returncode
+            fails = subprocess.run(command, capture_output=True).returncode != 0
         except OSError:
             fails = True
         return utils.get_commit_from_path(Path.cwd()) if fails else original()
@@ -151,7 +158,7 @@ def improve_command_line(command_line: ModuleType) -> None:
     original = run.__init__
 
     @functools.wraps(original)
-    def init(self, *args, **kwargs):
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         shown = self._parser.format_help
         self._parser.format_help = lambda: shown() + speech_help()

@@ -54,10 +54,11 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         _refuse_unknown(asked)
         speech = asked.get("model") in model_types
         device = device_was_asked_for.set(not speech or "device" in asked)
-        saved = saved_runs.set([])
+        runs: list[str] = []
+        saved = saved_runs.set(runs)
         try:
             execute(args)
-            _say_next(saved_runs.get())
+            _say_next(runs)
         except KeyboardInterrupt as stop:
             if not speech or str(stop):
                 raise

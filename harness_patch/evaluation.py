@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
@@ -19,6 +19,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval
 from speechiq.harness_patch.outputs import check_output_path
+
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM
 
 PREFIX = "siq_"
 #: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
@@ -52,7 +55,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     """
 
     @functools.wraps(simple_evaluate)
-    def guarded(*args, **kwargs):
+    def guarded(*args: Any, **kwargs: Any) -> Any:
         options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
         with ExitStack() as during:
             if options.get("model") in model_types or _is_speech_system(options.get("model")):
@@ -80,7 +83,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
     """Return lm-eval's `evaluate` with checks of the tasks before it."""
 
     @functools.wraps(evaluate)
-    def guarded(lm, task_dict, *args, **kwargs):
+    def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         tasks = _lm_eval.find_tasks(task_dict)
         ours = {name: task for name, task in tasks.items() if _is_ours(task)}
         if ours:
@@ -95,7 +98,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
     return guarded
 
 
-def _check_tasks(ours: Mapping[str, Any], others: bool, lm, options: Mapping[str, Any]) -> None:
+def _check_tasks(ours: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
     from speechiq.siq_tasks.options import refuse_unread
 
     refuse_unread([task.metadata_keys for task in ours.values()], others)
@@ -156,11 +159,11 @@ def _without(logger_name: str, text: str) -> Iterator[None]:
         logger.removeFilter(is_other)
 
 
-def _is_ours(task) -> bool:
+def _is_ours(task: object) -> bool:
     from speechiq.siq_tasks.task import SpeechTask
 
     return isinstance(task, SpeechTask)
 
 
-def _is_speech_system(model) -> bool:
+def _is_speech_system(model: object) -> bool:
     return isinstance(model, SpeechModel)

@@ -24,6 +24,7 @@ from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
+from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
@@ -284,7 +285,7 @@ def _questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     return found
 
 
-def _read_batch_size(batch_size: int | str) -> int | str:
+def _read_batch_size(batch_size: int | str) -> BatchSize:
     """A positive whole number, or `auto` (lm-eval's `auto:N` means the same here)."""
     if str(batch_size).partition(":")[0] == "auto":
         return "auto"

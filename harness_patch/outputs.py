@@ -102,7 +102,7 @@ def _read(file: Path) -> bytes:
         return content.read()
 
 
-def _incomplete(tracker, file: Path, fault: str) -> SpeechIQError:
+def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
     cost = (
         "the same command again computes nothing anew, its answers are in the response cache"
         if store_folder()

@@ -7,7 +7,18 @@ the start of a command in one line. Where lm-eval reads entry points itself, the
 loader and stay quiet.
 """
 
+from __future__ import annotations
+
 import sys
+
+#: True to a type checker; defined here because the module `typing` is not to be imported at interpreter start.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from importlib.metadata import EntryPoint
+    from types import ModuleType
+    from typing import Any
 
 SUITE = "speechiq"
 #: Commands whose start takes seconds, and what each imports first.
@@ -25,24 +36,27 @@ def print_stop_in_one_line() -> None:
         print_in_one_line()
 
 
-def find_entry_points(group):
+def find_entry_points(group: str) -> list[EntryPoint]:
     """Return the entry points of that group which are ours."""
     from importlib.metadata import entry_points
 
     return [entry for entry in entry_points(group=group) if entry.value.startswith(SUITE)]
 
 
-def find_task_folders():
+def find_task_folders() -> list[str]:
     """Return the folders with the YAML files of our tasks."""
     from importlib.util import find_spec
 
-    return [str(find_spec(entry.value).submodule_search_locations[0]) for entry in find_entry_points("lm_eval.tasks")]
+    specs: list[Any] = [find_spec(entry.value) for entry in find_entry_points("lm_eval.tasks")]
+    return [str(spec.submodule_search_locations[0]) for spec in specs]
 
 
 class AfterImport:
     """A meta-path finder that lets the others find a module and adds a call after its execution."""
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name in BEGINNINGS:
             print_stop_in_one_line()
         if not name.startswith("lm_eval."):
@@ -59,10 +73,10 @@ class AfterImport:
         return None
 
     @staticmethod
-    def _call_after(loader, function):
+    def _call_after(loader: Any, function: Callable[[ModuleType], None]) -> None:
         execute = loader.exec_module
 
-        def exec_module(module):
+        def exec_module(module: ModuleType) -> None:
             execute(module)
             function(module)
 

@@ -15,7 +15,8 @@ from speechiq.siq_tasks.templates import read_task
 @cache
 def transcription_prompt() -> str:
     """The words by which the level Remember asks for a transcript, and a cascade whatever it is asked itself."""
-    return read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
+    prompt: str = read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
+    return prompt
 
 
 class AudioItems(dict[str, Any]):

@@ -6,12 +6,12 @@ to the point where it was killed, its answers from the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
+from speechiq.core.batches import Keep
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.siq_tasks.questions.endpoints import Author
 
@@ -50,13 +50,13 @@ class Answers:
             BaseException: The failure that `stop` was called with.
         """
 
-        def compute(new: list, keep: Callable) -> None:
+        def compute(new: list[Any], keep: Keep) -> None:
             if self._failure is not None:
                 raise self._failure
             keep([0], [author.ask(prompt, temperature, seed)])
 
-        (answer,) = cached(self._cache, [(author.name, prompt, temperature, seed)], list, compute, ANSWER)
-        return answer
+        answers: list[str] = cached(self._cache, [(author.name, prompt, temperature, seed)], list, compute, ANSWER)
+        return answers[0]
 
     def stop(self, failure: BaseException) -> None:
         """Ask nothing more in any thread, but raise the first such failure; answers under way are still cached."""

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.advice import Advice
 from speechiq.core.checkpoints import resolve
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
+
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM
 
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
@@ -173,7 +176,7 @@ class HarnessAuthor:
         self.name, self.max_tokens = f"{engine}:{model}", max_tokens
         self._pretrained = resolve(model)
         self._lock = threading.Lock()
-        self._model = None
+        self._model: LM | None = None
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
         import torch
@@ -186,9 +189,10 @@ class HarnessAuthor:
             sampling = {"do_sample": temperature > 0, "temperature": temperature}
             asked = (prompt, {"until": [], "max_gen_toks": self.max_tokens, **sampling})
             torch.manual_seed(seed)
-            return model.generate_until([Instance("generate_until", {}, asked, 0)], disable_tqdm=True)[0]
+            answer: str = model.generate_until([Instance("generate_until", {}, asked, 0)], disable_tqdm=True)[0]
+            return answer
 
-    def _load(self):
+    def _load(self) -> LM:
         import torch
 
         device = None if torch.cuda.is_available() else "cpu"

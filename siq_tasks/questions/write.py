@@ -116,7 +116,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
     outcome, answers = Outcome(), Answers(answers_of(output))
     todo = list_unfinished(clips, kept)
 
-    def finish(clip: Mapping) -> tuple[list[dict], Counter[str]]:
+    def finish(clip: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Counter[str]]:
         try:
             return _write_clip(clip, places[clip["id"]], rows[clip["id"]], plan, answers)
         except BaseException as failure:
@@ -143,8 +143,8 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
 
 
 def _write_clip(
-    clip: Mapping, place: int, kept: Sequence[dict], plan: Plan, answers: Answers
-) -> tuple[list[dict], Counter[str]]:
+    clip: Mapping[str, Any], place: int, kept: Sequence[dict[str, Any]], plan: Plan, answers: Answers
+) -> tuple[list[dict[str, Any]], Counter[str]]:
     there = {row["question_id"] for row in kept}
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
     wanted = [question_id for question_id in ids if question_id not in there][: PER_CLIP - len(kept)]
@@ -203,7 +203,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     return None
 
 
-def _fail(row: Mapping, reference: str, plan: Plan, answers: Answers) -> str | None:
+def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) -> str | None:
     """Which checker fails: it must be right in more than half of its tries, and is asked until that is settled."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
     prompt = prompts.to_check(reference, row["question"], options)

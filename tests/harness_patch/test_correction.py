@@ -121,7 +121,7 @@ def correct(asr, clips, script, **options):
 
 
 def gold(references):
-    engine = Gold("", device="cpu", batch_size=1)
+    engine = open_engine(Gold, "", batch_size=1)
     engine.references = references
     return engine
 

@@ -20,6 +20,7 @@ from speechiq.engines.text.lm_eval import LMEvalText
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.hf_audio import HFAudio
 from tests.engines import tiny
+from tests.engines.opener import open_engine
 from tests.records import items
 from tests.siq_tasks.questions.server import serving
 
@@ -119,6 +120,6 @@ def test_no_engine_but_gold_can_reach_the_reference(system, calls, demo_models, 
 def test_gold_gets_it(calls, demo_models, demo_clips):
     transcript, answer = run(f"gold+{LLM}", demo_clips[0])
     assert transcript == SECRET and response_of(transcript).coverage == 1.0 and answer == "B"
-    assert isinstance(Gold("", device="cpu", batch_size=1), NeedsReferences)
+    assert isinstance(open_engine(Gold, "", batch_size=1), NeedsReferences)
     ((_, _, (prompt,), *_),) = calls
     assert SECRET in prompt.text
