@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from transformers import (
@@ -18,6 +18,7 @@ from transformers import (
     GenerationConfig,
     GenerationMixin,
     LogitsProcessorList,
+    PreTrainedModel,
     StoppingCriteriaList,
 )
 
@@ -74,7 +75,7 @@ class Beginnings:
         self._caches = dict(list(self._caches.items())[-1:])
 
 
-def greedy(model, **settings: Any) -> GenerationConfig:
+def greedy(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
     """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself.
 
     Args:
@@ -94,12 +95,12 @@ def count_nothing(rows: int) -> None:
 
 
 def write(
-    model,
+    model: PreTrainedModel,
     reading: Reading,
     seeds: Sequence[Sequence[int]],
     settings: Mapping[str, Any],
     pad_token_id: int,
-    tell: Callable[[int], None] = count_nothing,
+    tell: Callable[[int], object] = count_nothing,
 ) -> torch.Tensor:
     """Tokens that follow each prompt, once a seed.
 
@@ -137,7 +138,9 @@ def write(
     return output
 
 
-def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]) -> list[list[Scored]]:
+def weigh(
+    model: PreTrainedModel, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]
+) -> list[list[Scored]]:
     """How likely each prompt's continuations, lists of token ids, are after it; `reading` is used up."""
     rows = [i for i, group in enumerate(continuations) for _ in group]
     ids, mask, cache = reading.copied(rows)
@@ -159,12 +162,17 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
     return [[next(scored) for _ in group] for group in continuations]
 
 
-def weigh_all(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]], tell) -> list[list[Scored]]:
+def weigh_all(
+    model: PreTrainedModel,
+    reading: Reading,
+    continuations: Sequence[Sequence[Sequence[int]]],
+    tell: Callable[[int], object],
+) -> list[list[Scored]]:
     """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
     return weigh(model, reading, continuations)
 
 
-def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
+def read(model: PreTrainedModel, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
     """Prompts of text, or what is text of them after their beginnings.
 
     Args:
@@ -183,7 +191,7 @@ def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = 
     return Reading(ids, mask, cache)
 
 
-def begin(model, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
+def begin(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
     """The cache of all `inputs`, filled by the model's own generation, which knows what its architecture needs.
 
     With a `cache` the inputs are those of the cache and more, all text; some models take prompts without audio for
@@ -219,7 +227,9 @@ def join(caches: Sequence[Cache]) -> Cache:
     return joined
 
 
-def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(
+    rows: Sequence[Sequence[int]], side: Literal["left", "right"], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and mask, each (rows, longest row), padded on the left or right; the mask of padded places is 0.
 
     A row is padded with its own first token: a penalty for repetition looks at all ids, whatever the mask says.
@@ -232,4 +242,5 @@ def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor,
         filler = row[0] if row else 0
         ids.append([filler] * left + list(row) + [filler] * right)
         mask.append([0] * left + [1] * len(row) + [0] * right)
-    return tuple(torch.tensor(part, dtype=torch.long, device=device) for part in (ids, mask))
+    as_tensor = partial(torch.tensor, dtype=torch.long, device=device)
+    return as_tensor(ids), as_tensor(mask)

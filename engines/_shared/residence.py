@@ -21,20 +21,27 @@ class Residence:
     @contextmanager
     def staying(self) -> Iterator[None]:
         """Keep what is loaded inside until the outermost such block ends; load nothing."""
-        if self._stay is not None:
+        with self._open():
             yield
-            return
-        with ExitStack() as self._stay:
-            try:
-                yield
-            finally:
-                self._stay, self._is_loaded = None, False
 
     @contextmanager
     def loaded(self) -> Iterator[None]:
         """Load the model, unless it is in memory already, and free it as the outermost block ends."""
-        with self.staying():
+        with self._open() as stay:
             if not self._is_loaded:
-                self._stay.enter_context(self._in_memory())
+                stay.enter_context(self._in_memory())
                 self._is_loaded = True
             yield
+
+    @contextmanager
+    def _open(self) -> Iterator[ExitStack]:
+        """Yield what frees the model as the outermost block ends."""
+        if self._stay is not None:
+            yield self._stay
+            return
+        with ExitStack() as stay:
+            self._stay = stay
+            try:
+                yield stay
+            finally:
+                self._stay, self._is_loaded = None, False
