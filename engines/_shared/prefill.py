@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from transformers import (
@@ -59,13 +59,21 @@ class Reading(NamedTuple):
         return Reading(self.ids[copies], self.mask[copies], self.cache)
 
 
+Wish = TypeVar("Wish")
+Made = TypeVar("Made")
+#: Takes the number of answers that have just ended.
+Tell = Callable[[int], object]
+#: Makes something of each prompt that a model has read and of what is wanted of it, such as seeds or continuations.
+GoOn = Callable[[PreTrainedModel, Reading, Sequence[Wish], Tell], Sequence[Made]]
+
+
 class Beginnings:
     """Caches of what prompts begin with, each read once for prompts that follow one another."""
 
     def __init__(self) -> None:
-        self._caches: dict[tuple, Cache] = {}
+        self._caches: dict[tuple[str | int, ...], Cache] = {}
 
-    def take(self, key: tuple, begin: Callable[[], Cache]) -> Cache:
+    def take(self, key: tuple[str | int, ...], begin: Callable[[], Cache]) -> Cache:
         """The cache of `key`, by `begin` where it is new; it stays as it is."""
         self._caches[key] = self._caches.pop(key) if key in self._caches else begin()
         return self._caches[key]
@@ -100,7 +108,7 @@ def write(
     seeds: Sequence[Sequence[int]],
     settings: Mapping[str, Any],
     pad_token_id: int,
-    tell: Callable[[int], object] = count_nothing,
+    tell: Tell = count_nothing,
 ) -> torch.Tensor:
     """Tokens that follow each prompt, once a seed.
 
@@ -166,7 +174,7 @@ def weigh_all(
     model: PreTrainedModel,
     reading: Reading,
     continuations: Sequence[Sequence[Sequence[int]]],
-    tell: Callable[[int], object],
+    tell: Tell,
 ) -> list[list[Scored]]:
     """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
     return weigh(model, reading, continuations)
