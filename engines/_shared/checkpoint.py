@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import GenerationConfig
+from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints import read_config, resolve
@@ -46,14 +46,14 @@ class Checkpoint:
     def __init__(
         self,
         model: str,
-        model_class,
-        fits: Callable[[Any], bool],
+        model_class: Any,
+        fits: Callable[[PreTrainedConfig], bool],
         wanted: str,
         loading: Loading,
         setup: Setup,
         *,
         mend: str = ORDER,
-        equip: Callable[[torch.nn.Module], AbstractContextManager] = nullcontext,
+        equip: Callable[[PreTrainedModel], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(setup.device), equip
         self.loading, self.prefix = loading, setup.prefix
@@ -67,15 +67,14 @@ class Checkpoint:
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
-        self._model: torch.nn.Module | None = None
         self._residence = Residence(self._in_memory)
 
-    def staying(self) -> AbstractContextManager:
+    def staying(self) -> AbstractContextManager[None]:
         """Return a block that keeps what is loaded inside until the outermost such block ends; it loads nothing."""
         return self._residence.staying()
 
     @contextmanager
-    def loaded(self) -> Iterator[torch.nn.Module]:
+    def loaded(self) -> Iterator[PreTrainedModel]:
         """The model in inference mode; inside another such block it is the one that is loaded already.
 
         When the outermost block ends, the weights are gone, whoever holds the model.
@@ -83,19 +82,19 @@ class Checkpoint:
         Raises:
             SpeechIQError: transformers cannot load the checkpoint with these options.
         """
-        with self._residence.loaded():
-            yield self._model
+        with self._residence.loaded() as model:
+            yield model
 
     @contextmanager
-    def _in_memory(self) -> Iterator[None]:
-        self._model = self._load()
+    def _in_memory(self) -> Iterator[PreTrainedModel]:
+        model = self._load()
         try:
-            with torch.inference_mode(), self.equip(self._model):
-                yield
+            with torch.inference_mode(), self.equip(model):
+                yield model
         finally:
-            self._free()
+            _free(model)
 
-    def _load(self) -> torch.nn.Module:
+    def _load(self) -> PreTrainedModel:
         arguments, prefix = self.loading.arguments(self.device), self.prefix
         smaller = (
             f"{prefix}dtype=bfloat16, {prefix}quantization=4bit, {prefix}device_map=auto in one process, or a smaller "
@@ -115,14 +114,7 @@ class Checkpoint:
             self.loading.adapt(model)
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 
-    def _free(self) -> None:
-        model, self._model = self._model, None
-        for module in list(model.modules()):
-            vars(module).clear()
-        if torch.accelerator.is_available():
-            torch.accelerator.empty_cache()
-
-    def load_processor(self, processor_class):
+    def load_processor(self, processor_class: type[Any]) -> Any:
         """The tokenizer or processor that belongs to the checkpoint.
 
         Raises:
@@ -159,7 +151,15 @@ class Checkpoint:
         }
 
 
-def read_generation_config(model: str, config, **source: Any) -> GenerationConfig:
+def _free(model: PreTrainedModel) -> None:
+    """Free the weights, whoever holds the model."""
+    for module in list(model.modules()):
+        vars(module).clear()
+    if torch.accelerator.is_available():
+        torch.accelerator.empty_cache()
+
+
+def read_generation_config(model: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
     """Return how a checkpoint generates by its own account, without its weights.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate.utils import recursively_apply, send_to_device
+from transformers import PreTrainedModel
 
 from speechiq.engines._transformers import find_device
 
@@ -23,16 +24,18 @@ class LastFeatures:
     The questions about a clip follow one another, each through the processor; the spectrogram is one.
     """
 
-    def __init__(self, extractor) -> None:
-        self._extractor, self._last = extractor, (None, None)
+    def __init__(self, extractor: Callable[..., Any]) -> None:
+        self._extractor = extractor
+        self._key = b""
+        self._features: Any = None
 
-    def __call__(self, *args: Any, **kwargs: Any):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         key = digest((args, kwargs))
-        if self._last[0] != key:
-            self._last = key, self._extractor(*args, **kwargs)
-        return copy.copy(self._last[1])
+        if self._key != key:
+            self._key, self._features = key, self._extractor(*args, **kwargs)
+        return copy.copy(self._features)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._extractor, name)
 
 
@@ -48,11 +51,11 @@ class Encodings:
         calls: how often audio was really encoded.
     """
 
-    def __init__(self, encode: Callable, room: int) -> None:
+    def __init__(self, encode: Callable[..., Any], room: int) -> None:
         self._encode, self.room, self.calls = encode, room, 0
         self._kept: dict[bytes, Any] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         key = digest((args, kwargs))
         if key in self._kept:
             output, device = self._kept[key]
@@ -66,7 +69,7 @@ class Encodings:
 
 
 @contextmanager
-def keep_encodings(model, room: int = ROOM) -> Iterator[Encodings | None]:
+def keep_encodings(model: PreTrainedModel, room: int = ROOM) -> Iterator[Encodings | None]:
     """Inside, the model's audio encoder is behind `Encodings`.
 
     The encoder is the innermost `get_audio_features`, or what the model calls its audio encoder. Where it has
@@ -85,7 +88,7 @@ def keep_encodings(model, room: int = ROOM) -> Iterator[Encodings | None]:
         setattr(module, name, encode)
 
 
-def _find_encoder(model) -> tuple[torch.nn.Module | None, str]:
+def _find_encoder(model: PreTrainedModel) -> tuple[torch.nn.Module | None, str]:
     owners = [module for module in model.modules() if hasattr(module, "get_audio_features")]
     if owners:
         return owners[-1], "get_audio_features"
@@ -103,7 +106,7 @@ def digest(arguments: Any) -> bytes:
             item = tuple(item.items())
         if isinstance(item, torch.Tensor):
             told.update(repr((item.shape, item.dtype)).encode())
-            told.update(item.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+            told.update(item.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         elif isinstance(item, np.ndarray):
             told.update(repr((item.shape, item.dtype)).encode())
             told.update(item.tobytes())

@@ -103,7 +103,7 @@ class Loading(Options, frozen=True, kw_only=True):
         if self.attn_implementation is not None:
             given["attn_implementation"] = self.attn_implementation
         if self.quantization is not None:
-            given["quantization_config"] = BitsAndBytesConfig(**BITS[self.quantization])  # type: ignore[no-untyped-call]
+            given["quantization_config"] = BitsAndBytesConfig(**BITS[self.quantization])
         if self.device_map or self.quantization or device.type != "cpu":
             given["device_map"] = self.device_map or {"": device}
         return given

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
 from transformers import (
@@ -18,6 +18,7 @@ from transformers import (
     GenerationConfig,
     GenerationMixin,
     LogitsProcessorList,
+    PreTrainedModel,
     StoppingCriteriaList,
 )
 
@@ -58,13 +59,21 @@ class Reading(NamedTuple):
         return Reading(self.ids[copies], self.mask[copies], self.cache)
 
 
+Wish = TypeVar("Wish")
+Made = TypeVar("Made")
+#: Takes the number of answers that have just ended.
+Tell = Callable[[int], object]
+#: Makes something of each prompt that a model has read and of what is wanted of it, such as seeds or continuations.
+GoOn = Callable[[PreTrainedModel, Reading, Sequence[Wish], Tell], Sequence[Made]]
+
+
 class Beginnings:
     """Caches of what prompts begin with, each read once for prompts that follow one another."""
 
     def __init__(self) -> None:
-        self._caches: dict[tuple, Cache] = {}
+        self._caches: dict[tuple[str | int, ...], Cache] = {}
 
-    def take(self, key: tuple, begin: Callable[[], Cache]) -> Cache:
+    def take(self, key: tuple[str | int, ...], begin: Callable[[], Cache]) -> Cache:
         """The cache of `key`, by `begin` where it is new; it stays as it is."""
         self._caches[key] = self._caches.pop(key) if key in self._caches else begin()
         return self._caches[key]
@@ -74,7 +83,7 @@ class Beginnings:
         self._caches = dict(list(self._caches.items())[-1:])
 
 
-def greedy(model, **settings: Any) -> GenerationConfig:
+def greedy(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
     """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself.
 
     Args:
@@ -94,12 +103,12 @@ def count_nothing(rows: int) -> None:
 
 
 def write(
-    model,
+    model: PreTrainedModel,
     reading: Reading,
     seeds: Sequence[Sequence[int]],
     settings: Mapping[str, Any],
     pad_token_id: int,
-    tell: Callable[[int], None] = count_nothing,
+    tell: Tell = count_nothing,
 ) -> torch.Tensor:
     """Tokens that follow each prompt, once a seed.
 
@@ -137,7 +146,9 @@ def write(
     return output
 
 
-def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]) -> list[list[Scored]]:
+def weigh(
+    model: PreTrainedModel, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]
+) -> list[list[Scored]]:
     """How likely each prompt's continuations, lists of token ids, are after it; `reading` is used up."""
     rows = [i for i, group in enumerate(continuations) for _ in group]
     ids, mask, cache = reading.copied(rows)
@@ -159,12 +170,17 @@ def weigh(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int
     return [[next(scored) for _ in group] for group in continuations]
 
 
-def weigh_all(model, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]], tell) -> list[list[Scored]]:
+def weigh_all(
+    model: PreTrainedModel,
+    reading: Reading,
+    continuations: Sequence[Sequence[Sequence[int]]],
+    tell: Tell,
+) -> list[list[Scored]]:
     """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
     return weigh(model, reading, continuations)
 
 
-def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
+def read(model: PreTrainedModel, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
     """Prompts of text, or what is text of them after their beginnings.
 
     Args:
@@ -183,7 +199,7 @@ def read(model, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = 
     return Reading(ids, mask, cache)
 
 
-def begin(model, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
+def begin(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
     """The cache of all `inputs`, filled by the model's own generation, which knows what its architecture needs.
 
     With a `cache` the inputs are those of the cache and more, all text; some models take prompts without audio for
@@ -219,7 +235,9 @@ def join(caches: Sequence[Cache]) -> Cache:
     return joined
 
 
-def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(
+    rows: Sequence[Sequence[int]], side: Literal["left", "right"], device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids and mask, each (rows, longest row), padded on the left or right; the mask of padded places is 0.
 
     A row is padded with its own first token: a penalty for repetition looks at all ids, whatever the mask says.
@@ -232,4 +250,5 @@ def pad(rows: Sequence[Sequence[int]], side: str, device) -> tuple[torch.Tensor,
         filler = row[0] if row else 0
         ids.append([filler] * left + list(row) + [filler] * right)
         mask.append([0] * left + [1] * len(row) + [0] * right)
-    return tuple(torch.tensor(part, dtype=torch.long, device=device) for part in (ids, mask))
+    as_tensor = partial(torch.tensor, dtype=torch.long, device=device)
+    return as_tensor(ids), as_tensor(mask)

@@ -4,37 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
+from typing import Generic, TypeVar
+
+Held = TypeVar("Held")
 
 
-class Residence:
+class Residence(Generic[Held]):
     """Decides when a model is loaded and freed.
 
     Args:
-        in_memory: returns a block that loads the model as it begins and frees it as it ends.
+        in_memory: returns a block that loads the model as it begins, yields it, and frees it as it ends.
     """
 
-    def __init__(self, in_memory: Callable[[], AbstractContextManager]) -> None:
+    def __init__(self, in_memory: Callable[[], AbstractContextManager[Held]]) -> None:
         self._in_memory = in_memory
-        self._is_loaded = False
-        self._stay: ExitStack | None = None
+        self._load: Callable[[], Held] | None = None
 
     @contextmanager
     def staying(self) -> Iterator[None]:
         """Keep what is loaded inside until the outermost such block ends; load nothing."""
-        if self._stay is not None:
+        with self._open():
             yield
-            return
-        with ExitStack() as self._stay:
-            try:
-                yield
-            finally:
-                self._stay, self._is_loaded = None, False
 
     @contextmanager
-    def loaded(self) -> Iterator[None]:
+    def loaded(self) -> Iterator[Held]:
         """Load the model, unless it is in memory already, and free it as the outermost block ends."""
-        with self.staying():
-            if not self._is_loaded:
-                self._stay.enter_context(self._in_memory())
-                self._is_loaded = True
-            yield
+        with self._open() as load:
+            yield load()
+
+    @contextmanager
+    def _open(self) -> Iterator[Callable[[], Held]]:
+        """Yield what loads the model if it is not in memory; the outermost block frees it."""
+        if self._load is not None:
+            yield self._load
+            return
+        with ExitStack() as stack:
+            load = self._load = cache(lambda: stack.enter_context(self._in_memory()))
+            try:
+                yield load
+            finally:
+                self._load = None

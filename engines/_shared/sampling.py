@@ -96,11 +96,11 @@ class Finished(StoppingCriteria):
         tell: takes how many rows have ended in a step.
     """
 
-    def __init__(self, ends: Sequence[int], tell: Callable[[int], None]) -> None:
+    def __init__(self, ends: Sequence[int], tell: Callable[[int], object]) -> None:
         self.ends, self.tell = torch.tensor(list(ends), dtype=torch.long), tell
         self.ended: torch.Tensor | None = None
 
-    def __call__(self, input_ids: torch.Tensor, scores, **kwargs) -> torch.Tensor:
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
         self.ends = self.ends.to(input_ids.device)
         ended = torch.isin(input_ids[:, -1], self.ends)
         before = torch.zeros_like(ended) if self.ended is None else self.ended
@@ -167,7 +167,7 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
     return {"do_sample": sampled, **used}
 
 
-def processors(used: Mapping[str, Any], device) -> list[LogitsProcessor]:
+def processors(used: Mapping[str, Any], device: str | torch.device) -> list[LogitsProcessor]:
     """Return the processors of transformers for settings that are in effect, in its order.
 
     Args:
@@ -180,7 +180,7 @@ def processors(used: Mapping[str, Any], device) -> list[LogitsProcessor]:
     return [_processor(name, used[name], device) for name in PROCESSORS if name in used]
 
 
-def _processor(name: str, value: float, device) -> LogitsProcessor:
+def _processor(name: str, value: float, device: str | torch.device) -> LogitsProcessor:
     place = {"device": device} if name == "eta_cutoff" else {}
     try:
         return PROCESSORS[name](value if name == "top_k" else float(value), **place)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from transformers import StoppingCriteria
+from transformers import PreTrainedModel, StoppingCriteria
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.engines._shared.loading import Loading
@@ -49,7 +49,7 @@ class InPieces(Recogniser):
         self.window_s = options.window_s
         self._padded: bool | None = None
 
-    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         parts = [[sound[start:stop] for start, stop in split(sound, self.window_s)] for sound in sounds]
         pieces = [piece for part in parts for piece in part]
         if self._padded is None:
@@ -61,10 +61,10 @@ class InPieces(Recogniser):
         return [join([next(said) for _ in part], " ") for part in parts]
 
     @abstractmethod
-    def decode_pieces(self, model, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         """What each piece says, best first; no piece is longer than `window_s`."""
 
-    def encode(self, model, pieces: Sequence[np.ndarray]) -> torch.Tensor:
+    def encode(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> torch.Tensor:
         """What the encoder makes of the pieces, shape (pieces, frames, channels)."""
         inputs = self.features(model, pieces)
         fed = {name: inputs[name] for name in self.processor.feature_extractor.model_input_names if name in inputs}
@@ -90,7 +90,7 @@ class Spent(StoppingCriteria):
     def __init__(self, longest: Sequence[int]) -> None:
         self.longest = torch.tensor(longest)
 
-    def __call__(self, input_ids: torch.Tensor, scores, **kwargs: Any) -> torch.Tensor:
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
         longest = self.longest.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.longest))
         return longest <= input_ids.shape[1]
 

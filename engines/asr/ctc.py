@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from msgspec import Meta
-from transformers import AutoModelForCTC
+from transformers import AutoModelForCTC, BatchFeature, PreTrainedModel, PreTrainedTokenizerBase
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
@@ -68,7 +68,7 @@ class CTCASR(Recogniser):
             )
         self.chunk_s, self.stride_s = options.chunk_s, options.stride_s
 
-    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         chunks = [chunks_of(len(sound), self.chunk, self.step) for sound in sounds]
         heard = [sound[start:stop] for sound, part in zip(sounds, chunks, strict=True) for start, stop in part]
         likeliest: dict[int, torch.Tensor] = {}
@@ -84,14 +84,14 @@ class CTCASR(Recogniser):
         return super().describe() | {"chunk_s": self.chunk_s, "stride_s": self.stride_s}
 
 
-def _choose(model, features) -> torch.Tensor:
+def _choose(model: PreTrainedModel, features: BatchFeature) -> torch.Tensor:
     """The likeliest token of each frame, shape (sounds, frames); models with frames past the end blank those."""
     if hasattr(model, "generate"):
         return model.generate(**features)
     return model(**features).logits.argmax(-1)
 
 
-def spell(tokenizer, frames: Sequence[int], blank: int) -> str:
+def spell(tokenizer: PreTrainedTokenizerBase, frames: Sequence[int], blank: int) -> str:
     """The text of frame-wise tokens: repeats merged, then blanks dropped.
 
     Not left to the tokeniser, for some drop special tokens first, the blank among them, and merge "ll" of "hello".

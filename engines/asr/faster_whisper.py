@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,6 +23,9 @@ from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Count, Options
+
+if TYPE_CHECKING:
+    from faster_whisper import WhisperModel
 
 WEIGHTS, TOKENIZER = "model.bin", "tokenizer.json"
 
@@ -79,11 +82,11 @@ class FasterWhisperASR(ASREngine):
                 keep=keep,
             )
 
-    def _hear(self, model, clip: Clip) -> Response:
+    def _hear(self, model: WhisperModel, clip: Clip) -> Response:
         passes["asr_clips"] += 1
         return Response(self._decode(model, clip), coverage=1.0)
 
-    def _load(self):
+    def _load(self) -> WhisperModel:
         from faster_whisper import WhisperModel
 
         place = {"device": "cuda", "device_index": self.index} if self.on_cuda else {"device": "cpu"}
@@ -97,7 +100,7 @@ class FasterWhisperASR(ASREngine):
             )
         return model
 
-    def _decode(self, model, clip: Clip) -> str:
+    def _decode(self, model: WhisperModel, clip: Clip) -> str:
         segments, _ = model.transcribe(
             clip.samples,
             language=self.language,

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import torch
-from transformers import GenerationMixin, LogitsProcessor, WhisperForConditionalGeneration
+from transformers import GenerationConfig, GenerationMixin, LogitsProcessor, WhisperForConditionalGeneration
 
 from speechiq.core.errors import SpeechIQError
 
@@ -83,7 +83,9 @@ class OneTime(LogitsProcessor):
 class _AllBeams(GenerationMixin):
     """The beam search that Whisper's decoding of long clips calls for each window: gives all beams with the best."""
 
-    def generate(self, *args: Any, generation_config, decoder_input_ids, **kwargs: Any):
+    def generate(
+        self, *args: Any, generation_config: GenerationConfig, decoder_input_ids: torch.Tensor, **kwargs: Any
+    ) -> dict[str, torch.Tensor]:
         asked = copy.copy(generation_config)
         asked.update(num_return_sequences=asked.num_beams, return_dict_in_generate=True)
         found = super().generate(*args, generation_config=asked, decoder_input_ids=decoder_input_ids, **kwargs)

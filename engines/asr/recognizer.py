@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from transformers import AutoProcessor
+from transformers import AutoProcessor, BatchFeature, PreTrainedConfig, PreTrainedModel, ProcessorMixin
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import find_recogniser
@@ -42,7 +42,7 @@ class Recogniser(ASREngine):
         self.processor = _load_processor(self.checkpoint)
 
     @classmethod
-    def fits(cls, config) -> bool:
+    def fits(cls, config: PreTrainedConfig) -> bool:
         """Whether a checkpoint with this config is of this kind."""
         return find_recogniser(config) is cls.model_class
 
@@ -59,14 +59,14 @@ class Recogniser(ASREngine):
                 keep=keep,
             )
 
-    def _hear(self, model, clips: Sequence[Clip]) -> list[Response]:
+    def _hear(self, model: PreTrainedModel, clips: Sequence[Clip]) -> list[Response]:
         found = self.decode(model, [clip.samples for clip in clips])
         passes["asr_clips"] += len(clips)
         kept = self.nbest or 0
         return [Response(texts[0], coverage=1.0, hypotheses=texts[:kept]) for texts in found]
 
     @abstractmethod
-    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """What each sound says, best first.
 
         Args:
@@ -74,11 +74,11 @@ class Recogniser(ASREngine):
             sounds: float32, shape (samples,), 16 kHz.
         """
 
-    def features(self, model, sounds: Sequence[np.ndarray], **settings: Any):
+    def features(self, model: PreTrainedModel, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
         """What the model is fed, where it is and in its dtype."""
         return self.request(sounds, **settings).to(model.device, model.dtype)
 
-    def request(self, sounds: Sequence[np.ndarray], **settings: Any):
+    def request(self, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
         """What the processor makes of the sounds."""
         asked = {"sampling_rate": SAMPLING_RATE, "padding": True, "return_tensors": "pt"} | settings
         return self.processor(audio=list(sounds), **asked)
@@ -90,7 +90,7 @@ class Recogniser(ASREngine):
         return self.checkpoint.describe()
 
 
-def _load_processor(checkpoint: Checkpoint):
+def _load_processor(checkpoint: Checkpoint) -> ProcessorMixin:
     processor = checkpoint.load_processor(AutoProcessor)
     if missing := [part for part in ("feature_extractor", "tokenizer") if getattr(processor, part, None) is None]:
         raise SpeechIQError(

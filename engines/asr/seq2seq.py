@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from transformers import AutoModelForSpeechSeq2Seq
+from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
@@ -63,7 +63,7 @@ class Seq2SeqASR(InPieces):
             raise SpeechIQError(f"asr_language={options.language}: {model} cannot be told the language; leave it out")
 
     @classmethod
-    def fits(cls, config) -> bool:
+    def fits(cls, config: PreTrainedConfig) -> bool:
         return super().fits(config) and not WhisperASR.fits(config)
 
     def _choose_target(self) -> dict[str, str]:
@@ -87,14 +87,14 @@ class Seq2SeqASR(InPieces):
                 f"asr_language={self.language} ({first_line(error)}); give another language or mend the checkpoint"
             ) from error
 
-    def request(self, sounds: Sequence[np.ndarray], **settings: Any):
+    def request(self, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
         """A transcription request where the processor has one."""
         ask = getattr(self.processor, "apply_transcription_request", None)
         if ask is None:
             return super().request(sounds, **settings, **self._tell(self.processor.__call__))
         return ask(list(sounds), **settings, **self._tell(ask))
 
-    def _tell(self, function) -> dict[str, str]:
+    def _tell(self, function: Callable[..., Any]) -> dict[str, str]:
         """The language, by the name that `function` has for it."""
         takes = inspect.signature(function).parameters
         return {name: self.language for name in ("language", "source_language") if name in takes}
@@ -103,7 +103,7 @@ class Seq2SeqASR(InPieces):
         asks = getattr(self.processor, "apply_transcription_request", self.processor.__call__)
         return bool(self.target or self._tell(asks))
 
-    def decode_pieces(self, model, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         inputs = self.features(model, pieces)
         prompt = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 1
         budgets = [_budget(model, len(piece) / SAMPLING_RATE, prompt) for piece in pieces]
@@ -127,7 +127,7 @@ class Seq2SeqASR(InPieces):
         return super().describe() | language | decoding | nbest
 
 
-def _budget(model, seconds: float, prompt: int) -> int:
+def _budget(model: PreTrainedModel, seconds: float, prompt: int) -> int:
     """How many tokens may be written about a piece."""
     decoder, own = model.config.get_text_config(decoder=True), model.generation_config
     positions = [getattr(decoder, name) for name in POSITIONS if getattr(decoder, name, None)][:1]

@@ -51,19 +51,20 @@ class TranscriptFile(ASREngine):
 
     def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
         names = {clip.id: find_listed(clip.id, self.texts) for clip in clips}
-        if missing := [key for key, name in names.items() if name is None]:
+        found = {key: name for key, name in names.items() if name is not None}
+        if missing := [key for key in names if key not in found]:
             raise SpeechIQError(
                 f"{self.file}: {len(missing)} of {len(names)} clips have no transcript, {missing[0]!r} among them; "
                 f"the file has ids such as {next(iter(self.texts), None)!r}: write a line per clip, with the ids that "
                 f"`siq tasks show` lists"
             )
         keys: dict[str, str] = {}
-        for key, name in names.items():
+        for key, name in found.items():
             if keys.setdefault(name, key) != key:
                 raise SpeechIQError(
                     f"{self.file}: id {name!r} could be {keys[name]!r} or {key!r}; write the data set before it"
                 )
-        return [self.texts[names[clip.id]] for clip in clips]
+        return [self.texts[found[clip.id]] for clip in clips]
 
     def describe(self) -> dict[str, Any]:
         return {"transcripts": self.file.name, "clips": len(self.texts)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from transformers import AutoModelForRNNT, AutoModelForTDT
+from transformers import AutoModelForRNNT, AutoModelForTDT, PreTrainedModel
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.engines.asr.chunked import InPieces, Spent
@@ -19,7 +19,7 @@ STEPS_PER_S = 125
 class TransducerASR(InPieces):
     """Greedy decoding by the model's own `generate`; long clips in pieces, see `InPieces`."""
 
-    def decode_pieces(self, model, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         steps = [math.ceil(STEPS_PER_S * len(piece) / SAMPLING_RATE) for piece in pieces]
         found = model.generate(
             **self.features(model, pieces),

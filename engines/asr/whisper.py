@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from transformers import AutoModelForSpeechSeq2Seq
+from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.checkpoints import find_recogniser
 from speechiq.core.clip import SAMPLING_RATE
@@ -61,7 +61,7 @@ class WhisperASR(Recogniser):
         self.settings = self._choose_settings()
 
     @classmethod
-    def fits(cls, config) -> bool:
+    def fits(cls, config: PreTrainedConfig) -> bool:
         return config.model_type == "whisper" and find_recogniser(config) is not None
 
     def _choose_settings(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class WhisperASR(Recogniser):
             )
         return settings
 
-    def decode(self, model, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
         texts: dict[int, tuple[str, ...]] = {}
         for padding, is_of_it in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
@@ -87,7 +87,7 @@ class WhisperASR(Recogniser):
                 texts.update(zip(some, self._decode(model, [sounds[i] for i in some], padding), strict=True))
         return [texts[i] for i in range(len(sounds))]
 
-    def _decode(self, model, sounds: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
+    def _decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
         """Sounds that are all shorter than the window, or all longer."""
         features = self.features(model, sounds, padding=padding, return_attention_mask=True, truncation=False)
         if self.nbest:
@@ -95,7 +95,7 @@ class WhisperASR(Recogniser):
         found = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
         return [(text.strip(),) for text in found]
 
-    def _decode_beams(self, model, features) -> list[tuple[str, ...]]:
+    def _decode_beams(self, model: PreTrainedModel, features: BatchFeature) -> list[tuple[str, ...]]:
         eos = model.generation_config.eos_token_id
         begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
         timing = [OneTime(begin)] if "return_timestamps" in self.settings else []

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from transformers import AutoProcessor, BatchFeature, Cache
+from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import Keep, drop, once, run_in_batches, together
 from speechiq.core.checkpoints import find_audio_language_model
@@ -31,7 +31,11 @@ from speechiq.engines._shared.prefill import (
     ANSWER,
     LONGER,
     Beginnings,
+    GoOn,
+    Made,
     Reading,
+    Tell,
+    Wish,
     begin,
     can_join,
     read,
@@ -65,8 +69,11 @@ class AutoModelThatHears:
     """The auto class that the auto mappings of transformers name for a config."""
 
     @staticmethod
-    def from_pretrained(place: str, *, config, **options: Any):
-        auto_class, part = find_audio_language_model(config)
+    def from_pretrained(place: str, *, config: PreTrainedConfig, **options: Any) -> PreTrainedModel:
+        found = find_audio_language_model(config)
+        if found is None:
+            raise ValueError(f"a {config.model_type} model does not take audio and text")
+        auto_class, part = found
         return auto_class.from_pretrained(place, config=part, **options)
 
 
@@ -121,14 +128,14 @@ class AudioLLM(AudioEngine):
         self._encodings: Encodings | None = None
 
     @contextmanager
-    def _equip(self, model) -> Iterator[None]:
+    def _equip(self, model: PreTrainedModel) -> Iterator[None]:
         try:
             with keep_encodings(model) as self._encodings:
                 yield
         finally:
             self._encodings = None
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         return self.checkpoint.staying()
 
     def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
@@ -176,8 +183,16 @@ class AudioLLM(AudioEngine):
             SpeechIQError: a prompt that leaves no room for its answer in the model's context, before it is read.
         """
         label, more = ("answering", sum(map(len, seeds)), "answer"), int(settings.get("max_gen_toks", ANSWER))
-        feed, answer = partial(self._feed, more=lambda _: more), partial(self._answer, settings)
-        return self._run(label, prompts, seeds, feed, answer, keep, steps=lambda item: len(item[1]))
+        answer = partial(self._answer, settings)
+        return self._run(
+            label,
+            prompts,
+            seeds,
+            lambda prompt, _: self._feed(prompt, more),
+            answer,
+            keep,
+            steps=lambda item: len(item[1]),
+        )
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """How answers are sampled: by the task's settings, else by the model's own."""
@@ -196,12 +211,19 @@ class AudioLLM(AudioEngine):
         audio.
         """
         tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
-        feed = partial(self._feed, more=lambda group: max(map(len, group), default=0))
-        return self._run(("weighing", len(prompts), "prompt"), prompts, tokens, feed, weigh_all, keep)
+        label = "weighing", len(prompts), "prompt"
+        return self._run(label, prompts, tokens, self._feed_to_continue, weigh_all, keep)
 
     def _run(
-        self, label: tuple, prompts: Sequence[Prompt], wishes: Sequence, feed, go_on, keep: Keep, steps=once
-    ) -> list:
+        self,
+        label: tuple[str, int, str],
+        prompts: Sequence[Prompt],
+        wishes: Sequence[Wish],
+        feed: Callable[[Prompt, Wish], Fed],
+        go_on: GoOn[Wish, Made],
+        keep: Keep,
+        steps: Callable[[tuple[Prompt, Wish]], int] = once,
+    ) -> list[Made]:
         """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
         if not prompts:
             return []
@@ -211,7 +233,7 @@ class AudioLLM(AudioEngine):
         with self.checkpoint.loaded() as model, progress_bar(total=total, verb=doing, unit=unit) as progress:
             return run_in_batches(
                 list(zip(prompts, wishes, strict=True)),
-                partial(self._run_batch, model, Beginnings(), feed, partial(go_on, tell=progress.update)),
+                partial(self._run_batch, model, Beginnings(), feed, go_on, progress.update),
                 length=lambda item: sum(clip.duration for clip in item[0].clips) or len(item[0].text),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
@@ -228,41 +250,53 @@ class AudioLLM(AudioEngine):
                 f"choose another model for this task"
             )
 
-    def _run_batch(self, model, beginnings: Beginnings, feed, go_on, batch) -> list:
+    def _run_batch(
+        self,
+        model: PreTrainedModel,
+        beginnings: Beginnings,
+        feed: Callable[[Prompt, Wish], Fed],
+        go_on: GoOn[Wish, Made],
+        tell: Tell,
+        batch: Sequence[tuple[Prompt, Wish]],
+    ) -> Sequence[Made]:
         rows, caches = [], []
         for prompt, wish in batch:
             fed = feed(prompt, wish)
             rows.append(fed.ids)
             if prompt.clips:
-                key = *(clip.key for clip in prompt.clips), *fed.ids[: fed.begins]
+                key: tuple[str | int, ...] = (*(clip.key for clip in prompt.clips), *fed.ids[: fed.begins])
                 caches.append(beginnings.take(key, partial(self._begin, model, fed, len(prompt.clips))))
         beginnings.forget_all_but_last()
         wishes = [wish for _, wish in batch]
         if caches and not can_join(caches[0]):
             one_by_one = zip(rows, caches, wishes, strict=True)
-            return [go_on(model, read(model, [row], [cache]), [wish])[0] for row, cache, wish in one_by_one]
-        return go_on(model, read(model, rows, caches), wishes)
+            return [go_on(model, read(model, [row], [cache]), [wish], tell)[0] for row, cache, wish in one_by_one]
+        return go_on(model, read(model, rows, caches), wishes, tell)
 
-    def _begin(self, model, fed: Fed, clips: int) -> Cache:
+    def _begin(self, model: PreTrainedModel, fed: Fed, clips: int) -> Cache:
         """The cache of a prompt up to the end of its audio."""
         ids = torch.tensor([fed.ids[: fed.begins]], device=model.device)
         features = BatchFeature(fed.features).to(model.device, model.dtype)
-        calls = self._encodings and self._encodings.calls
+        encodings = self._encodings
+        calls = encodings.calls if encodings is not None else 0
         cache = begin(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
-        if self._encodings is None or self._encodings.calls > calls:
+        if encodings is None or encodings.calls > calls:
             passes["encoded_clips"] += clips
         return cache
 
-    def _feed(self, prompt: Prompt, wish, more: Callable[[Any], int]) -> Fed:
-        """Return what the model is fed; refused where `more(wish)` tokens after it exceed the context."""
+    def _feed(self, prompt: Prompt, more: int) -> Fed:
+        """Return what the model is fed; refused if `more` tokens after it exceed the context."""
         fed = self.prompts.ask(self._parts(prompt))
-        check_tokens(self.checkpoint.name, prompt.name, fed.ids, more(wish), self.context, LONGER)
+        check_tokens(self.checkpoint.name, prompt.name, fed.ids, more, self.context, LONGER)
         return fed
 
     def _feed_to_transcribe(self, prompt: Prompt, limit: int) -> Fed:
         if self.prompts.has_request:
             return self.prompts.transcribe(prompt.clip.samples)
-        return self._feed(prompt, limit, more=lambda _: 1)
+        return self._feed(prompt, 1)
+
+    def _feed_to_continue(self, prompt: Prompt, continuations: Sequence[Sequence[int]]) -> Fed:
+        return self._feed(prompt, max(map(len, continuations), default=0))
 
     def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
         shares = iter(self.reach.of_a_prompt(prompt.clips))
@@ -274,12 +308,19 @@ class AudioLLM(AudioEngine):
                 parts.append(part)
         return [part for part in parts if len(part)]
 
-    def _answer(self, settings, model, reading: Reading, seeds, tell) -> list[list[str]]:
+    def _answer(
+        self,
+        settings: Mapping[str, Any],
+        model: PreTrainedModel,
+        reading: Reading,
+        seeds: Sequence[Sequence[int]],
+        tell: Tell,
+    ) -> list[list[str]]:
         rows = write(model, reading, seeds, settings, self.prompts.pad_token_id, tell)
         texts = iter(self.prompts.write_out(rows.tolist()))
         return [[next(texts) for _ in row] for row in seeds]
 
-    def _write_down(self, model, reading: Reading, limits: Sequence[int], tell) -> list[Written]:
+    def _write_down(self, model: PreTrainedModel, reading: Reading, limits: Sequence[int], tell: Tell) -> list[Written]:
         if self.context is not None:
             room = self.context - reading.mask.sum(1)
             limits = [max(1, min(pair)) for pair in zip(limits, room.tolist(), strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import inspect
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 import soundfile
 import torch
 from jinja2 import TemplateError
+from transformers import BatchFeature, ProcessorMixin
 
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
@@ -62,7 +63,7 @@ class AudioPrompts:
         SpeechIQError: a processor that takes no audio, no chat template, or a request that the processor lacks.
     """
 
-    def __init__(self, name: str, processor, language: str, asked_by: str | None = None) -> None:
+    def __init__(self, name: str, processor: ProcessorMixin, language: str, asked_by: str | None = None) -> None:
         self.name, self.processor, self.language = name, processor, language
         self.tokenizer = getattr(processor, "tokenizer", processor)
         slot = next((slot for slot in ("audio_processor", "feature_extractor") if getattr(processor, slot, None)), None)
@@ -83,7 +84,7 @@ class AudioPrompts:
             )
         return asked_by or known[0]
 
-    def _choose_form(self) -> Callable[[Parts], Any]:
+    def _choose_form(self) -> Callable[[Parts], BatchFeature]:
         silence = np.zeros(int(PROBE_S * SAMPLING_RATE), np.float32)
         refusals = []
         for form in (self._with_arrays, self._with_encoded, self._with_placeholders):
@@ -171,7 +172,7 @@ class AudioPrompts:
             return False, 0
         return digest(one.features) != digest(other.features), len(one.ids)
 
-    def _feed(self, inputs) -> Fed:
+    def _feed(self, inputs: Mapping[str, Any]) -> Fed:
         (ids,) = torch.as_tensor(inputs["input_ids"]).tolist()
         features = _features(inputs)
         if not features:
@@ -187,20 +188,20 @@ class AudioPrompts:
         known = getattr(self.processor, "audio_token_id", None)
         return self.tokenizer.convert_tokens_to_ids(token) if known is None and token is not None else known
 
-    def _with_arrays(self, parts: Parts):
+    def _with_arrays(self, parts: Parts) -> BatchFeature:
         return self._apply([_block(part, lambda samples: {"audio": samples}) for part in parts])
 
-    def _with_encoded(self, parts: Parts):
+    def _with_encoded(self, parts: Parts) -> BatchFeature:
         return self._apply([_block(part, lambda samples: {"base64": _encode(samples)}) for part in parts])
 
-    def _with_placeholders(self, parts: Parts):
+    def _with_placeholders(self, parts: Parts) -> BatchFeature:
         words = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
         said = [{"role": "user", "content": words}]
         text = self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
         audio = [part for part in parts if not isinstance(part, str)]
         return self.processor(text=[text], audio=audio or None, return_tensors="pt")
 
-    def _apply(self, content: list[dict[str, Any]]):
+    def _apply(self, content: list[dict[str, Any]]) -> BatchFeature:
         template = getattr(self.processor, "chat_template", None) or getattr(self.tokenizer, "chat_template", None)
         return self.processor.apply_chat_template(
             [[{"role": "user", "content": content}]],
@@ -212,11 +213,11 @@ class AudioPrompts:
         )
 
 
-def _features(inputs) -> dict[str, torch.Tensor]:
+def _features(inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {name: value for name, value in inputs.items() if name not in ("input_ids", "attention_mask")}
 
 
-def _taken(function: Callable, offered: dict[str, Any]) -> dict[str, Any]:
+def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
     names = inspect.signature(function).parameters
     return {name: value for name, value in offered.items() if name in names}
 

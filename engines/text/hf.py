@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 
 import torch
 from tqdm import tqdm
-from transformers import AutoModelForCausalLM, AutoTokenizer, Cache, DynamicCache
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Cache,
+    DynamicCache,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from speechiq.core.batches import Keep, drop, once, run_in_batches
 from speechiq.core.checkpoints import is_language_model, resolve
@@ -25,7 +32,11 @@ from speechiq.engines._shared.prefill import (
     ANSWER,
     LONGER,
     Beginnings,
+    GoOn,
+    Made,
     Reading,
+    Tell,
+    Wish,
     begin,
     can_join,
     read,
@@ -77,7 +88,7 @@ class TransformersLLM(TextEngine):
         with opening(f"{model}: its chat template does not work", "fix or remove the template", resolve(model)):
             _as_chat(self.tokenizer, "Hello")
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         return self.checkpoint.staying()
 
     def count(self, text: str) -> int:
@@ -149,10 +160,18 @@ class TransformersLLM(TextEngine):
                     f"the same checkpoint"
                 )
 
-    def _bar(self, verb: str, total: int, unit: str) -> tqdm:
+    def _bar(self, verb: str, total: int, unit: str) -> tqdm[Any]:
         return progress_bar(total=total, verb=f"{self.checkpoint.name} {verb}", unit=unit)
 
-    def _run(self, label: tuple, rows: Sequence[Row], wishes: Sequence, go_on, keep: Keep, steps=once) -> list:
+    def _run(
+        self,
+        label: tuple[str, int, str],
+        rows: Sequence[Row],
+        wishes: Sequence[Wish],
+        go_on: GoOn[Wish, Made],
+        keep: Keep,
+        steps: Callable[[tuple[Row, Wish]], int] = once,
+    ) -> list[Made]:
         """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
         with self.checkpoint.loaded() as model, self._bar(*label) as progress:
             if not can_join(DynamicCache(config=model.config)):
@@ -175,7 +194,7 @@ class TransformersLLM(TextEngine):
         return self.checkpoint.describe()
 
 
-def _tokenise(tokenizer, texts: Sequence[str]) -> list[list[int]]:
+def _tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     tokens = tokenizer(list(texts)).input_ids
     start = [] if _count_shared(tokens) else [tokenizer.bos_token_id or tokenizer.eos_token_id]
     return [start + row for row in tokens]
@@ -186,27 +205,40 @@ def _count_shared(rows: Sequence[Sequence[int]]) -> int:
     return next((i for i, column in columns if len(set(column)) > 1), min(map(len, rows)))
 
 
-def _as_chat(tokenizer, prompt: str) -> list[int]:
+def _as_chat(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
     if tokenizer.chat_template is None:
         return tokenizer(prompt).input_ids
     said = [{"role": "user", "content": prompt}]
     return tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True)["input_ids"]
 
 
-def _run_batch(model, beginnings: Beginnings, go_on, tell, batch) -> list:
-    rows, wishes = zip(*batch, strict=True)
+def _run_batch(
+    model: PreTrainedModel,
+    beginnings: Beginnings,
+    go_on: GoOn[Wish, Made],
+    tell: Tell,
+    batch: Sequence[tuple[Row, Wish]],
+) -> Sequence[Made]:
+    rows, wishes = [row for row, _ in batch], [wish for _, wish in batch]
     shared = [row.ids[: row.shared] for row in rows if row.shared]
     caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in shared]
     beginnings.forget_all_but_last()
     return go_on(model, read(model, [row.ids for row in rows], caches), wishes, tell)
 
 
-def _begin(model, ids: Sequence[int]) -> Cache:
+def _begin(model: PreTrainedModel, ids: Sequence[int]) -> Cache:
     row = torch.tensor([ids], device=model.device)
     return begin(model, input_ids=row, attention_mask=torch.ones_like(row))
 
 
-def _sample(tokenizer, settings: Mapping[str, Any], model, reading: Reading, seeds, tell) -> list[list[str]]:
+def _sample(
+    tokenizer: PreTrainedTokenizerBase,
+    settings: Mapping[str, Any],
+    model: PreTrainedModel,
+    reading: Reading,
+    seeds: Sequence[Sequence[int]],
+    tell: Tell,
+) -> list[list[str]]:
     rows = write(model, reading, seeds, settings, tokenizer.pad_token_id, tell)
     texts = iter(tokenizer.batch_decode(rows, skip_special_tokens=True))
     return [[next(texts) for _ in row] for row in seeds]

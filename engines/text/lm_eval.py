@@ -15,7 +15,7 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model
 from msgspec.structs import asdict
 from tqdm import tqdm
-from transformers import AutoTokenizer, GenerationConfig
+from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from speechiq.core.batches import Keep, drop, run_in_batches
 from speechiq.core.checkpoints import is_speech_recogniser, read_config, resolve
@@ -29,7 +29,7 @@ from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
-from speechiq.engines.base import Setup, TextEngine
+from speechiq.engines.base import BatchSize, Setup, TextEngine
 from speechiq.engines.options import Count, OpenOptions
 
 SAMPLING = ("temperature", "top_k", "top_p")
@@ -69,6 +69,8 @@ class LMEvalText(TextEngine):
     """
 
     record = LMEvalOptions
+    #: There only while the model is in memory.
+    _lm: LM
 
     def __init__(self, model: str, options: LMEvalOptions, setup: Setup) -> None:
         self.name, self.engine, self.prefix = f"{setup.engine}:{model}", setup.engine, setup.prefix
@@ -81,12 +83,11 @@ class LMEvalText(TextEngine):
         self.model_type, self.model = get_model(setup.engine), model
         self.options: dict[str, Any] = own.pop("others")
         self.own = own
-        self._lm: LM | None = None
         self._chats = False
         self._residence = Residence(self._in_memory)
         self._prepare(setup.device, setup.batch_size)
 
-    def _prepare(self, device, batch_size) -> None:
+    def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
         place = resolve(self.model)
         self.is_checkpoint, own = self._check_checkpoint(place)
         self.defaults = {"temperature": 1.0, **self._read_sampling(own)}
@@ -113,7 +114,7 @@ class LMEvalText(TextEngine):
         """Return the sampling settings that come with the checkpoint."""
         return {name: value for name in SAMPLING if (value := getattr(own, name)) is not None}
 
-    def at_work(self) -> AbstractContextManager:
+    def at_work(self) -> AbstractContextManager[None]:
         """Return a block inside which the model stays loaded from call to call, once a call has loaded it."""
         return self._residence.staying()
 
@@ -123,7 +124,7 @@ class LMEvalText(TextEngine):
         return len(tokenizer(text, add_special_tokens=False).input_ids) if tokenizer else count_by_bytes(text)
 
     @cached_property
-    def _tokenizer(self):
+    def _tokenizer(self) -> PreTrainedTokenizerBase | None:
         if not self.is_checkpoint:
             return None
         try:
@@ -161,7 +162,9 @@ class LMEvalText(TextEngine):
         settled = self._settle(settings)
         return {name: settled[name] for name in ("do_sample", *PROCESSORS) if name in settled}
 
-    def _answer(self, rows, settings: Mapping[str, Any], progress: tqdm, keep: Keep) -> list[list[str]]:
+    def _answer(
+        self, rows: Sequence[tuple[str, Sequence[int]]], settings: Mapping[str, Any], progress: tqdm[Any], keep: Keep
+    ) -> list[list[str]]:
         return run_in_batches(
             rows,
             lambda batch: self._generate(batch, settings),
@@ -174,11 +177,11 @@ class LMEvalText(TextEngine):
     def _prompts_at_once(self, settings: Mapping[str, Any]) -> int:
         return self.batch_size
 
-    def _generate(self, rows, settings: Mapping[str, Any]) -> list[list[str]]:
+    def _generate(self, rows: Sequence[tuple[str, Sequence[int]]], settings: Mapping[str, Any]) -> list[list[str]]:
         torch.manual_seed(rows[0][1][0])
         takes_seed = settings["do_sample"] and self.engine in SEEDED
         asked = [
-            (self._as_chat(prompt), settings | ({"seed": seed % SEEDS} if takes_seed else {}))
+            (self._as_chat(prompt), {**settings, **({"seed": seed % SEEDS} if takes_seed else {})})
             for prompt, seeds in rows
             for seed in distinct(seeds, settings)
         ]
@@ -210,7 +213,7 @@ class LMEvalText(TextEngine):
                 keep=keep,
             )
 
-    def _weigh(self, rows) -> list[list[Scored]]:
+    def _weigh(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[list[Scored]]:
         try:
             pairs = [(context, text) for context, group in rows for text in group]
             self._check_room({context + text for context, text in pairs}, 0)
@@ -236,7 +239,7 @@ class LMEvalText(TextEngine):
     def cannot_weigh(self) -> SpeechIQError:
         return SpeechIQError(f"{self.name}: weighs no texts; use llm_answer=generate and tasks that generate")
 
-    def _ask(self, method: str, arguments: Sequence[tuple]) -> list:
+    def _ask(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """What the model type gives to requests of these arguments, one each."""
         call = getattr(self._lm, method)
         if "disable_tqdm" in inspect.signature(call).parameters:
@@ -256,7 +259,7 @@ class LMEvalText(TextEngine):
             yield
         finally:
             shutdown = getattr(getattr(self._lm, "model", None), "shutdown", None)
-            self._lm = None
+            del self._lm
             if shutdown:
                 shutdown()
             gc.collect()
@@ -273,7 +276,7 @@ class LMEvalText(TextEngine):
                 f"{self.name}: cannot be loaded ({type(error).__name__}: {first_line(error)}); check name and options"
             ) from error
 
-    def _progress(self, verb: str, total: int) -> tqdm:
+    def _progress(self, verb: str, total: int) -> tqdm[Any]:
         return progress_bar(total=total, verb=f"{self.name} {verb}", unit="prompt")
 
     def describe(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from transformers import GenerationConfig
 
 from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH
 from speechiq.engines._shared.sampling import sampling_settings
+from speechiq.engines.base import BatchSize
 from speechiq.engines.text.lm_eval import LMEvalText
 
 
@@ -19,7 +20,7 @@ class LMEvalTransformers(LMEvalText):
     Answers are the same again for the same batch size.
     """
 
-    def _prepare(self, device, batch_size) -> None:
+    def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
         if batch_size == "auto":
             batch_size = CPU_BATCH if torch.device(device).type == "cpu" else ACCELERATOR_BATCH
         super()._prepare(device, batch_size)

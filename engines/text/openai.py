@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
-from msgspec.structs import asdict
 
 from speechiq.core.batches import Keep, drop
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt, Scored, TextPrompt
-from speechiq.engines._shared.remote import Calling
-from speechiq.engines.audio.openai import AudioEndpoint, ChatOptions
+from speechiq.core.prompt import Scored, TextPrompt
+from speechiq.engines._shared.chat import ChatEndpoint
+from speechiq.engines._shared.remote import Calling, Remote
 from speechiq.engines.base import Setup, TextEngine
 
 COMPLETIONS = "/completions"
@@ -37,14 +34,14 @@ class TextOptions(Calling, frozen=True, kw_only=True):
     """Options of `OpenAIText`.
 
     Attributes:
-        own_seeds: see `ChatOptions`.
+        own_seeds: see `ChatEndpoint`.
     """
 
     own_seeds: bool = False
 
 
-class OpenAIText(AudioEndpoint, TextEngine):
-    """As `AudioEndpoint`, with words alone.
+class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
+    """Prompts go out as words alone; for answers see `ChatEndpoint`.
 
     Log-probabilities come from `/completions` of servers such as vLLM, which return those of the prompt (`echo`). Chat
     servers have none.
@@ -55,21 +52,10 @@ class OpenAIText(AudioEndpoint, TextEngine):
         setup: device and batch size are not used.
     """
 
-    kind = "text"
-    stage = "text"
     record = TextOptions
 
     def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
-        super().__init__(model, ChatOptions(**asdict(options)), setup)
-
-    def generate(
-        self,
-        prompts: Sequence[TextPrompt],
-        seeds: Sequence[Sequence[int]],
-        settings: Mapping[str, Any],
-        keep: Keep = drop,
-    ) -> list[list[str]]:
-        return super().generate([Prompt.about(prompt.text) for prompt in prompts], seeds, settings, keep)
+        super().__init__(Remote(model, options, setup.prefix), options.own_seeds)
 
     def has_loglikelihood(self) -> bool:
         """Return whether the server has log-probabilities of prompts, found out by one call."""
@@ -120,9 +106,17 @@ class OpenAIText(AudioEndpoint, TextEngine):
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 
-    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> str:
-        return "".join(part for part in parts if isinstance(part, str))
+    def _ask_about(self, text: str) -> TextPrompt:
+        return TextPrompt(text)
 
-    def _spell(self) -> dict[str, Any]:
-        told = self.remote.describe()
-        return {"engine": "openai", "model": told["model"], "base_url": told["base_url"], "own_seeds": self.own_seeds}
+    def _message(self, prompt: TextPrompt) -> str:
+        return prompt.text
+
+    def _settings(self) -> dict[str, Any]:
+        called = self.remote.describe()
+        return {
+            "engine": "openai",
+            "model": called["model"],
+            "base_url": called["base_url"],
+            "own_seeds": self.own_seeds,
+        }

@@ -3,6 +3,7 @@
 import os
 import shutil
 import weakref
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -115,14 +116,16 @@ def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
 
 
 def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
-    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, lambda config: True, "it", Loading(), Setup())
+    loads = []
+    fits, equip = lambda config: True, lambda model: nullcontext(loads.append(model))
+    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, fits, "it", Loading(), Setup(), equip=equip)
     with checkpoint.staying():
-        assert checkpoint._model is None
+        assert not loads
         with checkpoint.loaded() as first:
             pass
         with checkpoint.loaded() as second:
             assert second is first
-    assert checkpoint._model is None
+    assert loads == [first] and not vars(first)
     with checkpoint.loaded() as third:
         assert third is not first
 
