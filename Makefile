@@ -7,7 +7,7 @@ UPSTREAM := .venv-upstream
 WORKERS ?= 2
 BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
 
-.PHONY: demo test test-upstream lint format fuzz bench bench-coverage bench-kills bench-peer build clean
+.PHONY: demo test test-fast test-upstream lint format fuzz bench bench-coverage bench-kills bench-peer build clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
@@ -31,6 +31,9 @@ test-upstream:  ## what we need of lm-eval and transformers, against the newest 
 	$(UPSTREAM)/bin/python -m pip install --quiet --no-deps --editable .
 	$(UPSTREAM)/bin/python -m pip freeze --exclude-editable
 	$(UPSTREAM)/bin/python -m pytest tests/engines/test_transformers_contract.py tests/harness_patch/test_lm_eval_contract.py
+
+test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or accelerator
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not network and not gpu'
 
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s

@@ -44,6 +44,9 @@ def demo_clips(references) -> list[Clip]:
 
 LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
 
+#: Fixture -> the marks of every test that uses it.
+MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",)}
+
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:
     """A console script of this environment, or `python ...`, with its output as text."""
@@ -53,5 +56,9 @@ def run(*command: str, **options) -> subprocess.CompletedProcess:
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """The longest files first, so that workers end together."""
+    """Mark tests by the fixtures they use, and put the longest files first, so that workers end together."""
+    for item in items:
+        for fixture in MARKS.keys() & set(item.fixturenames):
+            for mark in MARKS[fixture]:
+                item.add_marker(mark)
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
