@@ -11,11 +11,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
-from tests.engines.text.test_lm_eval_text import GREEDY, LLM, PROMPTS, SAMPLED, SEEDS, copy_checkpoint
+from tests.engines.opener import open_engine
+from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, LLM, SAMPLED, SEEDS, copy_checkpoint
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import completion, serving
 
@@ -31,7 +33,7 @@ def key(monkeypatch):
 
 
 def open_llm(model, url, **options):
-    return OpenAIText(model, device="cpu", batch_size=1, base_url=url, **options)
+    return open_engine(OpenAIText, model, batch_size=1, base_url=url, **options)
 
 
 def varied(script):
@@ -49,9 +51,9 @@ def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_fiv
     with serving(lambda *_: "B") as server:
         llm = open_llm("m", server.url)
         with pytest.raises(SpeechIQError, match=line):
-            llm.generate(PROMPTS, SEEDS, SAMPLED)
-        assert llm.generate(PROMPTS, SEEDS, SAMPLED | {"temperature": 0.1}) == [["B"] * 3] * 2
-        assert llm.generate(PROMPTS, [[1], [2]], SAMPLED) == [["B"]] * 2
+            llm.generate(ASKED, SEEDS, SAMPLED)
+        assert llm.generate(ASKED, SEEDS, SAMPLED | {"temperature": 0.1}) == [["B"] * 3] * 2
+        assert llm.generate(ASKED, [[1], [2]], SAMPLED) == [["B"]] * 2
 
 
 def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
@@ -60,7 +62,7 @@ def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
         llm = build("gold+openai:m", llm_base_url=server.url).hearer.llm
         for text, wanted in ((ger, "ger_max_gen_toks"), (llm, "--gen_kwargs max_gen_toks")):
             with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
-                text.generate(PROMPTS, [[1], [2]], GREEDY)
+                text.generate(ASKED, [[1], [2]], GREEDY)
         down = server.url
     with pytest.raises(SpeechIQError, match="cannot be reached; check ger_base_url"):
         build(f"gold+openai:m+{LLM}", ger_base_url=down, ger_max_retries=0)
@@ -105,8 +107,8 @@ def test_five_samples_at_temperature_0_are_refused(gen_kwargs):
 
 
 def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model_does(demo_models, tmp_path):
-    asked = PROMPTS[1:], [[1, 2]]
-    ours = TransformersLLM(LLM, device="cpu", batch_size=2).generate(*asked, GREEDY)
+    asked = ASKED[1:], [[1, 2]]
+    ours = open_engine(TransformersLLM, LLM, batch_size=2).generate(*asked, GREEDY)
     plain, sampler = resolve(LLM), str(copy_checkpoint(tmp_path / "sampler", do_sample=True))
     with transformers_serve(tmp_path / "log", "--dtype", "float32") as url:
         llm = open_llm(plain, url)
@@ -138,9 +140,9 @@ class Completions:
 
 
 def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_models):
-    contexts = ["One, two,", "The sea is", "One, two,"]
+    contexts = [TextPrompt(text) for text in ("One, two,", "The sea is", "One, two,")]
     continuations = [[" three", " cheese"], [" blue", " bluer", " a"], [" three"]]
-    ours = TransformersLLM(LLM, device="cpu", batch_size=2).loglikelihood(contexts, continuations)
+    ours = open_engine(TransformersLLM, LLM, batch_size=2).loglikelihood(contexts, continuations)
     with serving(Completions()) as server:
         llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").hearer.llm
         theirs = llm.loglikelihood(contexts, continuations)
@@ -165,4 +167,4 @@ def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_
         with pytest.raises(SpeechIQError, match="llm_answer=likelihood: openai:m weighs no texts; use llm_answer=gen"):
             build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
         with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; take)"):
-            open_llm("m", server.url).loglikelihood(["a"], [[" b"]])
+            open_llm("m", server.url).loglikelihood([TextPrompt("a")], [[" b"]])
