@@ -38,8 +38,8 @@ from speechiq.reducer.show.records import MEND, as_text
 from speechiq.reducer.show.table import fits, print_unbroken
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.stats.bootstrap import DRAWS
 from speechiq.reducer.stats.comparison import SIQ
+from speechiq.reducer.stats.draws import DRAWS
 
 SCHEMA = "speechiq-comparison"
 

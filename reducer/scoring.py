@@ -13,8 +13,8 @@ from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.scale import DEFAULT_RULE
 from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
-from speechiq.reducer.stats.bootstrap import DRAWS
 from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.draws import DRAWS
 
 
 class Options(NamedTuple):

@@ -19,8 +19,8 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.show.remarks import explain_lacking
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
-from speechiq.reducer.stats.bootstrap import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.coverage import caution
+from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool
 
@@ -152,7 +152,7 @@ def compare(
         raw_only: Why raw scores alone are compared, for a suite without a scale.
 
     Raises:
-        SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
+        SpeechIQError: Something asked that is not there, or what `draws.draw` refuses.
     """
     no_siq = (
         raw_only
