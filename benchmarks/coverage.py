@@ -23,8 +23,8 @@ from tqdm import tqdm
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
 from speechiq.reducer.read.runs import System
-from speechiq.reducer.stats.bootstrap import draw
 from speechiq.reducer.stats.comparison import draw_gap, flat
+from speechiq.reducer.stats.draws import draw
 
 TRUTH, PART = 1_000_000, 100_000
 TAILS = (2.5, 97.5)

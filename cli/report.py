@@ -24,10 +24,10 @@ from speechiq.cli.options import (
 from speechiq.core.console import say
 from speechiq.core.files import check_output
 from speechiq.reducer import suites
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.origin import command_line
 from speechiq.reducer.show.records import MEND
 from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.levels import SUITE as SIQ
 
 
 def report(
@@ -48,28 +48,10 @@ def report(
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer.show import report as page
 
-    norms = read_norms(norms_file, weights)
-    excluded = read_set(exclude)
-    found = suites.find(runs, allow_missing, measures=measure or (), levels=levels, norms=norms)
+    options = Options(weights, read_norms(norms_file, weights), read_set(exclude), allow_mismatch, bootstrap)
+    found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
-    others = [
-        page.gather_suite(found, suite, allow_mismatch=allow_mismatch, bootstrap=bootstrap) for suite in found.others
-    ]
-    if SIQ in found.levels:
-        study = page.gather(
-            runs,
-            rule=weights or siq.DEFAULT_RULE,
-            norms=norms,
-            levels=found.levels[SIQ],
-            allow_mismatch=allow_mismatch,
-            allow_missing=allow_missing,
-            exclude=excluded,
-            bootstrap=bootstrap,
-        )
-        warnings = [*study.warnings, *study.ranking.context.remarks.warnings()]
-        text = page.render(study, command_line(), others)
-    else:
-        warnings, text = found.warnings, page.render_suites(others, command_line())
+    text, warnings = page.compose(found, runs, options, allow_missing, command_line())
     for warning in warnings:
         say(f"warning: {warning}")
     page.write(text, output, force=force)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -30,13 +30,11 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, check_output_folder, refuse_same, write_whole
 from speechiq.reducer import suites
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import dashboards, markup, records, table
-from speechiq.reducer.show.board_scored import score as score_suite
+from speechiq.reducer.show.by_suite import join, join_rows
 from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.levels import SUITE as SIQ
-from speechiq.reducer.siq.scored import score as score_siq
 
 SCHEMA = "speechiq-scores"
 
@@ -77,18 +75,12 @@ def score(
             f"--by-dataset and --norms {norms_file}: norms have one scale for all their data sets; leave one of the "
             "two out, or build norms of each data set and score each by itself"
         )
-    excluded = read_set(exclude)
-    found = suites.find(runs, allow_missing, measures=measure or (), levels=levels, norms=frozen)
+    options = Options(weights, frozen, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset)
+    found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
     for warning in found.warnings:
         say(f"warning: {warning}")
-    options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "draws": bootstrap, "seed": seed}
-    options["by_dataset"] = by_dataset
-    scored: dict[str, Scored] = {}
-    if SIQ in found.levels:
-        rule = weights or siq.DEFAULT_RULE
-        scored[SIQ] = score_siq(found.read(SIQ), rule=rule, norms=frozen, exclude=excluded, **options)
-    scored |= {suite: score_suite(suite, found.read(suite), **options) for suite in found.others}
+    scored = {suite: found.scorings[suite].score(found.read(suite)) for suite in found.levels}
     for warning in chain.from_iterable(of.warnings for of in scored.values()):
         say(f"warning: {warning}")
     tables = [shown for of in scored.values() for shown in of.tables]
@@ -98,29 +90,17 @@ def score(
 
     about = origin(SCHEMA, runs)
     common = {name: about[name] for name in ("speechiq", "date")}
-    for path, text in (
-        (json, lambda: records.as_text(_content(scored) | about)),
-        (csv, lambda: records.rows_as_csv(_rows(scored, common))),
+    outputs: list[tuple[Path | None, Callable[[], str]]] = [
+        (json, lambda: records.as_text(join({suite: of.content for suite, of in scored.items()}) | about)),
+        (csv, lambda: records.rows_as_csv(join_rows(scored, common))),
         (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
         (latex, lambda: "\n".join(map(markup.as_latex, tables))),
-    ):
-        if path is not None:
-            write_whole(path, text().encode(), records.MEND)
-            say(f"wrote {path}")
+    ]
+    for output, text in outputs:
+        if output is not None:
+            write_whole(output, text().encode(), records.MEND)
+            say(f"wrote {output}")
     if harness_json is not None:
         for of in scored.values():
             dashboards.write_harness(of.export, harness_json)
         say(f"wrote {harness_json}, a folder a system")
-
-
-def _content(scored: Mapping[str, Scored]) -> dict[str, Any]:
-    """Return the content of the JSON file: that of SIQ, and other suites, if there are any, by name."""
-    others = {suite: of.content for suite, of in scored.items() if suite != SIQ}
-    return {**(scored[SIQ].content if SIQ in scored else {}), **({"suites": others} if others else {})}
-
-
-def _rows(scored: Mapping[str, Scored], common: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the rows of the CSV file; they name their suite unless all are of SIQ."""
-    if [*scored] == [SIQ]:
-        return scored[SIQ].rows(common)
-    return [{"suite": suite} | row for suite, of in scored.items() for row in of.rows(common)]

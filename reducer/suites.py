@@ -1,8 +1,8 @@
-"""Find the suites in runs. SIQ has a scale of its own; every other suite is scored category by category."""
+"""Find the suites in runs, and how each is scored: SIQ on its scale, every other suite category by category."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,24 +11,29 @@ from speechiq.reducer.read.choice import choose
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System, find_tasks, read_tasks
-from speechiq.reducer.read.suites import categories_of, group
-from speechiq.reducer.siq.levels import LEVELS
+from speechiq.reducer.read.suites import group
+from speechiq.reducer.scoring import Options, Scoring
+from speechiq.reducer.show.board_scoring import BoardScoring
 from speechiq.reducer.siq.levels import SUITE as SIQ
-from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.systems import check_levels
+from speechiq.reducer.siq.scoring import SiqScoring
+
+#: Suites that are scored in a way of their own; all others are scored by `BoardScoring`.
+OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
 
 
 class Found(NamedTuple):
     """What runs hold.
 
     Attributes:
-        tasks: suite -> the newest run of each of its tasks; SIQ first, then by name.
+        tasks: suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
         levels: suite -> the categories to score, each with its column.
+        scorings: suite -> how it is scored and compared.
         warnings: One line for every choice made between runs.
     """
 
     tasks: dict[str, list[TaskRun]]
     levels: dict[str, dict[str, Category]]
+    scorings: dict[str, Scoring]
     warnings: list[str]
 
     def read(self, suite: str) -> list[System]:
@@ -41,38 +46,37 @@ class Found(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """Return the suites other than SIQ."""
-        return [suite for suite in self.levels if suite != SIQ]
+        """Return the suites without a scale of their own."""
+        return [suite for suite in self.levels if suite not in OWN]
 
 
 def find(
     runs: Iterable[Path],
-    allow_missing: bool = False,
+    allow_missing: bool,
+    options: Options,
     *,
     measures: Sequence[str] = (),
     levels: str | None = None,
-    norms: Norms | None = None,
 ) -> Found:
     """Find every suite in some folders.
 
     Args:
         runs: Folders (any depth) or results files.
         allow_missing: As for `find_tasks`.
+        options: How the suites are scored.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
         levels: Categories to score, with commas between them; None takes all. A suite without one of them is left out.
-        norms: Levels of SIQ that `measures` does not name are scored as these score them.
 
     Raises:
         SpeechIQError: What `find_tasks` refuses, tasks of a suite that disagree, or a category or column that no suite
             has.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    suites = dict(sorted(group(tasks).items(), key=lambda of: (of[0] != SIQ, of[0])))
-    known = {suite: _categories(suite, of) for suite, of in suites.items()}
+    suites = dict(sorted(group(tasks).items(), key=lambda of: (of[0] not in OWN, of[0])))
+    scorings = {suite: OWN.get(suite, BoardScoring)(suite, options) for suite in suites}
+    known = {suite: scorings[suite].categories(of) for suite, of in suites.items()}
     chosen = choose_all(known, measures, levels)
-    if norms and SIQ in chosen:
-        chosen[SIQ] = by_norms(chosen[SIQ], measures, norms)
-    return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
+    return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
 
 
 def choose_all(
@@ -104,12 +108,6 @@ def choose_all(
     return {suite: categories for suite, categories in chosen.items() if categories}
 
 
-def by_norms(levels: Mapping[str, Category], measures: Sequence[str], norms: Norms) -> dict[str, Category]:
-    """Return levels scored by the columns of norms, but for those that `measures` names."""
-    named = {measure.partition("=")[0].strip() for measure in measures}
-    return {level: of if level in named else of.measured_by(norms.levels[level].metric) for level, of in levels.items()}
-
-
 def refuse_options_of_siq(found: Found, **given: object) -> None:
     """Raise a `SpeechIQError` if an option that only SIQ has is given, and the runs hold no SIQ.
 
@@ -123,10 +121,3 @@ def refuse_options_of_siq(found: Found, **given: object) -> None:
                 f"--{option} {value}: only SIQ has it, and these runs hold suite {', '.join(found.levels)} alone; "
                 "leave it out"
             )
-
-
-def _categories(suite: str, tasks: Sequence[TaskRun]) -> Mapping[str, Category]:
-    if suite != SIQ:
-        return categories_of(tasks)
-    check_levels(tasks)
-    return LEVELS

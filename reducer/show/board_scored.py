@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import board_records, board_table
 from speechiq.reducer.show.dashboards import Export
 from speechiq.reducer.show.remarks import observe
@@ -14,26 +15,21 @@ from speechiq.reducer.siq.by_dataset import split
 from speechiq.reducer.stats.board import Board, rate
 
 
-def score(
-    suite: str, systems: Iterable[System], *, allow_mismatch: bool, draws: int, seed: int, by_dataset: bool
-) -> Scored:
+def score(suite: str, systems: Iterable[System], options: Options) -> Scored:
     """Score the systems of one suite.
 
     Args:
         suite: Name of the suite.
         systems: As `read_tasks` gives them.
-        allow_mismatch: As for `board.rate`.
-        draws: As for `board.rate`.
-        seed: As for `board.rate`.
-        by_dataset: Whether each data set is scored by itself as well.
+        options: How to score.
 
     Raises:
         SpeechIQError: What `board.rate` refuses.
     """
-    options: dict[str, Any] = {"allow_mismatch": allow_mismatch, "draws": draws, "seed": seed}
-    board = rate(suite, systems, **options)
-    parts = split(board.systems) if by_dataset else {}
-    sets = {dataset: rate(suite, members, **options) for dataset, members in parts.items()}
+    how: dict[str, Any] = {"allow_mismatch": options.allow_mismatch, "draws": options.draws, "seed": options.seed}
+    board = rate(suite, systems, **how)
+    parts = split(board.systems) if options.by_dataset else {}
+    sets = {dataset: rate(suite, members, **how) for dataset, members in parts.items()}
     tables = [board_table.as_table(board), *(board_table.as_table(of, dataset) for dataset, of in sets.items())]
     by_set = {dataset: board_records.as_json(of) for dataset, of in sets.items()} or None
     return Scored(

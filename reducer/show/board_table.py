@@ -17,6 +17,8 @@ from speechiq.reducer.show.remarks import observe, title
 from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, count, flag_lines, show_share, shown_flags
 from speechiq.reducer.stats.board import Board
 
+ORDER = "in the order of mean rank over the categories; there is no score over categories, since units may differ"
+
 
 def as_table(board: Board, dataset: str = "") -> Table:
     """Return a table of mean scores over their 95 % intervals, one column per category.
@@ -56,6 +58,7 @@ def caption(board: Board) -> Iterator[str]:
     yield f"suite {board.suite}: {count(board.systems, 'system')}"
     if board.mismatches:
         yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(board.mismatches)}"
+    yield ORDER if len(levels) > 1 else "in the order of rank"
     yield from observe(board.pool, board.systems).lines(levels)
     if bars:
         left_out = f", {bars.left_out} of them left out: they lack every clip of some category"

@@ -3,55 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import records, table
 from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.siq.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.siq.export import export
-from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.ranking import rank
-from speechiq.reducer.siq.unanswerable import ConfirmedSet
 
 
-def score(
-    systems: Iterable[System],
-    *,
-    rule: str,
-    norms: Norms | None,
-    exclude: ConfirmedSet,
-    allow_mismatch: bool,
-    draws: int,
-    seed: int,
-    by_dataset: bool,
-) -> Scored:
+def score(systems: Iterable[System], options: Options) -> Scored:
     """Rank systems that ran SIQ.
 
     Args:
         systems: As `read_systems` gives them.
-        rule: As for `ranking.rank`.
-        norms: As for `ranking.rank`.
-        exclude: Questions to leave out of Apply.
-        allow_mismatch: As for `ranking.rank`.
-        draws: As for `ranking.rank`.
-        seed: As for `ranking.rank`.
-        by_dataset: Whether each data set is scored by itself as well.
+        options: How to score.
 
     Raises:
         SpeechIQError: What `ranking.rank` refuses.
     """
-    kept = unanswerable.leave_out(systems, exclude)
-    ranking = rank(kept, norms=norms, rule=rule, allow_mismatch=allow_mismatch, draws=draws, seed=seed)
-    context = ranking.context._replace(excluded=len(exclude))
+    how: dict[str, Any] = {
+        "rule": options.rule,
+        "allow_mismatch": options.allow_mismatch,
+        "draws": options.draws,
+        "seed": options.seed,
+    }
+    ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **how)
+    context = ranking.context._replace(excluded=len(options.exclude))
     ranking = ranking._replace(context=context)
-    sets = {}
-    if by_dataset:
-        sets = rank_by_dataset(context.systems, rule=rule, allow_mismatch=allow_mismatch, draws=draws, seed=seed)
+    sets = rank_by_dataset(context.systems, **how) if options.by_dataset else {}
     rows = {dataset: records.rows_of(of.scores, of.context) for dataset, of in sets.items()}
     tables = [table.as_table(ranking.scores, context)]
     tables += [table.as_table(of.scores, of.context, dataset) for dataset, of in sets.items()]
-    if by_dataset:
+    if options.by_dataset:
         rows[MACRO] = macro_average(sets)
         tables.append(table.rows_as_table(rows[MACRO], context, MACRO, macro_caption(sets)))
     parts = {

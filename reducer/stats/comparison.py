@@ -19,8 +19,8 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.show.remarks import explain_lacking
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
-from speechiq.reducer.stats.bootstrap import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.coverage import caution
+from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool
 
@@ -67,8 +67,9 @@ class Share(NamedTuple):
 
     Attributes:
         clip: Its id.
-        total: Of the SIQ difference, in SIQ; without a scale, of the mean of the levels' raw differences, in per cent.
-            All clips' parts sum to that difference. Above 0 speaks for a.
+        total: Of the SIQ difference, in SIQ; without a scale, of the mean of the levels' raw differences, in per cent;
+            for a suite without a scale, of the mean of the categories' differences, each in standard deviations of its
+            raw scores. All clips' parts sum to that difference. Above 0 speaks for a.
         levels: level -> its part in `total`.
     """
 
@@ -151,7 +152,7 @@ def compare(
         raw_only: Why raw scores alone are compared, for a suite without a scale.
 
     Raises:
-        SpeechIQError: Something asked that is not there, or what `bootstrap.draw` refuses.
+        SpeechIQError: Something asked that is not there, or what `draws.draw` refuses.
     """
     no_siq = (
         raw_only
@@ -171,7 +172,7 @@ def compare(
     gaps = {level: clips.spread(level, raw[one] - raw[other]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
-    units = [POINTS if scaled else _points(pool, level) for level in pool.raw]
+    units = [1 / _deviation(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
     weights = [unit * of.weight for unit, of in zip(units, scale.levels.values(), strict=True)]
     shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
@@ -199,9 +200,9 @@ def compare(
     )
 
 
-def _points(pool: Pool, level: str) -> float:
-    """Return by what a raw score is multiplied to be shown: 100 if in per cent."""
-    return abs(pool.levels[level].show(1.0)) if level in pool.levels else 100.0
+def _deviation(raw: np.ndarray) -> float:
+    """Return the standard deviation of raw scores over systems and clips; 1 if all are equal, and nothing differs."""
+    return float(raw.std()) or 1.0
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:

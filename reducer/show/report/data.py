@@ -269,8 +269,8 @@ def _likely(probabilities: np.ndarray) -> tuple[int, int]:
 def _columns(study: Study, level: str, order: Sequence[int]) -> list[list[float]]:
     """A clip's values a list, per cent, in the order of the ranks."""
     values = study.ranking.context.levels[level].show(study.ranking.pool.raw[level][order].T)
-    columns: list[list[float]] = (np.round(values, 2) + 0.0).tolist()
-    return columns
+    shown: list[list[float]] = (np.round(values, 2) + 0.0).tolist()
+    return shown
 
 
 def _weights(study: Study) -> Mapping[str, float]:

@@ -26,7 +26,7 @@ from speechiq.reducer.siq.ranking import Ranking, rank
 from speechiq.reducer.siq.scale import DEFAULT_RULE
 from speechiq.reducer.siq.systems import find_levels
 from speechiq.reducer.siq.unanswerable import NOTHING, ConfirmedSet
-from speechiq.reducer.stats.bootstrap import DRAWS
+from speechiq.reducer.stats.draws import DRAWS
 
 NO_ANSWERS = Answers({}, {}, {}, [])
 

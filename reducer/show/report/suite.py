@@ -14,6 +14,7 @@ from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick, Row, read_row
 from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.read.samples import Item, show_item
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.board_table import caption
 from speechiq.reducer.show.remarks import title
@@ -166,18 +167,18 @@ class SuitePage(NamedTuple):
         return figures.scores(labels, values, ends, controls, self.categories[category].unit)
 
 
-def gather(found: Found, suite: str, *, allow_mismatch: bool = False, bootstrap: int = 0) -> SuitePage:
+def gather(found: Found, suite: str, options: Options) -> SuitePage:
     """Read and score one suite.
 
     Args:
         found: What the runs hold.
         suite: Name of the suite.
-        allow_mismatch: As for `board.rate`.
-        bootstrap: Draws of the error bars; 0 leaves them out.
+        options: How to score.
 
     Raises:
         SpeechIQError: What reading or scoring refuses.
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = read_tasks(found.tasks[suite], found.levels[suite], list(texts.values()))
-    return SuitePage(suite, rate(suite, systems, allow_mismatch=allow_mismatch, draws=bootstrap), texts)
+    board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
+    return SuitePage(suite, board, texts)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate, score
-from speechiq.reducer.stats import bootstrap as module
-from speechiq.reducer.stats.bootstrap import draw, leave_one_out, resample
+from speechiq.reducer.stats import draws as module
+from speechiq.reducer.stats.bootstrap import leave_one_out, resample
 from speechiq.reducer.stats.coverage import MEASURED, caution
+from speechiq.reducer.stats.draws import draw
 
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
 

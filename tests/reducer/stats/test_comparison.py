@@ -13,8 +13,8 @@ from scipy.stats import permutation_test
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate
 from speechiq.reducer.stats import comparison as module
-from speechiq.reducer.stats.bootstrap import draw
 from speechiq.reducer.stats.comparison import as_json, compare, draw_gap, flat, permute
+from speechiq.reducer.stats.draws import draw
 from tests.reducer.siq.test_scale import oracle, variance
 from tests.reducer.stats.test_bootstrap import make_pool
 

@@ -1,0 +1,80 @@
+"""Compare two systems by the categories of a suite without a scale of its own, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.scoring import Compared, Options, Pair
+from speechiq.reducer.show import side_by_side
+from speechiq.reducer.show.remarks import observe
+from speechiq.reducer.stats import comparison as comparing
+from speechiq.reducer.stats import equal_terms
+from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.pool import align
+
+#: What the JSON file has of a comparison.
+KEYS = ("a", "b", "draws", "left_out", "seed", "raw", "asked", "clips", "better")
+UNIT = "standard deviations, mean of the categories"
+PARTS = (
+    "clips: each category's difference is divided by the standard deviation of its scores, over clips and both "
+    "systems, since units may differ"
+)
+
+
+def compare(pair: Pair, options: Options) -> Compared:
+    """Compare two systems of one suite.
+
+    Args:
+        pair: The systems.
+        options: How to compare.
+
+    Raises:
+        SpeechIQError: What `equal_terms.narrow` or `comparison.compare` refuses.
+    """
+    asked = None if pair.asked is None or pair.suite in pair.asked else pair.asked
+    wanted = [name for name in pair.categories if asked is None or name in asked]
+    both = [of.restrict(wanted) for of in pair.both] if wanted else list(pair.both)
+    systems, mismatches = equal_terms.narrow(both, options.allow_mismatch)
+    pool = align(systems)
+    why = f"suite {pair.suite}: each category is compared by itself"
+    found = comparing.compare(
+        pool,
+        pair.one.name,
+        pair.other.name,
+        asked=asked,
+        draws=options.draws,
+        seed=options.seed,
+        raw_only=why,
+    )
+    caution = caution_of_raw(min(map(len, pool.clips.values()))) if options.draws else None
+    remarks = observe(pool, sorted(systems, key=lambda system: system.name))
+    flags = pair.flags(systems)
+    plain = comparing.as_json(found)
+    content = {key: plain[key] for key in KEYS} | {
+        "caution": caution,
+        "mismatches": [of.text for of in mismatches],
+        "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
+        "measures": {category: pair.categories[category].column for category in found.raw},
+    }
+    return Compared(
+        found=found,
+        flags=flags,
+        notes=[why, *remarks.counted(), *_notes(found, caution, mismatches)],
+        content=content,
+        warnings=[],
+        unit=UNIT,
+        texts=[list(of.tasks) for of in pair.both],
+    )
+
+
+def _notes(found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
+    if found.draws:
+        yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+        yield from filter(None, [caution])
+    if mismatches:
+        yield f"not on equal terms: {summarise(mismatches)}"
+    yield side_by_side.RULE
+    yield side_by_side.MEANINGS
+    yield PARTS

@@ -1,0 +1,103 @@
+"""Compare two systems by SIQ and its levels, on the scale of norms or of the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.frozen import shorten
+from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.read.runs import System
+from speechiq.reducer.scoring import Compared, Options, Pair
+from speechiq.reducer.show import side_by_side
+from speechiq.reducer.show.remarks import Remarks, remark
+from speechiq.reducer.siq import unanswerable
+from speechiq.reducer.siq.levels import LEVELS
+from speechiq.reducer.siq.ranking import narrow
+from speechiq.reducer.siq.unanswerable import ConfirmedSet
+from speechiq.reducer.stats import comparison as comparing
+from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.pool import align
+
+
+def compare(pair: Pair, options: Options) -> Compared:
+    """Compare two systems that ran SIQ.
+
+    Args:
+        pair: The systems; further ones set the scale if there are no norms.
+        options: How to compare.
+
+    Raises:
+        SpeechIQError: A rule of weights without a scale, or what `ranking.narrow` or `comparison.compare` refuses.
+    """
+    norms, excluded = options.norms, options.exclude
+    names = {of.name: of for of in (*([] if norms else pair.others), *pair.both)}
+    if options.weights and not norms and len(names) < 3:
+        raise SpeechIQError(f"--weights {options.weights} weighs nothing here: {comparing.NO_SCALE}")
+    pooled = _restrict(unanswerable.leave_out(names.values(), excluded), pair.asked)
+    systems, mismatches = narrow(pooled, norms, options.allow_mismatch)
+    pool = align(systems)
+    remarks = remark(pool, sorted(systems, key=lambda system: system.name), norms)
+    found = comparing.compare(
+        pool,
+        pair.one.name,
+        pair.other.name,
+        scale=norms.scale_of(pool.clips) if norms else None,
+        rule=options.rule,
+        asked=pair.asked,
+        draws=options.draws,
+        seed=options.seed,
+    )
+    scale_name = norms.title if norms else f"the pool of {len(systems)} systems, {options.rule}" if found.siq else None
+    flags = pair.flags(systems)
+    content = comparing.as_json(found) | {
+        "scale": scale_name,
+        "mismatches": [of.text for of in mismatches],
+        "excluded": len(excluded),
+        "excluded_set": excluded.sha256,
+        "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
+        "measures": {level: pair.categories[level].column for level in found.raw},
+        "identical": [list(names) for names in remarks.identical],
+    }
+    return Compared(
+        found=found,
+        flags=flags,
+        notes=list(_notes(found, scale_name, mismatches, excluded, remarks)),
+        content=content,
+        warnings=list(remarks.warnings()),
+        unit="SIQ" if found.siq else "points in the mean of the raw scores",
+        # Rows of Understand repeat the texts of Remember.
+        texts=[[task for task in of.tasks if task.level != "understand"] for of in pair.both],
+    )
+
+
+def _notes(
+    found: Comparison,
+    scale_name: str | None,
+    mismatches: Sequence[Mismatch],
+    excluded: ConfirmedSet,
+    remarks: Remarks,
+) -> Iterator[str]:
+    yield found.no_siq or f"SIQ on the scale of {scale_name}"
+    if found.siq and remarks.few:
+        yield remarks.few
+    yield from remarks.counted()
+    if found.draws:
+        yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+        yield from filter(None, [found.caution])
+    if found.left_out:
+        yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
+    if excluded:
+        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
+    if mismatches:
+        yield f"not on equal terms: {summarise(mismatches)}"
+    yield side_by_side.RULE
+    yield side_by_side.MEANINGS
+
+
+def _restrict(systems: Sequence[System], asked: Collection[str] | None) -> list[System]:
+    """Return the systems without the levels that some of them lack, unless these levels or the SIQ are asked for."""
+    if asked is None or comparing.SIQ in asked:
+        return list(systems)
+    levels = [level for level in LEVELS if level in asked or all(level in system.scores for system in systems)]
+    return [system.restrict(levels) for system in systems]

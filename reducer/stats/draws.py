@@ -1,0 +1,205 @@
+"""Draw clips with replacement, and score the systems on every draw.
+
+A draw takes as many clips as there are, with replacement; a clip's questions and levels come along together. Every
+score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a frozen
+scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends on clip i alone.
+
+A draw that cannot be scored, because none of its clips separates the systems on some level (eq. 5 divides 0 by 0),
+is left out of every number and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.siq.scale import (
+    DEFAULT_RULE,
+    LevelScale,
+    Scale,
+    calibrate,
+    combine,
+    share_out,
+    weighted_score,
+)
+from speechiq.reducer.stats.interval import Cloud, attenuation
+from speechiq.reducer.stats.pool import Pool
+from speechiq.reducer.stats.sums import Sums, noise, read, rows
+
+DRAWS = 1000
+FEWEST_DRAWS = 40
+UNSEEN = 3.0
+CHUNK_CELLS = 2**22
+MEAN, POINTS = 100, 15
+
+PerLevel = dict[str, np.ndarray]
+
+
+class Clips(NamedTuple):
+    """The clips of a pool's levels, taken together.
+
+    Attributes:
+        names: Every clip that some level has, sorted.
+        places: level -> where each of its clips stands among `names`.
+    """
+
+    names: tuple[str, ...]
+    places: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, pool: Pool) -> Clips:
+        place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
+        return cls(tuple(place), {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()})
+
+    def spread(self, level: str, values: np.ndarray) -> np.ndarray:
+        """Values of a level's clips, shape (..., its clips), as values of all clips: 0 where the level lacks one."""
+        spread = np.zeros((*values.shape[:-1], len(self.names)))
+        spread[..., self.places[level]] = values
+        return spread
+
+
+class Draws(NamedTuple):
+    """The scores of every draw that can be scored.
+
+    Attributes:
+        raw: level -> mean raw score, shape (draws, systems).
+        z: level -> Z_j, shape (draws, systems).
+        siq: Shape (draws, systems).
+        left_out: How many draws could not be scored.
+        raw_clouds: level -> draws from which the interval of the mean raw score is made.
+        z_clouds: level -> the same for Z_j.
+        siq_cloud: The same for the SIQ.
+    """
+
+    raw: PerLevel
+    z: PerLevel
+    siq: np.ndarray
+    left_out: int
+    raw_clouds: dict[str, Cloud]
+    z_clouds: dict[str, Cloud]
+    siq_cloud: Cloud
+
+
+def draw(
+    pool: Pool,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    draws: int = DRAWS,
+    seed: int = 0,
+    unseen: float = UNSEEN,
+) -> Draws:
+    """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
+
+    Args:
+        pool: The systems.
+        scale: As for `resample`.
+        rule: As for `resample`.
+        draws: How many, at least `FEWEST_DRAWS`.
+        seed: Equal seeds give equal draws.
+        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip this many more times, for
+            equally heavy clips that the set lacks; differences between two systems use 0.
+
+    Raises:
+        SpeechIQError: Too few draws, a single clip, a pool that cannot be scored, or one that cannot be scored on more
+            than half of the draws.
+    """
+    if draws < FEWEST_DRAWS:
+        raise SpeechIQError(f"{draws} draws have no 95 % interval: give at least {FEWEST_DRAWS}, better {DRAWS}")
+    clips = Clips.of(pool)
+    if len(clips.names) < 2:
+        raise SpeechIQError("a single clip has no error bar: run more clips, or go without (--bootstrap 0)")
+    base = scale or calibrate(pool, rule)
+    parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
+    counts = _counts(len(clips.names), draws, seed)
+    chunks = [{level: chunk @ of.T for level, of in parts.items()} for chunk in counts]
+    whole = {level: of.sum(axis=1) for level, of in parts.items()}
+    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in parts}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = {level: read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
+    kept = np.logical_and.reduce([of.scored for of in found.values()])
+    if kept[1:].mean() < 0.5:
+        level = min(found, key=lambda level: found[level].scored.sum())
+        raise SpeechIQError(
+            f"{(~kept).sum()} of {draws} draws hold no clip that tells the systems apart, most often at level {level}: "
+            "too few such clips for error bars; run more clips, or go without (--bootstrap 0)"
+        )
+    found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
+    shares: PerLevel = (
+        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
+        if scale
+        else share_out({level: of.spread for level, of in found.items()}, rule)
+    )
+    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in found.items()}
+    siq = combine(z, shares)
+    z_clouds = {
+        level: _frozen_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        if scale
+        else _own_cloud(of)
+        for level, of in found.items()
+    }
+    centre = combine(
+        {level: of.centre for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
+    )
+    sides = 1 if scale else 2
+    both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
+    span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
+    return Draws(
+        {level: of.raw[1:] for level, of in found.items()},
+        {level: of[1:] for level, of in z.items()},
+        siq[1:],
+        int((~kept).sum()),
+        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + noise(of.raw, of.raw_error)) for level, of in found.items()},
+        z_clouds,
+        Cloud(
+            siq[0],
+            centre,
+            combine({level: of.draws for level, of in z_clouds.items()}, both),
+            MEAN - span,
+            MEAN + span,
+        ),
+    )
+
+
+def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each draw holds each clip, shape (some draws, clips); the same whatever `CHUNK_CELLS` is."""
+    generator = np.random.default_rng(seed)
+    size = max(1, CHUNK_CELLS // clips)
+    even = np.full(clips, 1 / clips)
+    for start in range(0, draws, size):
+        yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
+
+
+def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
+    """Return the standard deviation by which eq. 5 divides."""
+    return of.std if of else ability.std(axis=-1, keepdims=True)
+
+
+def _frozen_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
+    """Return the draws of Z_j on a frozen scale."""
+    score = sums.ability[0] / of.std
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / of.std)
+
+
+def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
+    """Return by how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
+    weighted = weighted_score(raw, of.discrimination)
+    parts = (of.discrimination * (raw - weighted[:, None])) ** 2
+    total = parts.sum(axis=1)
+    heaviest = np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.sqrt(1 + unseen * heaviest))
+
+
+def _own_cloud(sums: Sums) -> Cloud:
+    """Return the draws of Z_j, on both sides of the pool's, if each draw sets its own scale."""
+    far = noise(sums.ability, sums.error)
+    score = sums.ability[0] / sums.ability[0].std()
+    ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
+    deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
+    draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
+    of_pool, of_draws = attenuation(score, draws)
+    span = np.sqrt(len(score) - 1)
+    return Cloud(score, score / of_pool, draws / of_draws, -span, span)
