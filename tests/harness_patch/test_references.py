@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 
+import msgspec
 import pytest
 from lm_eval.api.instance import Instance
 
@@ -46,6 +47,8 @@ def texts_in(thing, seen):
             yield from texts_in(part, seen)
     elif is_dataclass(thing):
         yield from texts_in([getattr(thing, field.name) for field in fields(thing)], seen)
+    elif isinstance(thing, msgspec.Struct):
+        yield from texts_in(msgspec.structs.asdict(thing), seen)
     elif type(thing).__module__.startswith("speechiq."):
         yield from texts_in(vars(thing), seen)
 
