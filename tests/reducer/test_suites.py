@@ -21,7 +21,12 @@ __all__ = ["chromium"]
 PAGE = Path(__file__).parents[2] / "docs" / "new_suite.md"
 LLM = "demo:SmolLM2-135M-Instruct"
 SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")
-FILES = {"python": ["missed.py"], "yaml": ["keywords_names.yaml", "keywords_numbers.yaml"]}
+FILES = {
+    "python": ["keywords/missed.py"],
+    "yaml": ["keywords/keywords_names.yaml", "keywords/keywords_numbers.yaml"],
+    "toml": ["pyproject.toml"],
+}
+INSTALL = ("python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target")
 RUN_ALL = """
 import sys
 from lm_eval.__main__ import cli_evaluate
@@ -44,18 +49,27 @@ def refusal(*arguments: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def keywords(tmp_path_factory, demo_models) -> Path:
-    """Runs of three systems on the suite of the docs, whose files lie outside the package."""
-    folder = tmp_path_factory.mktemp("outside")
-    package = folder / "keywords"
-    package.mkdir()
+def installed(tmp_path_factory) -> Path:
+    """The folder into which pip installed the suite of the docs."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
+    source.joinpath("keywords").mkdir()
     blocks = re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for kind, names in FILES.items():
         for name, text in zip(names, (text for of, text in blocks if of == kind), strict=True):
-            package.joinpath(name).write_text(text, encoding="utf-8")
-    done = run("python", "-c", RUN_ALL, str(package), str(folder / "runs"), *SYSTEMS)
+            source.joinpath(name).write_text(text, encoding="utf-8")
+    done = run(*INSTALL, str(target), str(source))
     assert done.returncode == 0, done.stderr[-3000:]
-    return folder / "runs"
+    shutil.rmtree(source)
+    return target
+
+
+@pytest.fixture(scope="module")
+def keywords(installed, tmp_path_factory, demo_models) -> Path:
+    """Runs of three systems on the installed suite, which no file of this package names."""
+    runs = tmp_path_factory.mktemp("runs")
+    done = run("python", "-c", RUN_ALL, str(installed / "keywords"), str(runs), *SYSTEMS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return runs
 
 
 @pytest.fixture
@@ -65,6 +79,11 @@ def both(keywords, tmp_path) -> Path:
     for skill in (0.1, 0.5, 0.9):
         write_run(tmp_path / "runs" / f"{skill}", levels(skill), system=f"s{skill}")
     return tmp_path / "runs"
+
+
+def test_pip_installs_all_of_it(installed):
+    files = {file.name for file in installed.joinpath("keywords").iterdir() if file.is_file()}
+    assert files == {Path(name).name for kind in ("python", "yaml") for name in FILES[kind]}
 
 
 def test_it_is_scored_with_intervals(keywords, tmp_path):

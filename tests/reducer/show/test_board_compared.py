@@ -1,0 +1,94 @@
+"""Two systems on a suite whose categories have different units and directions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from tests.reducer.conftest import levels, write_run
+
+CLIPS = [f"demo/{number}" for number in range(8)]
+#: Milliseconds until the answer of each of two systems, and how good it is.
+DELAYS = {"fast": [200, 260, 300, 310, 330, 350, 380, 400], "slow": [900, 500, 620, 640, 700, 720, 800, 810]}
+GRADES = {"fast": [0.5, 0.4, 0.9, 0.3, 0.7, 0.6, 0.2, 0.8], "slow": [0.4, 0.5, 0.8, 0.3, 0.9, 0.6, 0.1, 0.8]}
+
+
+def write_system(folder: Path, name: str, unit: str, factor: float) -> None:
+    """Write a run with the categories `delay`, whose unit is given, and `grade`."""
+    described = {
+        "remember": {"category": "delay", "measure": {"column": "wer", "direction": "lower", "unit": unit}},
+        "understand": {
+            "category": "grade",
+            "measure": {"column": "similarity", "direction": "higher", "unit": "sim. %"},
+        },
+    }
+    scores = {
+        "remember": {clip: factor * of for clip, of in zip(CLIPS, DELAYS[name], strict=True)},
+        "understand": dict(zip(CLIPS, GRADES[name], strict=True)),
+    }
+    metadata = {level: {"suite": "quick", "item": ["id"]} | of for level, of in described.items()}
+    write_run(folder / name, scores, system=name, metadata=metadata)
+
+
+def siq(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.exception, result.output)
+    return result.stdout
+
+
+@pytest.fixture
+def both_units(tmp_path) -> Path:
+    """The same runs with delays in milliseconds and in seconds."""
+    for unit, factor in (("ms", 1.0), ("s", 0.001)):
+        for name in DELAYS:
+            write_system(tmp_path / unit, name, unit, factor)
+    return tmp_path
+
+
+def test_no_number_over_categories_depends_on_a_unit(both_units):
+    found = {}
+    for unit in ("ms", "s"):
+        shown = siq("compare", "fast", "slow", both_units / unit, "--json", both_units / f"{unit}.json", "--clips", "1")
+        assert " standard deviations, mean of the categories (Delay +" in shown and "points" not in shown
+        assert "clips: each category's difference is divided by the standard deviation of its scores" in shown
+        found[unit] = json.loads((both_units / f"{unit}.json").read_text())["suites"]["quick"]
+    one, other = found["ms"], found["s"]
+    assert [of["clip"] for of in one["clips"]] == [of["clip"] for of in other["clips"]]
+    assert [of["total"] for of in one["clips"]] == pytest.approx([of["total"] for of in other["clips"]])
+    assert one["raw"]["delay"]["difference"] == pytest.approx(1000 * other["raw"]["delay"]["difference"])
+    assert one["raw"]["delay"]["difference"] == pytest.approx(np.mean(DELAYS["slow"]) - np.mean(DELAYS["fast"]))
+
+
+def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
+    siq("compare", "fast", "slow", both_units / "ms", "--json", both_units / "o.json")
+    clips = json.loads((both_units / "o.json").read_text())["suites"]["quick"]["clips"]
+    assert clips[0]["clip"] == "demo/0", "700 ms apart"
+    for category, scores, sign in (("delay", DELAYS, -1), ("grade", GRADES, 1)):
+        fast, slow = np.array(scores["fast"]), np.array(scores["slow"])
+        expected = sign * (fast.mean() - slow.mean()) / np.concatenate([fast, slow]).std() / 2
+        assert sum(of["levels"][category] for of in clips) == pytest.approx(expected)
+
+
+def test_the_table_says_what_it_is_ordered_by(both_units):
+    shown = siq("score", both_units / "s")
+    assert "in the order of mean rank over the categories; there is no score over categories" in shown
+    assert "in the order of rank\n" in siq("score", both_units / "s", "--levels", "delay")
+
+
+def test_levels_name_categories_of_each_suite_or_a_suite(both_units):
+    for name, skill in (("fast", 0.9), ("slow", 0.1)):
+        write_run(both_units / "ms" / name, levels(skill, clips=12), system=name, tasks="siq", date=2.0)
+    command = ["compare", "fast", "slow", both_units / "ms", "--clips", "0", "--levels"]
+    mixed = siq(*command, "remember,delay")
+    assert "by the intervals of remember\n" in mixed and "by the intervals of delay\n" in mixed
+    whole = siq(*command, "quick")
+    assert "Delay" in whole and "Grade" in whole and "Remember" not in whole
+    error = CliRunner().invoke(app, [*map(str, command), "delay,dealy"]).exception
+    assert isinstance(error, SpeechIQError)
+    assert str(error) == "levels 'delay, dealy': name some of delay"
