@@ -50,7 +50,7 @@ def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held
         find: Reads runs.
 
     Raises:
-        SpeechIQError: There is no such system, or several.
+        SpeechIQError: No system fits, or several do.
     """
     if exists(given):
         held = find([Path(given)])
@@ -91,7 +91,7 @@ def pair_up(
     names = {suite: {suite, *categories} for suite, categories in shared.items()}
     wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
     for suite in wanted or shared:
-        a, b = _tell_apart(one.by_suite[suite], other.by_suite[suite], places)
+        a, b = _name_apart(one.by_suite[suite], other.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
         others = [of for of in pool if of.tasks not in (a.tasks, b.tasks)]
         yield Pair(suite, a, b, others, shared[suite], None if asked is None else _own(asked, suite, shared))
@@ -103,7 +103,7 @@ def _own(asked: Collection[str], suite: str, shared: Mapping[str, Mapping[str, C
     return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
 
 
-def _tell_apart(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
+def _name_apart(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
     """Add folder names to the names of two runs of one system; refuse the same run twice."""
     if _files(one) == _files(other):
         raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")

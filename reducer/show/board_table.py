@@ -17,7 +17,7 @@ from speechiq.reducer.show.remarks import observe, title
 from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, count, flag_lines, show_share, shown_flags
 from speechiq.reducer.stats.board import Board
 
-ORDER = "in the order of mean rank over the categories; there is no score over categories, since units may differ"
+ORDER = "in the order of mean rank over the categories; their scores are not combined, since units may differ"
 
 
 def as_table(board: Board, dataset: str = "") -> Table:

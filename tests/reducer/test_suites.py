@@ -13,10 +13,8 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from tests.conftest import run
+from tests.reducer.browser import Visit
 from tests.reducer.conftest import levels, write_run
-from tests.reducer.show.report.conftest import Visit, chromium
-
-__all__ = ["chromium"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "new_suite.md"
 LLM = "demo:SmolLM2-135M-Instruct"

@@ -77,7 +77,7 @@ def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
 
 def test_the_table_says_what_it_is_ordered_by(both_units):
     shown = siq("score", both_units / "s")
-    assert "in the order of mean rank over the categories; there is no score over categories" in shown
+    assert "in the order of mean rank over the categories; their scores are not combined" in shown
     assert "in the order of rank\n" in siq("score", both_units / "s", "--levels", "delay")
 
 

@@ -1,10 +1,8 @@
-"""Runs with texts and answers, the page made of them, and a browser without a network."""
+"""Runs with texts and answers, the page made of them, and visits of it."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from speechiq.metrics.choice import vote
 from speechiq.metrics.wer import score as score_words
 from speechiq.reducer.show import report
+from tests.reducer.browser import Visit
 
 NAME = "<img src=x onerror=hacked=4>%{x}"
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>{{ 7 * 7 }}%{x}<b>bold</b>"
@@ -25,12 +24,6 @@ TEXTS = {
 }
 AUDIO = {"demo/kennedy": {"path": "demo/clips/kennedy.ogg", "duration": 11.0}}
 OPTIONS = ["herring", "cod", "lobster", "salmon"]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-SWITCHES = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
 Change = Callable[[str, str], str]
 
 
@@ -108,50 +101,6 @@ def page_file(study, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     report.write(report.build([study], bootstrap=100), path)
     return path
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    if CHROMIUM is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium on this machine: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()
-
-
-class Visit:
-    """The page in a tab of its own; whatever wants to leave it is stopped and kept in `requests`."""
-
-    def __init__(self, chromium, file: Path, **options: Any) -> None:
-        self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-        self.file, self.requests, self.errors = file, [], []
-        self.context.route("**/*", self._judge)
-        self.tab = self.context.new_page()
-        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.tab.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
-        self.open()
-
-    def open(self, fragment: str = "") -> None:
-        self.tab.goto("about:blank")
-        self.tab.goto(self.file.as_uri() + fragment)
-
-    def see_all(self) -> None:
-        """Scrolls through the page, so that every chart is drawn."""
-        for place in self.tab.locator(".chart").all():
-            place.scroll_into_view_if_needed()
-            place.locator("svg.main-svg").first.wait_for()
-        self.tab.locator("#clips").scroll_into_view_if_needed()
-        self.tab.locator("#clip-table tbody tr").first.wait_for()
-
-    def _judge(self, route) -> None:
-        if route.request.url.startswith(("file:", "data:", "blob:", "about:")):
-            route.continue_()
-        else:
-            self.requests.append(route.request.url)
-            route.abort()
 
 
 @pytest.fixture

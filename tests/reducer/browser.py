@@ -1,0 +1,45 @@
+"""A browser without a network, and its visit of a page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+class Visit:
+    """The page in a tab of its own; whatever wants to leave it is stopped and kept in `requests`."""
+
+    def __init__(self, chromium, file: Path, **options: Any) -> None:
+        self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        self.file, self.requests, self.errors = file, [], []
+        self.context.route("**/*", self._judge)
+        self.tab = self.context.new_page()
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        self.open()
+
+    def open(self, fragment: str = "") -> None:
+        self.tab.goto("about:blank")
+        self.tab.goto(self.file.as_uri() + fragment)
+
+    def see_all(self) -> None:
+        """Scrolls through the page, so that every chart is drawn."""
+        for place in self.tab.locator(".chart").all():
+            place.scroll_into_view_if_needed()
+            place.locator("svg.main-svg").first.wait_for()
+        self.tab.locator("#clips").scroll_into_view_if_needed()
+        self.tab.locator("#clip-table tbody tr").first.wait_for()
+
+    def _judge(self, route) -> None:
+        if route.request.url.startswith(("file:", "data:", "blob:", "about:")):
+            route.continue_()
+        else:
+            self.requests.append(route.request.url)
+            route.abort()
