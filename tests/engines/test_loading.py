@@ -57,7 +57,9 @@ def test_a_checkpoint_of_the_hub_is_described_with_its_commit(tmp_path):
     program = """
 from transformers import AutoModelForCausalLM
 from speechiq.engines._shared.checkpoint import Checkpoint
-stage = Checkpoint("me/tiny", AutoModelForCausalLM, lambda _: True, "a model", device="cpu", batch_size=1)
+from speechiq.engines._shared.loading import Loading
+from speechiq.engines.base import Setup
+stage = Checkpoint("me/tiny", AutoModelForCausalLM, lambda _: True, "a model", Loading(), Setup())
 print(stage.describe()["commit"])
 """
     done = run("python", "-c", program, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
