@@ -18,7 +18,9 @@ class CarryingText(str):
 
     response: Response
 
-    def __new__(cls, response: Response) -> CarryingText:
+    def __new__(cls, given: Response | str) -> CarryingText:
+        """Return the text of a response; lm-eval also makes one of a target, to compare like with like."""
+        response = Response(given) if isinstance(given, str) else given
         text = super().__new__(cls, response.text)
         text.response = response
         return text

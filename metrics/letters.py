@@ -203,7 +203,7 @@ def _letter(start: int, letter: str) -> str:
 
 def _join(pair: re.Match[str]) -> str:
     """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
-    first, between, second = filter(None.__ne__, pair.groups())
+    first, between, second = (part for part in pair.groups() if part is not None)
     if _named(first) == _named(second):
         return chr(_ENCLOSED_LETTER + ALPHABET.index(_named(first)))
     ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")
