@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.slow, pytest.mark.network]
+
 ROOT = Path(__file__).parent.parent
 LOOK = """
 import json

@@ -84,6 +84,7 @@ def test_the_fence_is_low(file):
         ("engines._transformers", HEAVY),
     ],
 )
+@pytest.mark.slow
 def test_what_is_heavy_is_imported_when_it_is_needed(room, unwanted):
     program = f"""
 import importlib, pkgutil, sys

@@ -225,6 +225,7 @@ def test_bad_arguments(two_runs, arguments, message):
     assert isinstance(result.exception, SpeechIQError) and message in str(result.exception)
 
 
+@pytest.mark.slow
 def test_as_a_process(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     done = python("-m", "speechiq.cli.main", "score", two_runs)
@@ -269,6 +270,7 @@ def test_draws_have_a_limit(command, draws):
     assert refused.exit_code == 2 and "bootstrap" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
     program = "from speechiq.cli.main import main; main()"
     command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"

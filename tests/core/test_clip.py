@@ -12,7 +12,7 @@ from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.passes import passes
 from speechiq.core.response import Response
-from speechiq.harness_patch.kept import Kept
+from speechiq.harness_patch.systems.cached import CachedASR
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.audio import to_answer, to_transcribe
 from tests.records import items
@@ -145,10 +145,10 @@ def test_a_stored_transcript_of_a_clip_is_not_that_of_its_noisy_twin(tmp_path):
     clean = write_tone(tmp_path / "a.wav")
     noisy = replace(clean, transforms=(Noise(0.1, 7),))
     store, before = tmp_path / "store", passes["asr_clips"]
-    (quiet,) = Kept(Stage(), store).transcribe([clean])
-    again, loud = Kept(Stage(), store).transcribe([clean, noisy])
+    (quiet,) = CachedASR(Stage(), store).transcribe([clean])
+    again, loud = CachedASR(Stage(), store).transcribe([clean, noisy])
     assert quiet == again != loud and passes["asr_clips"] == before + 2
-    assert Kept(Stage(), store).transcribe([noisy]) == [loud] and passes["asr_clips"] == before + 2
+    assert CachedASR(Stage(), store).transcribe([noisy]) == [loud] and passes["asr_clips"] == before + 2
 
 
 def test_what_is_asked_travels_beside_the_clip_in_the_form_of_lm_eval(tmp_path):

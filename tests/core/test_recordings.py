@@ -230,6 +230,7 @@ print(found.duration, (after - before) // 1024)
 """
 
 
+@pytest.mark.slow
 def test_a_large_file_is_never_whole_in_memory(tmp_path):
     small, large = tmp_path / "small.wav", tmp_path / "large.wav"
     small.write_bytes(WAV)

@@ -173,6 +173,7 @@ def write_until_killed(folder):
     cached(StageCache(STAGE, folder), list(range(100_000)), str, square)
 
 
+@pytest.mark.slow
 def test_a_process_killed_at_any_moment_leaves_only_whole_rows(tmp_path, caplog):
     for runs in range(3):
         process = multiprocessing.get_context("fork").Process(target=write_until_killed, args=(tmp_path,))

@@ -27,6 +27,8 @@ from tests.conftest import run
 from tests.engines import tiny
 from tests.engines.opener import open_engine
 
+pytestmark = pytest.mark.slow
+
 SMOLLM = "demo:SmolLM2-135M-Instruct"
 
 

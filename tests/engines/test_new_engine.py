@@ -15,6 +15,8 @@ from speechiq.engines import registry
 from speechiq.harness_patch.systems.build import build_system
 from tests.conftest import run
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "new_engine.md"
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
 BACKEND = '\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'

@@ -17,6 +17,8 @@ from speechiq.core.cache import cache_dir
 from tests.fuzz.cases import TARGETS, damage, prepare, run_case
 from tests.fuzz.judge import REFUSED
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("FUZZ_SECONDS") or 0)
 FIRST = int(os.environ.get("FUZZ_FROM") or 0)
 MOST = 5

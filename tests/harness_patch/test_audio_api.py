@@ -383,6 +383,7 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
     assert not any(KEY in text for text in [*everything, done.stdout, done.stderr])
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
     held, enough = threading.Event(), threading.Event()
 

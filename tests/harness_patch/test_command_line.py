@@ -19,6 +19,8 @@ from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.evaluation import NOISE, _without
 from tests.conftest import run
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = ("--model", "hf-audio", "--model_args", "pretrained=letter:B")
 QUICK = (*SYSTEM, "--tasks", "siq_demo_apply", "--limit", "2")
 SAVED = ("--log_samples", "--output_path")

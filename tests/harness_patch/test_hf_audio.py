@@ -20,6 +20,8 @@ from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from tests.conftest import run
 from tests.records import items
 
+pytestmark = pytest.mark.slow
+
 GOLD = "gold+demo:SmolLM2-135M-Instruct"
 OPTIONS = ["the quota", "the cake", "the rope", "a tree", "None of the above"]
 QUESTION = {"question": "What was cut?", "options": OPTIONS}

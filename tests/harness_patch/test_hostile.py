@@ -19,6 +19,8 @@ from speechiq.metrics.embedder import Embedder, check_embedder
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognisers
 
+pytestmark = pytest.mark.slow
+
 LLM = "demo:SmolLM2-135M-Instruct"
 
 

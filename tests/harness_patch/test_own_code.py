@@ -12,6 +12,8 @@ from speechiq.engines.asr.ctc import CTCASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.tiny_recognizers import save
 
+pytestmark = pytest.mark.slow
+
 LLM = "demo:SmolLM2-135M-Instruct"
 CODE = """
 from transformers import {config}, {model}
@@ -61,7 +63,7 @@ def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
     assert isinstance(asr, CTCASR)
     assert system.transcribe([Prompt.about("", [demo_clips[0].part(0.0, 2.0)])])[0].text
     assert llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 3})
-    for checkpoint in (asr.checkpoint, llm.checkpoint):
+    for checkpoint in (asr.checkpoint, llm.engine.checkpoint):
         with checkpoint.loaded() as model:
             assert type(model).__name__ == "OwnModel"
 

@@ -7,6 +7,8 @@ import pytest
 
 from tests.conftest import run
 
+pytestmark = pytest.mark.slow
+
 STATE = """
 import json, sys
 {first}

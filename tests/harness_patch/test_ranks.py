@@ -11,6 +11,8 @@ from speechiq.harness_patch.ranks import assign
 from tests.conftest import run
 from tests.served import free_port
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
 ASK = ("--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "4", "--log_samples")
 CPU = os.environ | {"ACCELERATE_USE_CPU": "true", "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}

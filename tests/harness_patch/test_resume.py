@@ -12,6 +12,8 @@ import pytest
 from speechiq.core.stages import list_stages
 from tests.conftest import run
 
+pytestmark = pytest.mark.slow
+
 SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
 ASK = ("-m", "lm_eval", "--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "1",
        "--limit", "4", "--device", "cpu", "--log_samples", "--output_path")  # fmt: skip

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 STOP = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(1)\n"
 LM_EVAL, SIQ = (str(Path(sys.executable).parent / name) for name in ("lm_eval", "siq"))
 

@@ -16,6 +16,8 @@ from tests.conftest import run
 from tests.reducer.browser import Visit
 from tests.reducer.conftest import levels, write_run
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "new_suite.md"
 LLM = "demo:SmolLM2-135M-Instruct"
 SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")

@@ -13,8 +13,8 @@ QUESTIONS = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_
 
 def test_every_clip_is_in_the_package_as_it_was_made(demo_clips):
     for clip in demo_clips:
-        clip.check()
-    assert {clip.file for clip in demo_clips} == set(HERE.joinpath("clips").iterdir())
+        clip.source.check(clip.offset, clip.length)
+    assert {clip.source.file for clip in demo_clips} == set(HERE.joinpath("clips").iterdir())
 
 
 def test_three_groups_several_voices_and_noise_let_systems_differ():

@@ -8,6 +8,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.tools.make_clips import RATE, VOICES, Sources, encode, make_all
 from tests.siq_tasks.test_demo_set import CLIPS
 
+pytestmark = pytest.mark.slow
+
 TONE = 0.1 * np.sin(2 * np.pi * 440 * np.arange(2 * RATE) / RATE)
 
 

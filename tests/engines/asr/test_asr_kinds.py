@@ -25,6 +25,8 @@ from tests.engines.opener import open_engine
 from tests.engines.tiny_recognizers import save
 from tests.records import texts
 
+pytestmark = pytest.mark.slow
+
 LLM = "demo:SmolLM2-135M-Instruct"
 ENGINES = {
     "wav2vec2": CTCASR,

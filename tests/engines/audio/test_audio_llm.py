@@ -30,6 +30,8 @@ from tests.engines import tiny
 from tests.engines.opener import open_engine
 from tests.records import texts
 
+pytestmark = pytest.mark.slow
+
 SLIDING = {"use_sliding_window": True, "sliding_window": 48, "max_window_layers": 1}
 KINDS = {"qwen2_audio": {}, "voxtral": {}, "audioflamingo3": {}, "qwen2_audio sliding": SLIDING}
 #: Its processor wants torchvision, which `test_audio_llm_omni.py` brings.

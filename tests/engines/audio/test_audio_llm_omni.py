@@ -14,6 +14,8 @@ from speechiq.engines.audio.hf import AudioLLM
 from tests.conftest import run
 from tests.engines.opener import open_engine
 
+pytestmark = pytest.mark.slow
+
 #: PyPI builds torchvision for CUDA; beside a torch without CUDA its operators are missing, and its import asks for two.
 OPERATORS = """
 import torch

@@ -116,6 +116,7 @@ def test_lm_evals_table_printer(written):
     assert ["wer", "↓"] in [row[4:6] for row in rows] and siq in groups and "siq_apply" not in groups
 
 
+@pytest.mark.slow
 def test_weights_and_biases_offline(written, tmp_path, monkeypatch):
     wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")

@@ -64,6 +64,7 @@ def test_a_file_that_does_not_fit_the_clips_is_refused():
         check_file(QUESTIONS, REFERENCES | {"new": "text"})
 
 
+@pytest.mark.slow
 def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
     done = run("python", "-c", COMMAND, "check", str(QUESTIONS), "--dataset", "demo")
     assert done.returncode == 0 and done.stdout.startswith("42 questions, 0 left out"), done.stderr

@@ -21,6 +21,8 @@ from speechiq.siq_tasks.questions.file import join, read_questions, write_questi
 from speechiq.siq_tasks.questions.write import Estimate, Plan, answers_of, write
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-never-shown-4711"
 AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
