@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 UPSTREAM := .venv-upstream
-WORKERS ?= 2
+# One more than the two cores of a small machine: tests wait for processes and servers.
+WORKERS ?= 3
 BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
 
 .PHONY: demo test test-fast test-upstream lint format fuzz bench bench-coverage bench-kills bench-peer build clean

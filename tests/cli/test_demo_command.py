@@ -12,6 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo import run as demo
 from tests.reducer.conftest import levels, write_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def instant(monkeypatch) -> None:

@@ -32,6 +32,8 @@ from tests.engines.opener import open_engine
 from tests.records import texts
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-never-shown-4711"
 SOON = {"Retry-After-Ms": "5"}
 SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 256}

@@ -17,6 +17,8 @@ from speechiq.siq_tasks import loading
 from speechiq.siq_tasks.loading import prepare
 from tests.siq_tasks.conftest import README, encode, esb_row, write_parquet
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {"id_column": "id", "length_column": "audio_length_s"}
 
 

@@ -15,6 +15,8 @@ from speechiq.siq_tasks.suite import HERE, list_clips
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 
+pytestmark = pytest.mark.slow
+
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 TEXTS = {"a.wav": "The boats stay in the harbour.", "b.mp3": "Copper is dear this spring."}
 QUESTION = {"question": "What?", "options": ["boats", "copper", "tea", "rain"], "answer": "A"}

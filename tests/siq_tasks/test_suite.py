@@ -11,6 +11,8 @@ from speechiq.siq_tasks.suite import data_sets, list_clips, metadata
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
 
+pytestmark = pytest.mark.slow
+
 LLM = "demo:SmolLM2-135M-Instruct"
 LEVELS = ("remember", "understand", "apply")
 REAL = ("earnings22", "medasr", "voxpopuli")

@@ -14,6 +14,8 @@ from speechiq.metrics.normaliser import normalise
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
 
+pytestmark = pytest.mark.slow
+
 LLM = "demo:SmolLM2-135M-Instruct"
 
 

@@ -18,6 +18,8 @@ from speechiq.reducer.siq import unanswerable
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.show.report.conftest import NAME, cascade, write_system
 
+pytestmark = pytest.mark.slow
+
 
 def siq_report(*arguments: object):
     return CliRunner().invoke(app, ["report", *map(str, arguments)])

@@ -19,6 +19,8 @@ from speechiq.reducer.show.report.data import charts, standings
 from speechiq.reducer.siq.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
 
+pytestmark = pytest.mark.slow
+
 
 def test_two_systems_get_levels_and_the_reason(two_runs: Path):
     page = build([two_runs], bootstrap=60)
