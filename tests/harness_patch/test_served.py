@@ -80,4 +80,4 @@ def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_see
 def test_a_model_that_the_server_lacks_is_one_line(url, demo_clips):
     with pytest.raises(SpeechIQError, match=r"^openai:/nowhere at 127\.0\.0\.1: answered \d+, "):
         clip = demo_clips[0].part(0.0, 1.0)
-        open_ear("/nowhere", url, max_retries=0).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED)
+        open_ear("/nowhere", url, max_retries=1).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED)
