@@ -20,12 +20,20 @@ os.environ.setdefault("SIQ_STORE", "off")
 os.environ.setdefault("SIQ_TASKS", "only")
 hypothesis.settings.register_profile("busy-machine", deadline=None)
 hypothesis.settings.load_profile("busy-machine")
+KEY = "sk-never-shown-4711"
 
 
 @pytest.fixture(scope="session")
 def demo_models() -> list[Path]:
     """The demo's models, fetched once and kept in the cache folder between runs."""
     return fetch()
+
+
+@pytest.fixture
+def endpoint_key(monkeypatch) -> None:
+    """Set the key that endpoints get, which no message may show, and no address."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 @pytest.fixture(scope="session")

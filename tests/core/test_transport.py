@@ -19,17 +19,13 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.replies import read_choices
 from speechiq.core.retries import find_pause
 from speechiq.core.transport import LARGEST
+from tests.conftest import KEY
 
-KEY = "sk-never-shown-4711"
+pytestmark = pytest.mark.usefixtures("endpoint_key")
+
 ADVICE = Advice("--base-url", "a larger timeout", "shorter audio", "n")
 TIMEOUT = 1.0
 SOON = "Retry-After-Ms: 5\r\n"
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 class Raw:

@@ -27,23 +27,16 @@ from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cached import CachedAudio
 from speechiq.reducer import read_systems
-from tests.conftest import run
+from tests.conftest import KEY, run
 from tests.engines.opener import open_engine
 from tests.records import texts
 from tests.siq_tasks.questions.server import Handler, completion, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 
-KEY = "sk-never-shown-4711"
 SOON = {"Retry-After-Ms": "5"}
 SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 256}
 REFUSES = '{"error": {"message": "Unknown name: %s"}}'
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 @pytest.fixture(scope="module")

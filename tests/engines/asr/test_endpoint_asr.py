@@ -13,18 +13,14 @@ from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.harness_patch.systems.build import build_system
+from tests.conftest import KEY
 from tests.engines.opener import open_engine
 from tests.records import texts
 from tests.siq_tasks.questions.server import serving
 
-KEY = "sk-never-shown-4711"
+pytestmark = pytest.mark.usefixtures("endpoint_key")
+
 LLM = "demo:SmolLM2-135M-Instruct"
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 @pytest.fixture(scope="module")

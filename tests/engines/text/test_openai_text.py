@@ -21,17 +21,10 @@ from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, LLM, SAMPLED, SE
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import completion, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 
-KEY = "sk-never-shown-4711"
 #: Log-probabilities of what a server wrote, without those of the prompt.
 WRITTEN = {"tokens": ["A", "B"], "token_logprobs": [-1, -2], "top_logprobs": [{"A": -1}, {"B": -2}]}
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def open_llm(model, url, **options):

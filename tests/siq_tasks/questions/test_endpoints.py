@@ -7,16 +7,12 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor, parse_author, parse_authors
+from tests.conftest import KEY
 from tests.siq_tasks.questions.server import serving
 
-KEY = "sk-never-shown-4711"
+pytestmark = pytest.mark.usefixtures("endpoint_key")
+
 SOON = {"Retry-After-Ms": "5"}
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def ask(script, **options):

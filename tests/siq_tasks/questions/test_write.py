@@ -19,20 +19,15 @@ from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor
 from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
 from speechiq.siq_tasks.questions.write import Estimate, Plan, answers_of, write
+from tests.conftest import KEY
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
 
-KEY = "sk-never-shown-4711"
 AT_ONCE = 10  # seconds; a busy machine needs some to end a Python process, and the server would hang for 60
 CLIPS = demo.list_clips()
 IDS = [clip["id"] for clip in CLIPS]
 COMMAND = "from speechiq.cli import main; from speechiq.cli.questions import app; main.app = app; main.main()"
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 def run(script, output, clips=CLIPS, workers=4, **settings):
