@@ -10,8 +10,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
 from speechiq.engines.asr.controls import NeedsReferences
-from speechiq.engines.base import BatchSize, Engine, Setup
-from speechiq.engines.base import Writer as WritingEngine
+from speechiq.engines.base import BatchSize, Engine, Setup, Writer
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
@@ -20,12 +19,12 @@ from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.hearing import HearingSystem
-from speechiq.harness_patch.systems.instructed import Instructed, TakesPrompts
+from speechiq.harness_patch.systems.instructed import Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
-from speechiq.harness_patch.systems.system import Hearer, Recognizer, SpeechSystem, Writer
+from speechiq.harness_patch.systems.system import Hearer, LanguageModel, Recognizer, SpeechSystem
 
 #: A stage as a system uses it; its role says which of the three.
-Placed = Recognizer | Writer | Hearer
+Placed = Recognizer | LanguageModel | Hearer
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
@@ -90,9 +89,9 @@ def build_system(
     engines = [_place(engine, stage.role, references) for engine, stage in zip(built, stages, strict=True)]
     if "ger" in given:
         asr, ger, llm = engines
-        corrected = Corrected(cast(Recognizer, asr), cast(Writer, ger), max_gen_toks=correction.max_gen_toks)
+        corrected = Corrected(cast(Recognizer, asr), cast(LanguageModel, ger), max_gen_toks=correction.max_gen_toks)
         engines = [corrected, llm]
-    if isinstance(answering, Likelihood) and not cast(WritingEngine, built[-1]).has_loglikelihood():
+    if isinstance(answering, Likelihood) and not cast(Writer, built[-1]).has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
     return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
@@ -119,7 +118,7 @@ def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Placed:
         engine.references = references
     cached = engine if engine.identity() is None else CACHED[engine.kind](engine, store_folder())
     if (role, engine.kind) == ("asr", "audio"):
-        return Instructed(cast(TakesPrompts, cached))
+        return Instructed(cast(Hearer, cached))
     return cast(Placed, cached)
 
 

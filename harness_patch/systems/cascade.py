@@ -10,7 +10,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._shared.residence import Residence
-from speechiq.harness_patch.systems.system import Recognizer, Writer
+from speechiq.harness_patch.systems.system import LanguageModel, Recognizer
 
 
 class Cascade:
@@ -23,7 +23,7 @@ class Cascade:
         llm: the language model.
     """
 
-    def __init__(self, asr: Recognizer, llm: Writer) -> None:
+    def __init__(self, asr: Recognizer, llm: LanguageModel) -> None:
         self.asr, self.llm = asr, llm
         self._known: dict[Clip, Response] = {}
         self._residence = Residence(self._knowing)

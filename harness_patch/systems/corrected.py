@@ -13,7 +13,7 @@ from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
-from speechiq.harness_patch.systems.system import Recognizer, Writer
+from speechiq.harness_patch.systems.system import LanguageModel, Recognizer
 
 NBEST = 5
 #: An answer may have so many tokens beside those of the transcript, times so much, in the next power of two.
@@ -42,7 +42,7 @@ class Corrected:
         max_gen_toks: see `CorrectionOptions`.
     """
 
-    def __init__(self, asr: Recognizer, ger: Writer, *, max_gen_toks: int | None = None) -> None:
+    def __init__(self, asr: Recognizer, ger: LanguageModel, *, max_gen_toks: int | None = None) -> None:
         self.asr, self.ger = asr, ger
         self.max_gen_toks = max_gen_toks
 

@@ -51,7 +51,7 @@ class Recognizer(Protocol):
         """See `Engine.describe`."""
 
 
-class Writer(Protocol):
+class LanguageModel(Protocol):
     """A `TextEngine` as a system uses it, behind the response cache or not."""
 
     def at_work(self) -> AbstractContextManager[None]:
