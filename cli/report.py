@@ -51,7 +51,7 @@ def report(
     options = Options(weights, read_norms(norms_file, weights), read_set(exclude), allow_mismatch, bootstrap)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
-    text, warnings = page.compose(found, runs, options, allow_missing, command_line())
+    text, warnings = page.compose(found, options, command_line())
     for warning in warnings:
         say(f"warning: {warning}")
     page.write(text, output, force=force)

@@ -98,11 +98,19 @@ class TextRow(Row):
 
     @property
     def response(self) -> Any:
-        """Return the first response; lists are what filters made of it."""
-        given = self.filtered_resps
-        while isinstance(given, list):
-            given = given[0] if given else ""
-        return given
+        """Return the first response."""
+        return first_of(self.filtered_resps)
+
+
+def first_of(filtered: Any) -> Any:
+    """Return the first response of `filtered_resps`; lists are what filters made of it.
+
+    >>> first_of([["so it goes", "so"]]), first_of([])
+    ('so it goes', '')
+    """
+    while isinstance(filtered, list):
+        filtered = filtered[0] if filtered else ""
+    return filtered
 
 
 class Reader(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from speechiq.reducer.show.records import POOLED
-from speechiq.reducer.show.remarks import observe
 from speechiq.reducer.stats.board import Board
 from speechiq.reducer.stats.interval import CONFIDENCE
 
@@ -16,7 +15,7 @@ def as_json(board: Board) -> dict[str, Any]:
 
     Scores and intervals are as the column has them: an error rate falls with ability.
     """
-    pool, bars, remarks = board.pool, board.bars, observe(board.pool, board.systems)
+    pool, bars, remarks = board.pool, board.bars, board.remarks
     measures = {category: of.measure for category, of in pool.levels.items()}
     return {
         "measures": {

@@ -9,7 +9,6 @@ from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import board_records, board_table
 from speechiq.reducer.show.dashboards import Export
-from speechiq.reducer.show.remarks import observe
 from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq.by_dataset import split
 from speechiq.reducer.stats.board import Board, rate
@@ -37,7 +36,7 @@ def score(suite: str, systems: Iterable[System], options: Options) -> Scored:
         content=board_records.as_json(board) | {"by_dataset": by_set},
         rows=lambda common: board_records.csv_rows(board, sets, **common),
         export=export(board),
-        warnings=list(observe(board.pool, board.systems).warnings(effect="")),
+        warnings=list(board.remarks.warnings(effect="")),
     )
 
 

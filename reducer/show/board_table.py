@@ -13,7 +13,7 @@ from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import summarise
 from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.board_records import rows_of
-from speechiq.reducer.show.remarks import observe, title
+from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, count, flag_lines, show_share, shown_flags
 from speechiq.reducer.stats.board import Board
 
@@ -59,7 +59,7 @@ def caption(board: Board) -> Iterator[str]:
     if board.mismatches:
         yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(board.mismatches)}"
     yield ORDER if len(levels) > 1 else "in the order of rank"
-    yield from observe(board.pool, board.systems).lines(levels)
+    yield from board.remarks.lines(levels)
     if bars:
         left_out = f", {bars.left_out} of them left out: they lack every clip of some category"
         yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)

@@ -9,6 +9,7 @@ import numpy as np
 
 from speechiq.reducer.read.conditions import Mismatch
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.show.remarks import Remarks, observe
 from speechiq.reducer.siq.scale import competition_ranks
 from speechiq.reducer.stats.bootstrap import resample_raw
 from speechiq.reducer.stats.coverage import caution_of_raw
@@ -46,6 +47,7 @@ class Board(NamedTuple):
         means: category -> mean raw score, which grows with ability.
         ranks: category -> rank from 1; equal systems share the best rank of their group.
         bars: Error bars; None without draws.
+        remarks: How much was asked, and which numbers mean little.
     """
 
     suite: str
@@ -55,6 +57,7 @@ class Board(NamedTuple):
     means: dict[str, np.ndarray]
     ranks: dict[str, np.ndarray]
     bars: Bars | None
+    remarks: Remarks
 
     @property
     def mean_ranks(self) -> np.ndarray:
@@ -94,4 +97,4 @@ def rate(
     means = {category: raw.mean(axis=1) for category, raw in pool.raw.items()}
     ranks = {category: competition_ranks(of) for category, of in means.items()}
     bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
-    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars)
+    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept))

@@ -13,7 +13,7 @@ from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.records import MEND
 from speechiq.reducer.show.remarks import MEANINGS
 from speechiq.reducer.show.report import data, doubts, items, page, provenance, sets
-from speechiq.reducer.show.report.study import Study, gather, weights_by_rule
+from speechiq.reducer.show.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.show.report.suite import SuitePage
 from speechiq.reducer.show.report.suite import gather as gather_suite
 from speechiq.reducer.show.table import FLAGS, TITLE, TITLE_WITHOUT
@@ -50,16 +50,12 @@ def build(runs: Iterable[Path], **options: Any) -> str:
     return render(gather(runs, **options))
 
 
-def compose(
-    found: Found, runs: Iterable[Path], options: Options, allow_missing: bool = False, command: str = ""
-) -> tuple[str, list[str]]:
+def compose(found: Found, options: Options, command: str = "") -> tuple[str, list[str]]:
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
         found: What the runs hold.
-        runs: Folders (any depth) or results files.
         options: How to score.
-        allow_missing: As for `find_tasks`.
         command: As for `render`.
 
     Raises:
@@ -68,16 +64,7 @@ def compose(
     others = [gather_suite(found, suite, options) for suite in found.others]
     if SIQ not in found.levels:
         return render_suites(others, command), found.warnings
-    study = gather(
-        runs,
-        rule=options.rule,
-        norms=options.norms,
-        levels=found.levels[SIQ],
-        allow_mismatch=options.allow_mismatch,
-        allow_missing=allow_missing,
-        exclude=options.exclude,
-        bootstrap=options.draws,
-    )
+    study = read_study(found.tasks[SIQ], found.levels[SIQ], options, found.warnings)
     return render(study, command, others), [*study.warnings, *study.ranking.context.remarks.warnings()]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick
 from speechiq.reducer.read.runs import read_tasks
+from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.show.report.clips import Clip, ClipReader
 from speechiq.reducer.show.report.identity import Identity, identify, short_names
@@ -105,19 +106,36 @@ def gather(
         SpeechIQError: What reading, lining up or scoring refuses.
     """
     tasks, warnings = find_levels(runs, allow_missing)
+    return read_study(tasks, levels, Options(rule, norms, exclude, allow_mismatch, bootstrap), warnings)
+
+
+def read_study(
+    tasks: Sequence[TaskRun], levels: Mapping[str, Category], options: Options, warnings: Iterable[str] = ()
+) -> Study:
+    """Read and score tasks of SIQ.
+
+    Args:
+        tasks: The newest run of each.
+        levels: The levels, each with the column to read.
+        options: How to score.
+        warnings: One line for every choice made between runs.
+
+    Raises:
+        SpeechIQError: What reading, lining up or scoring refuses.
+    """
     questions, clips = _QuestionReader(), ClipReader(tasks)
     systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
     ranking = rank(
-        unanswerable.leave_out(systems, exclude),
-        rule=rule,
-        norms=norms,
-        allow_mismatch=allow_mismatch,
-        draws=bootstrap,
+        unanswerable.leave_out(systems, options.exclude),
+        rule=options.rule,
+        norms=options.norms,
+        allow_mismatch=options.allow_mismatch,
+        draws=options.draws,
     )
     answers = questions.answers() if "apply" in ranking.pool.raw else NO_ANSWERS
-    sets, unscored = ({}, []) if norms else _rank_sets(ranking, rule=rule, draws=bootstrap)
+    sets, unscored = ({}, []) if options.norms else _rank_sets(ranking, rule=options.rule, draws=options.draws)
     return Study(
-        ranking=ranking._replace(context=ranking.context._replace(excluded=len(exclude))),
+        ranking=ranking._replace(context=ranking.context._replace(excluded=len(options.exclude))),
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),

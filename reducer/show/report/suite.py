@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
-from speechiq.reducer.read.rows import Pick, Row, read_row
+from speechiq.reducer.read.rows import Pick, Row, first_of, read_row
 from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.scoring import Options
@@ -38,11 +38,8 @@ class AnyRow(Row):
 
     @property
     def response(self) -> str:
-        """Return the first response; lists are what filters made of it."""
-        given = self.filtered_resps
-        while isinstance(given, list):
-            given = given[0] if given else ""
-        return str(given)
+        """Return the first response."""
+        return str(first_of(self.filtered_resps))
 
 
 class TextReader:
