@@ -42,7 +42,7 @@ def evaluate(folder: str) -> None:
         batch_size="auto",
         device="cpu",
     )
-    print(json.dumps([time.perf_counter() - start, results["config"]["siq"]["passes"]]))
+    print(json.dumps([time.perf_counter() - start, results["config"]["siq"]["usage"]]))
 
 
 def halves(clip: dict) -> tuple[list[np.ndarray], list[str]]:
@@ -87,7 +87,7 @@ def run(clips: list[dict], times: int) -> dict[str, float]:
         child = measure.run_child(measure.calling("growth.evaluate", str(tasks)), SIQ_CACHE=str(cache), SIQ_STORE="off")
     seconds, passes = json.loads(child.output.splitlines()[-1])
     number = times * len(clips)
-    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "passes": passes}
+    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "usage": passes}
 
 
 def main() -> None:
@@ -104,7 +104,7 @@ def main() -> None:
             f"{row['clips']:6} {row['seconds']:8.1f} {row['a_clip']:8.2f} {row['peak_mb']:9.0f} "
             f"{relative['a_clip']:23.2f} {relative['peak_mb']:16.2f}"
         )
-    print(f"passes a clip: {[{name: n / row['clips'] for name, n in row['passes'].items()} for row in sizes]}")
+    print(f"usage per clip: {[{name: n / row['clips'] for name, n in row['usage'].items()} for row in sizes]}")
     measure.write("growth", {"sizes": sizes})
 
 

@@ -32,7 +32,7 @@ import measure
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.checkpoints import resolve
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.wer import Errors, count_errors
 from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
@@ -96,7 +96,7 @@ def write_checkpoint(folder: Path) -> None:
 
 
 def run_suite(place: str, clips: str) -> None:
-    """This suite's recogniser."""
+    """This suite's recognizer."""
     from speechiq.core.clip import file_clip
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
@@ -119,11 +119,11 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
 
     way = {"batch_size": CPU_BATCH, "chunk_length_s": 30} if chunked else {"batch_size": 1}
     folder = resolve(measure.ASR)
-    recogniser = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
+    recognizer = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
     listed = list_clips()[: int(clips)]
     start = time.perf_counter()
     sounds = [{"raw": file_clip(clip).samples, "sampling_rate": SAMPLING_RATE} for clip in listed]
-    found = recogniser(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
+    found = recognizer(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
     note(place, time.perf_counter() - start, [told["text"] for told in found])
 
 
@@ -215,7 +215,7 @@ def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) 
     print("                              s   relative   words   ms a word   word errors")
     for name, took in seconds.items():
         pairs = zip((clip["text"] for clip in clips), texts[name], strict=True)
-        errors = sum((count_errors(*map(normalise, pair)) for pair in pairs), Errors())
+        errors = sum((count_errors(*map(normalize, pair)) for pair in pairs), Errors())
         row = {
             "seconds": took,
             "relative": statistics.median(a / b for a, b in zip(took, seconds["this suite"], strict=True)),

@@ -110,7 +110,7 @@ def main() -> None:
             runs, page = Path(folder, "runs"), Path(folder, "report.html")
             for number in tqdm(range(systems), desc="runs", leave=False):
                 skill = 0.6 + 0.38 * number / systems
-                write_system(runs / str(number), f"noise/hearer-{number}+noise/thinker", skill, words, texts, number)
+                write_system(runs / str(number), f"noise/listener-{number}+noise/thinker", skill, words, texts, number)
             start = time.perf_counter()
             report.write(report.build([runs]), page)
             built = time.perf_counter() - start

@@ -62,7 +62,7 @@ def evaluate(journal: str, *arguments: str) -> None:
     from lm_eval import evaluator
     from lm_eval.__main__ import cli_evaluate
 
-    from speechiq.engines.asr import recognizer as recogniser
+    from speechiq.engines.asr import recognizer as recognizer
     from speechiq.engines.text import hf as transformers_llm
     from speechiq.metrics import embedder
 
@@ -78,7 +78,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
             return run
 
-        for stage, module in (("recogniser", recogniser), ("answerer", transformers_llm), ("embedder", embedder)):
+        for stage, module in (("recognizer", recognizer), ("answerer", transformers_llm), ("embedder", embedder)):
             module.run_in_batches = noting(stage, module.run_in_batches)
         sys.argv = ["lm_eval", *arguments]
         with measure.Clock({"evaluating": (evaluator, "evaluate")}) as clock:

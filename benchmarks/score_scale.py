@@ -70,7 +70,8 @@ def _rows(level: str, number: int, clips: int, text: str) -> Iterator[str]:
             named = f'"id": "noise/{clip:05}", "question_id": "{clip:05}-q{question}"'
             yield (
                 f'{{"doc_id": {clip}, "doc": {{{named}, "text": "{text}"}}, "resps": [["{text}"]], "filter": "none", '
-                f'"metrics": ["{LEVELS[level]}"], "{LEVELS[level]}": {score}, "heard": 1.0, "loop": 0.0}}\n'
+                f'"metrics": ["{LEVELS[level]}"], "{LEVELS[level]}": {score}, '
+                f'"audio_coverage": 1.0, "repetition": 0.0}}\n'
             )
 
 

@@ -18,13 +18,13 @@ import measure
 
 PARTS = {
     "nothing": "no model, packages only",
-    "recogniser": f"{measure.ASR} alone",
+    "recognizer": f"{measure.ASR} alone",
     "answerer": f"{measure.LLM}, answering alone",
     "embedder": f"{measure.LLM}, embedding alone",
     "suite": "the suite, stage by stage",
     "together": "all three loaded together",
 }
-ALONE = ("recogniser", "answerer", "embedder")
+ALONE = ("recognizer", "answerer", "embedder")
 
 
 def count_weights() -> float:
@@ -88,7 +88,7 @@ def work(part: str, clips: str) -> None:
     def suite() -> None:
         measure.run_suite(int(clips), llm_answer="likelihood")
 
-    parts = {"recogniser": hear, "answerer": answer, "embedder": embed, "suite": suite, "together": together}
+    parts = {"recognizer": hear, "answerer": answer, "embedder": embed, "suite": suite, "together": together}
     parts.get(part, lambda: None)()
     print(max(weights))
 

@@ -33,7 +33,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.prefill import greedy
 from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
-from speechiq.engines.asr.recognizer import Recogniser
+from speechiq.engines.asr.checkpoint import Recognizer
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.system import Question
 from speechiq.metrics import similarity
@@ -46,7 +46,7 @@ WINDOW = 30.0
 
 
 class Models:
-    """Recogniser, answerer and embedder, all in memory."""
+    """Recognizer, answerer and embedder, all in memory."""
 
     def __init__(self) -> None:
         self.processor = AutoProcessor.from_pretrained(resolve(ASR))
@@ -131,7 +131,7 @@ def main() -> None:
     measure.in_turn({"warming up": ways(1)["suite"]}, 1)
     here = sys.modules[__name__]
     stages = {
-        "suite": ((Recogniser, "transcribe"), (TransformersLLM, "generate"), (similarity, "embed")),
+        "suite": ((Recognizer, "transcribe"), (TransformersLLM, "generate"), (similarity, "embed")),
         "one by one": ((here, "transcribe"), (here, "answer"), (here, "embed")),
     }
     clocks = {way: measure.Clock(dict(zip(STAGES, stages[way], strict=True))) for way in stages}

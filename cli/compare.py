@@ -29,12 +29,12 @@ from speechiq.core.console import say
 from speechiq.core.files import check_output, write_whole
 from speechiq.reducer import suites
 from speechiq.reducer.pairs import Held, choose, pair_up
-from speechiq.reducer.read.texts import read_said
+from speechiq.reducer.read.texts import read_texts
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
 from speechiq.reducer.show.by_suite import join
 from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.records import MEND, as_text
+from speechiq.reducer.show.records import FIX, as_text
 from speechiq.reducer.show.table import fits, print_unbroken
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
@@ -75,7 +75,7 @@ def compare(
 ) -> None:
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
     if json is not None:
-        check_output(json, force, MEND)
+        check_output(json, force, FIX)
     check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
@@ -105,7 +105,7 @@ def compare(
         contents[pair.suite] = compared.content
     if json is not None:
         text = as_text(join(contents) | origin(SCHEMA, [Path(a), Path(b), *(runs or [])]))
-        write_whole(json, text.encode(errors="backslashreplace"), MEND)
+        write_whole(json, text.encode(errors="backslashreplace"), FIX)
         say(f"wrote {json}")
 
 
@@ -121,7 +121,7 @@ def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
     if clips:
         _print(console, side_by_side.BRACKETS)
     driving = [share for share in found.clips if share.total][:clips]
-    said = [read_said(tasks, [share.clip for share in driving]) for tasks in compared.texts]
+    said = [read_texts(tasks, [share.clip for share in driving]) for tasks in compared.texts]
     whole = f"{sum(share.total for share in found.clips):+z.2f} {compared.unit}"
     for share in driving:
         console.print()

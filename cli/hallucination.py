@@ -13,7 +13,7 @@ from speechiq.cli.options import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
 from speechiq.reducer.read.answers import read_answers
-from speechiq.reducer.show.records import MEND
+from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import hallucination as counting
 from speechiq.reducer.siq import unanswerable
 
@@ -39,5 +39,5 @@ def hallucination(
     Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(counting.as_table(counts))
     for path, as_text in ((json, counting.as_json), (csv, counting.as_csv)):
         if path is not None:
-            write_whole(path, as_text(counts).encode(), MEND)
+            write_whole(path, as_text(counts).encode(), FIX)
             say(f"wrote {path}")

@@ -18,9 +18,9 @@ from speechiq.cli.options import (
     read_levels,
     read_set,
 )
+from speechiq.core.checksummed import shorten
 from speechiq.core.console import say
 from speechiq.core.files import check_output
-from speechiq.core.frozen import shorten
 from speechiq.reducer.show.remarks import FEW
 from speechiq.reducer.siq import norms
 from speechiq.reducer.siq import scale as siq

@@ -26,7 +26,7 @@ from speechiq.core.files import check_output
 from speechiq.reducer import suites
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.origin import command_line
-from speechiq.reducer.show.records import MEND
+from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import scale as siq
 
 
@@ -44,7 +44,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
-    check_output(output, force, MEND)
+    check_output(output, force, FIX)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer.show import report as page
 

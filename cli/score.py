@@ -65,7 +65,7 @@ def score(
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
     refuse_same((json, csv, markdown, latex, harness_json))
     for path in filter(None, (json, csv, markdown, latex)):
-        check_output(path, force, records.MEND)
+        check_output(path, force, records.FIX)
     if harness_json is not None:
         check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
@@ -98,7 +98,7 @@ def score(
     ]
     for output, text in outputs:
         if output is not None:
-            write_whole(output, text().encode(), records.MEND)
+            write_whole(output, text().encode(), records.FIX)
             say(f"wrote {output}")
     if harness_json is not None:
         for of in scored.values():

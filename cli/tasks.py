@@ -29,8 +29,8 @@ def new_command(
 
     folder = output or Path(name)
     made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER)
-    for doubt in made.doubts:
-        say(doubt)
+    for warning in made.warnings:
+        say(warning)
     if made.left_out:
         say(
             f"{len(made.left_out)} of {len(made.ids)} clips, {made.left_out[0]!r} among them, have no word to score "

@@ -19,13 +19,13 @@ _SECRET = re.compile(
 )
 
 
-def check_address(url: Any, given_by: str, mend: str, example: str, secrets: Sequence[str] = ()) -> str:
+def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequence[str] = ()) -> str:
     """Return an address that may be used and written down, without a slash at its end.
 
     Args:
         url: what the user gave.
         given_by: how errors begin: the name of the system and the option or variable that holds the address.
-        mend: where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
+        fix: where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
         example: an address as it should be.
         secrets: texts, such as the key itself, that must not be in the address.
 
@@ -34,7 +34,7 @@ def check_address(url: Any, given_by: str, mend: str, example: str, secrets: Seq
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):
-        raise SpeechIQError(f"{given_by} holds {secret}, which would be written into the results; remove it and {mend}")
+        raise SpeechIQError(f"{given_by} holds {secret}, which would be written into the results; remove it and {fix}")
     if not _is_address(text):
         shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:SHOWN])
         raise SpeechIQError(f"{given_by}: {shown} is no address; give one like {example}")
@@ -57,12 +57,12 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
     return "the key itself" if any(secret in url for secret in secrets if secret) else None
 
 
-def refuse_secrets(options: Any, given_by: str, mend: str) -> None:
+def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
     """Refuse options of which one is an address that holds a secret, before they are logged.
 
     Args:
         options: a mapping, to any depth, or lm-eval's `name=value,name=value`.
-        given_by, mend: see `check_address`.
+        given_by, fix: see `check_address`.
 
     Raises:
         SpeechIQError: one does.
@@ -72,7 +72,7 @@ def refuse_secrets(options: Any, given_by: str, mend: str) -> None:
             if secret := find_secret(url):
                 raise SpeechIQError(
                     f"{given_by}{name}: the address holds {secret}, which would be written into the results; remove it "
-                    f"and {mend}"
+                    f"and {fix}"
                 )
 
 

@@ -17,24 +17,24 @@ from speechiq.core.errors import SpeechIQError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed", "cudnn_status_not_supported")
-Keep = Callable[[Sequence[int], Sequence[Any]], None]
+OnResult = Callable[[Sequence[int], Sequence[Any]], None]
 #: An item's place, result and failure; all None at the end of a thread.
 Finished = tuple[int | None, Any, BaseException | None]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may mend it: what torch, its libraries, CTranslate2 and numpy say then."""
+    """Whether a smaller batch may fix it: what torch, its libraries, CTranslate2 and numpy say then."""
     said = str(error).lower()
     return isinstance(error, MemoryError) or any(sign in said for sign in OUT_OF_MEMORY)
 
 
 @contextmanager
-def needing_memory(what: str, mend: str) -> Iterator[None]:
+def needing_memory(what: str, fix: str) -> Iterator[None]:
     """Lack of memory inside the block as one line.
 
     Args:
         what: what does not fit, in words.
-        mend: how to run it again.
+        fix: how to run it again.
 
     Raises:
         SpeechIQError: memory ran out.
@@ -44,7 +44,7 @@ def needing_memory(what: str, mend: str) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise SpeechIQError(f"{what}; what was done is kept, run again with {mend}") from error
+        raise SpeechIQError(f"{what}; what was done is kept, run again with {fix}") from error
 
 
 def drop(places: Sequence[int], results: Sequence[Any]) -> None:
@@ -68,7 +68,7 @@ def run_in_batches(
     length: Callable[[Item], Any],
     batch_size: int,
     progress: tqdm[Any],
-    keep: Keep = drop,
+    on_result: OnResult = drop,
     kind: Callable[[Item], bool] = alike,
     steps: Callable[[Item], int] = once,
 ) -> list[Result]:
@@ -80,7 +80,7 @@ def run_in_batches(
         length: what makes an item long, as anything that sorts; batches hold items of like length.
         batch_size: the size to begin with.
         progress: advanced by the steps of the items that are done; `run` may advance it within a batch.
-        keep: called as soon as a batch is done, with the places of its items and their results.
+        on_result: called as soon as a batch is done, with the places of its items and their results.
         kind: items of which it is true come first, and never into one batch with others.
         steps: how many steps of `progress` an item is.
 
@@ -107,19 +107,19 @@ def run_in_batches(
             progress.update(done - progress.n)
             continue
         results.update(zip(batch, found, strict=True))
-        keep(batch, found)
+        on_result(batch, found)
         done += sum(steps(items[i]) for i in batch)
         progress.update(done - progress.n)
     return [results[i] for i in range(len(items))]
 
 
-def together(sizes: Sequence[int], join: Callable[[list[Any]], Any], keep: Keep) -> Keep:
+def together(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_result: OnResult) -> OnResult:
     """Keeps items that are done in parts, each when the last of its parts is in.
 
     Args:
         sizes: how many parts each item has; the parts are numbered through.
         join: makes an item's result of those of its parts, in order.
-        keep: takes places and results of items.
+        on_result: takes places and results of items.
     """
     owner = [i for i, size in enumerate(sizes) for _ in range(size)]
     parts: list[dict[int, Any]] = [{} for _ in sizes]
@@ -129,7 +129,7 @@ def together(sizes: Sequence[int], join: Callable[[list[Any]], Any], keep: Keep)
             parts[owner[place]][place] = result
         done = sorted({i for i in map(owner.__getitem__, places) if len(parts[i]) == sizes[i]})
         if done:
-            keep(done, [join([parts[i][place] for place in sorted(parts[i])]) for i in done])
+            on_result(done, [join([parts[i][place] for place in sorted(parts[i])]) for i in done])
 
     return take
 
@@ -140,7 +140,7 @@ def run_concurrently(
     *,
     workers: int,
     progress: tqdm[Any],
-    keep: Keep = drop,
+    on_result: OnResult = drop,
 ) -> list[Result]:
     """`run` over all items, several at a time: for work that waits for others, such as calls.
 
@@ -152,7 +152,7 @@ def run_concurrently(
         run: takes one item; called in other threads.
         workers: the most items under way at a time.
         progress: advanced by one an item.
-        keep: called in this thread as soon as an item is done, with its place and result.
+        on_result: called in this thread as soon as an item is done, with its place and result.
     """
     left = deque(enumerate(items))
     finished: SimpleQueue[Finished] = SimpleQueue()
@@ -170,7 +170,7 @@ def run_concurrently(
                 working -= 1
             else:
                 results[i] = result
-                keep([i], [result])
+                on_result([i], [result])
                 progress.update()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"stopped by hand after {len(results)} of {len(items)}") from None

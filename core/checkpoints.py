@@ -104,8 +104,8 @@ def _brings(auto: str, config: PreTrainedConfig) -> bool:
     return auto in (getattr(config, "auto_map", None) or {})
 
 
-def find_recogniser(config: PreTrainedConfig) -> type[Any] | None:
-    """What loads this kind of config as a recogniser, by the auto mappings of transformers or by its own code.
+def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
+    """What loads this kind of config as a recognizer, by the auto mappings of transformers or by its own code.
 
     Returns:
         The auto class, or None for any other kind, such as a language model that hears.
@@ -120,9 +120,9 @@ def find_recogniser(config: PreTrainedConfig) -> type[Any] | None:
     return None
 
 
-def is_speech_recogniser(config: PreTrainedConfig) -> bool:
+def is_speech_recognizer(config: PreTrainedConfig) -> bool:
     """Whether transformers loads this kind of config as something that writes down speech and does nothing else."""
-    return find_recogniser(config) is not None
+    return find_recognizer(config) is not None
 
 
 def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
@@ -131,7 +131,7 @@ def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreT
     Of a model that also speaks, only the part that writes text is meant.
 
     Returns:
-        The auto class and the config to load, or None for any other kind: text alone, images alone, a recogniser.
+        The auto class and the config to load, or None for any other kind: text alone, images alone, a recognizer.
     """
     import transformers
 

@@ -93,7 +93,7 @@ class AudioFile:
                 f"{self.file}: the clip should end at {end:.2f} s but the file has "
                 f"{seconds:.2f} s; restore the file or correct the clip's duration"
             )
-        if digest(self.file) != self.sha256:
+        if file_sha256(self.file) != self.sha256:
             raise SpeechIQError(
                 f"{self.file}: its sha256 is not {self.sha256[:12]}..., the file has "
                 f"changed since the clip was listed; restore it or list it anew"
@@ -214,7 +214,7 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
 
 
 @cache
-def digest(file: Path) -> str:
+def file_sha256(file: Path) -> str:
     """The sha256 of a file's bytes, in hexadecimal."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -21,9 +21,9 @@ from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.event_loop import run
 from speechiq.core.extras import missing
-from speechiq.core.passes import passes
 from speechiq.core.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
 from speechiq.core.retries import find_pause, is_temporary
+from speechiq.core.usage import usage
 
 if TYPE_CHECKING:
     import httpx2
@@ -186,7 +186,7 @@ class Endpoint:
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
 
         def send() -> Awaitable[httpx2.Response]:
-            passes["calls"] += 1
+            usage["calls"] += 1
             return self._client.post(path, body=body, files=files, **options)
 
         return run(

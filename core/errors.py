@@ -17,7 +17,7 @@ LONGEST, HEAD, TAIL = 2000, 1400, 500
 
 
 class SpeechIQError(Exception):
-    """Something a user can mend. The message is one line: the thing, the value, the mend.
+    """Something a user can fix. The message is one line: the thing, the value, the fix.
 
     >>> print(SpeechIQError("sent\\n\\x1b[2J; check base_url"))
     sent �[2J; check base_url

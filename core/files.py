@@ -144,7 +144,7 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
             raise SpeechIQError(f"{str(path)!r} is named for two outputs; give each a file of its own")
 
 
-def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make_folders: bool = False) -> None:
+def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:
     """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
 
     The draft has a name that nobody can foresee, and is a new file: no link that was placed there is followed.
@@ -152,7 +152,7 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
     Args:
         path: of the file; a link is followed.
         content: all of it, or piece by piece.
-        mend: what a user can do where it cannot be written.
+        fix: what a user can do where it cannot be written.
         make_folders: whether folders that are missing are made.
 
     Raises:
@@ -171,7 +171,7 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], mend: str, *, make
             os.fsync(file.fileno())
         draft.replace(target)
     except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {mend}") from error
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {fix}") from error
     finally:
         with suppress(OSError):
             draft.unlink()

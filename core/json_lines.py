@@ -30,12 +30,12 @@ class Line(NamedTuple):
     row: dict[str, Any]
 
 
-def read_objects(path: Path, mend: str) -> Iterator[Line]:
+def read_objects(path: Path, fix: str) -> Iterator[Line]:
     """The lines of a file; empty ones are passed over.
 
     Args:
         path: in UTF-8, with or without a byte order mark.
-        mend: what to do about a line that is no object.
+        fix: what to do about a line that is no object.
 
     Raises:
         SpeechIQError: the file cannot be read, or a line is no JSON object.
@@ -54,9 +54,9 @@ def read_objects(path: Path, mend: str) -> Iterator[Line]:
             row = decode(line.encode(), _ANY)
             refuse_extremes(row)
         except ValueError as error:
-            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {mend}") from error
+            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {fix}") from error
         if not isinstance(row, dict):
-            raise SpeechIQError(f"{where} is not a whole JSON object (it holds {row!r:.80}); {mend}")
+            raise SpeechIQError(f"{where} is not a whole JSON object (it holds {row!r:.80}); {fix}")
         yield Line(number, where, row)
 
 

@@ -14,8 +14,8 @@ from speechiq.core.clip import Clip
 CORRECTIONS = {
     "clean": "taken as the corrector wrote it",
     "trimmed": "taken after what is no transcript was cut off",
-    "refused": "empty or unlike all that the recogniser held possible: the recogniser's first text stands",
-    "skipped": "the recogniser heard nothing, so the corrector was not asked",
+    "refused": "empty or unlike all that the recognizer held possible: the recognizer's first text stands",
+    "skipped": "the recognizer heard nothing, so the corrector was not asked",
 }
 _HALF = re.compile("[\ud800-\udfff]")
 _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
@@ -31,7 +31,7 @@ class Response:
         text: What was written.
         audio: What was said, by a system that speaks.
         coverage: Seconds of the clip that the system was fed / seconds of the clip; NaN if unknown.
-        hypotheses: What a recogniser held possible, best first; empty if it gave one text only.
+        hypotheses: What a recognizer held possible, best first; empty if it gave one text only.
         provenance: How a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
 
     >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text

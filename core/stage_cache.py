@@ -27,7 +27,7 @@ from speechiq.core.row_files import FIX, TRIES, RowFile, RowIndex, list_files, s
 
 STAGE = "stage.json"
 #: Raised when cached rows would be wrong: they hold something else, or are made otherwise. Old ones are not read.
-FORMAT = 3
+FORMAT = 4
 LONGEST_STAGE = 2**20
 _STAGE = msgspec.json.Decoder(dict[str, Any])
 
@@ -35,10 +35,10 @@ Item = TypeVar("Item")
 log = logging.getLogger(__name__)
 
 
-def digest(value: Any) -> str:
+def key_digest(value: Any) -> str:
     """Return a name for anything made of JSON types, whatever the order of its keys.
 
-    >>> digest({"b": 1, "a": [2]}) == digest({"a": [2], "b": 1})
+    >>> key_digest({"b": 1, "a": [2]}) == key_digest({"a": [2], "b": 1})
     True
     """
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -64,7 +64,7 @@ class StageCache:
 
     def __init__(self, stage: Mapping[str, Any], folder: Path | None, fix: str = FIX) -> None:
         self.stage = {**stage, "store_format": FORMAT}
-        self.folder = folder / digest(without_places(self.stage))[:16] if folder else None
+        self.folder = folder / key_digest(without_places(self.stage))[:16] if folder else None
         self.rows: dict[str, Any] = {}
         self.added, self._skipped = 0, 0
         self._fix, self._lock = fix, RLock()
@@ -152,7 +152,7 @@ def cached(
             positions among these items and its rows.
         form: Type of a row; one on disk that is not of it is computed again.
     """
-    keys = [digest(key(item)) for item in items]
+    keys = [key_digest(key(item)) for item in items]
     cache.fetch(keys, form)
     new = {name: item for name, item in zip(keys, items, strict=True) if name not in cache.rows}
     if new:

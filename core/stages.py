@@ -158,5 +158,5 @@ def _remove(folder: Path) -> None:
     except OSError as error:
         if error.errno != errno.ENOTEMPTY:
             raise SpeechIQError(
-                f"cannot take away '{folder}': {error.strerror}; mend that, or choose another place (SIQ_STORE=FOLDER)"
+                f"cannot take away '{folder}': {error.strerror}; fix that, or choose another place (SIQ_STORE=FOLDER)"
             ) from error

@@ -1,8 +1,8 @@
 """Contracts of engines: what runs one stage of a system, and what a system may ask of it.
 
 An engine subclasses the protocol of its kind, which has the defaults of what is optional. Verbs take a batch and return
-one result per item, in the order of the items. A verb calls `keep(places, results)` as soon as a part of the batch is
-done, with the places of the items in the batch, so that this part is in the response cache if the run stops.
+one result per item, in the order of the items. A verb calls `on_result(places, results)` as soon as a part of the
+batch is done, with the places of the items in the batch, so that this part is in the response cache if the run stops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
@@ -105,12 +105,12 @@ class ASREngine(Engine, Protocol):
     kind: ClassVar[Literal["asr", "text", "audio"]] = "asr"
 
     @abstractmethod
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip.
 
         Args:
             clips: `clip.samples` is float32, shape (samples,), mono, 16 kHz.
-            keep: see the module.
+            on_result: see the module.
 
         Returns:
             A transcript per clip, with its coverage: seconds that the model was fed / seconds of the clip, NaN if
@@ -160,7 +160,7 @@ class TextEngine(Writer, Protocol):
         prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answer each prompt once per seed, in the model's chat template if it has one.
 
@@ -170,12 +170,12 @@ class TextEngine(Writer, Protocol):
                 the batch.
             settings: generation settings of the task: `max_gen_toks` (tokens), `do_sample`, `until`, `temperature`,
                 ... Without `do_sample` decoding is greedy.
-            keep: see the module.
+            on_result: see the module.
         """
 
     @abstractmethod
     def loglikelihood(
-        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """Return per prompt the log-probability (nats) of each of its continuations, both taken as plain text.
 
@@ -199,11 +199,11 @@ class AudioEngine(Writer, Protocol):
     asks_in_words: bool = True
 
     @abstractmethod
-    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Return what was said in the one clip of each prompt; see `ASREngine.transcribe`."""
 
     @abstractmethod
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         """Return per prompt its coverage: seconds that the model is fed / seconds of all its clips, NaN if unknown."""
 
     @abstractmethod
@@ -212,13 +212,13 @@ class AudioEngine(Writer, Protocol):
         prompts: Sequence[Prompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answer each prompt, with the audio of its clips, once per seed; see `TextEngine.generate`."""
 
     @abstractmethod
     def loglikelihood(
-        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """Return per prompt the log-probability (nats) of each continuation as the beginning of the answer.
 

@@ -64,7 +64,7 @@ BACKENDS = (
     Backend("audio", "hf", "speechiq.engines.audio.hf:AudioLLM"),
     Backend("audio", "openai", "speechiq.engines.audio.openai:AudioEndpoint"),
 )
-MODEL_TYPE = "speechiq.engines.text.lm_eval_kinds:ModelType"
+MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
 #: What to say of an option that an engine does not have, instead of the nearest name.
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 

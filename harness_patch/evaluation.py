@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from speechiq.core import former_names
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -131,10 +132,12 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
+    for former in former_names.METADATA.keys() & metadata.keys():
+        say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
     names = options.get("tasks") or []
     token = given.set(
         Given(
-            {key: value for key, value in metadata.items() if key not in arguments},
+            former_names.rename_metadata({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
             suite_alone=all(isinstance(name, str) and name.startswith(PREFIX) for name in names),
         )
     )

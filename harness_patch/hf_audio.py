@@ -20,15 +20,15 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from speechiq.core.clip import Clip, as_clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
+from speechiq.core.usage import usage
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
-from speechiq.harness_patch.settings import normalise
+from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, expand_alias
 from speechiq.harness_patch.systems.spec import REFERENCE
@@ -45,7 +45,7 @@ class Job(NamedTuple):
 
     Attributes:
         prompt: its words and clips.
-        asked: generation settings as `normalise` gives them, or the continuation to score.
+        asked: generation settings as `normalize` gives them, or the continuation to score.
         repeats: how many answers are wanted.
         purpose, question, options: what is asked without the words, by the audio items of a task that say so.
         reference: what is said in the clips, if the doc holds it; for engines that need it.
@@ -118,7 +118,7 @@ class HFAudio(SpeechModel, LM):
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
         warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
-        self._store, self._before = store, Counter(passes)
+        self._store, self._before = store, Counter(usage)
         self._done: tuple[Counter[str], ...] = ()
         self._references: dict[Clip, str] = {}
         with use_store(store):
@@ -149,7 +149,7 @@ class HFAudio(SpeechModel, LM):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count what is done inside, keep it in this model's store, and print log lines above the progress bars."""
-        self._before, self._done = Counter(passes), ()
+        self._before, self._done = Counter(usage), ()
         loggers = [logging.getLogger(name) for name in (None, "lm_eval", "transformers")]
         with use_store(self._store), logging_redirect_tqdm(loggers):
             yield
@@ -172,7 +172,7 @@ class HFAudio(SpeechModel, LM):
         asked = {id(request): request for request in requests}
         for request in asked.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
-        jobs = {key: Job.of(request, normalise(request.args[1])) for key, request in asked.items()}
+        jobs = {key: Job.of(request, normalize(request.args[1])) for key, request in asked.items()}
         for n, questions in _questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
@@ -219,20 +219,20 @@ class HFAudio(SpeechModel, LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """What ran, for the `config` of the results file."""
-        done = sum(self._done, Counter()) or passes - self._before
+        done = sum(self._done, Counter()) or usage - self._before
         counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
         name, system = expand_alias(self.pretrained), self.system.describe()
-        return {"siq": {"pretrained": name, "system": system, "passes": dict(done)}}
+        return {"siq": {"pretrained": name, "system": system, "usage": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         return accelerate.utils.gather(tensor)
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
         """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
-        gathered, done = zip(*accelerate.utils.gather_object([(obj, passes - self._before)]), strict=True)
+        gathered, done = zip(*accelerate.utils.gather_object([(obj, usage - self._before)]), strict=True)
         self._done = done
         return [in_doc_order(gathered)] if self.rank == dst else None
 

@@ -12,12 +12,12 @@ from speechiq.harness_patch._lm_eval import normalize_settings
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
 
-def normalise(settings: Mapping[str, Any]) -> dict[str, Any]:
+def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What lm-eval's own model types make of `settings`: `max_gen_toks`, `do_sample` and `until` are always there.
 
     A temperature above 0 means sampling unless told otherwise; one that is not given stays the model's own affair.
 
-    >>> normalise({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
+    >>> normalize({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
     {'temperature': 0.5, 'until': ['.'], 'do_sample': True, 'max_gen_toks': 8}
 
     Raises:

@@ -68,5 +68,5 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
         "unparsed": letters.count(UNPARSED) / len(letters),
         "none_of_the_above": float(voted == LETTERS[-1]),
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,
-        "heard": response_of(letters[0]).coverage,
+        "audio_coverage": response_of(letters[0]).coverage,
     }

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from speechiq.core.batches import Keep, needing_memory, run_in_batches
+from speechiq.core.batches import OnResult, needing_memory, run_in_batches
 from speechiq.core.checkpoints import is_language_model, read_config, resolve
 from speechiq.core.context import check_tokens, read_context
 from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
-from speechiq.metrics.normaliser import RULES
+from speechiq.core.usage import usage
+from speechiq.metrics.normalizer import RULES
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -51,7 +51,7 @@ def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
 
     Returns:
         `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
-        template), `embedder_text` (`raw`, or the normaliser that is applied to both texts) and
+        template), `embedder_text` (`raw`, or the normalizer that is applied to both texts) and
         `embedder_dtype`, in which the embedder computes.
 
     Raises:
@@ -107,8 +107,8 @@ def embed(
         SpeechIQError: A text is longer than the embedder's context.
     """
 
-    def compute(new: list[str], keep: Keep) -> None:
-        load_embedder(name, template, dtype).embed(new, keep, owners or {})
+    def compute(new: list[str], on_result: OnResult) -> None:
+        load_embedder(name, template, dtype).embed(new, on_result, owners or {})
 
     rows = cached(_stage_cache(name, template, dtype, store_folder()), texts, str, compute, str)
     return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
@@ -180,12 +180,12 @@ class Embedder:
         fix = "fetch it again, or choose another embedder"
         return opening(f"embedder={self.name}: cannot be loaded", fix, self._place, trusting=fix)
 
-    def embed(self, texts: Sequence[str], keep: Keep, owners: Mapping[str, str] = NOBODY) -> None:
+    def embed(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str] = NOBODY) -> None:
         """Pass the last hidden state at the last token of each text to `keep`.
 
         Args:
             texts: what is embedded.
-            keep: called after each batch with the places of its texts and their states, little-endian
+            on_result: called after each batch with the places of its texts and their states, little-endian
                 float32 in base64.
             owners: Text -> its name in errors.
 
@@ -205,7 +205,9 @@ class Embedder:
             check_tokens(f"embedder={self.name}", owner, ids, 0, self.context, LONGER)
         self.load()
         with progress_bar(total=len(tokens), verb="embedding", unit="text") as bar, torch.inference_mode():
-            run_in_batches(tokens, self._read, length=len, batch_size=self.batch_size, progress=bar, keep=keep)
+            run_in_batches(
+                tokens, self._read, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result
+            )
 
     def _read(self, batch: Sequence[Sequence[int]]) -> list[str]:
         import torch
@@ -220,7 +222,7 @@ class Embedder:
             raise SpeechIQError(
                 f"embedder={self.name}: its states overflow in {self.dtype}; give --metadata embedder_dtype=bfloat16"
             )
-        passes["embeddings"] += len(batch)
+        usage["embeddings"] += len(batch)
         return [base64.b64encode(state.tobytes()).decode() for state in states]
 
     def _tokenise(self, texts: Sequence[str]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of
 from speechiq.metrics.embedder import OPTIONS, embed
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
@@ -61,7 +61,7 @@ def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping[str, Any]])
 
 
 def _prepare(text: str, kind: str) -> str:
-    return text.strip() if kind == "raw" else normalise(text, kind)
+    return text.strip() if kind == "raw" else normalize(text, kind)
 
 
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[str, float]:
@@ -72,8 +72,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[st
         the clip's seconds that the system was fed; NaN where it did not say).
 
     >>> score({}, [[0.5, 0.25, 1.0]])
-    {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'heard': 1.0}
+    {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'audio_coverage': 1.0}
     """
     *values, heard = results[0]
     cosines = {f"similarity_{name}": value for name, value in zip(PROMPTS, values, strict=True)}
-    return {"similarity": min(cosines.values()), **cosines, "heard": heard}
+    return {"similarity": min(cosines.values()), **cosines, "audio_coverage": heard}

@@ -1,10 +1,10 @@
 """Score the level Remember: word and character error rates against the reference (paper, section 3.1).
 
-Every clip is scored on its own, with the normaliser that the task names (`wer`; by default Whisper's English one)
+Every clip is scored on its own, with the normalizer that the task names (`wer`; by default Whisper's English one)
 and with Whisper's basic one (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
 of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
 
-Where a corrector rewrote what a recogniser heard, `wer_first` is the rate of the recogniser's first text and
+Where a corrector rewrote what a recognizer heard, `wer_first` is the rate of the recognizer's first text and
 `wer_oracle` that of the best text it held possible, so that a row shows what the correction brought and what
 it could have brought.
 """
@@ -19,8 +19,8 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
-from speechiq.metrics.loop import loop
-from speechiq.metrics.normaliser import DEFAULT, normalise
+from speechiq.metrics.normalizer import DEFAULT, normalize
+from speechiq.metrics.repetition import loop
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
 
@@ -85,13 +85,13 @@ def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_w
     return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
 
 
-def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normaliser: str = DEFAULT) -> float:
+def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str = DEFAULT) -> float:
     """Return the word error rate of one text, or of several together (all errors over all reference words).
 
     Args:
         reference: The words that were spoken.
         hypothesis: The transcript; as many texts as `reference` has.
-        normaliser: A key of `metrics.normaliser.RULES`.
+        normalizer: A key of `metrics.normalizer.RULES`.
 
     Returns:
         Errors per reference word; NaN if the references have no words.
@@ -103,7 +103,7 @@ def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normali
     """
     spoken, written = ([side] if isinstance(side, str) else side for side in (reference, hypothesis))
     return pool(
-        ErrorRate(count_errors(normalise(said, normaliser), normalise(text, normaliser)))
+        ErrorRate(count_errors(normalize(said, normalizer), normalize(text, normalizer)))
         for said, text in zip(spoken, written, strict=True)
     )
 
@@ -112,8 +112,8 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
     Args:
-        doc: `text` is the reference, `normaliser` names the rules for all rates but `wer_basic` (a key of
-            `metrics.normaliser.RULES`; by default `english`).
+        doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
+            `metrics.normalizer.RULES`; by default `english`).
         results: one hypothesis.
 
     Returns:
@@ -125,15 +125,15 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """
     response, reference = response_of(results[0]), doc["text"]
     hypothesis = response.text
-    kind = doc.get("normaliser", DEFAULT)
-    texts = normalise(reference, kind), normalise(hypothesis, kind)
+    kind = doc.get("normalizer", DEFAULT)
+    texts = normalize(reference, kind), normalize(hypothesis, kind)
     words = count_errors(*texts)
-    possible = [count_errors(texts[0], normalise(text, kind)) for text in response.hypotheses or [hypothesis]]
-    basic = count_errors(normalise(reference, "basic"), normalise(hypothesis, "basic"))
+    possible = [count_errors(texts[0], normalize(text, kind)) for text in response.hypotheses or [hypothesis]]
+    basic = count_errors(normalize(reference, "basic"), normalize(hypothesis, "basic"))
     characters = count_errors(*texts, align=jiwer.process_characters)
     return {
-        "heard": response.coverage,
-        "loop": loop(hypothesis, reference),
+        "audio_coverage": response.coverage,
+        "repetition": loop(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
         "cer": float(ErrorRate(characters)),

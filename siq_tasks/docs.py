@@ -12,7 +12,7 @@ from datasets import Dataset
 from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
-from speechiq.metrics.normaliser import read_normaliser
+from speechiq.metrics.normalizer import read_normalizer
 
 LEVELS = ("remember", "understand", "apply")
 ASKED = ("question_id", "question", "options", "answer")
@@ -48,10 +48,10 @@ def build_docs(
         clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
         metadata: the task's metadata; the level Understand reads from it how texts are embedded, the level
-            Remember how they are normalised.
+            Remember how they are normalized.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the embedder is not a language model, or the normaliser is unknown.
+        SpeechIQError: A clip cannot be decoded, the embedder is not a language model, or the normalizer is unknown.
     """
     settings = read_settings(level, metadata)
     docs = {
@@ -72,13 +72,13 @@ def build_docs(
 
 
 def read_settings(level: str, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of a task that the docs of its level hold: how texts are normalised or embedded.
+    """Return the settings of a task that the docs of its level hold: how texts are normalized or embedded.
 
     Raises:
         SpeechIQError: A value is unknown, or the embedder cannot be used.
     """
     if level == "remember":
-        return read_normaliser(metadata)
+        return read_normalizer(metadata)
     return read_embedding(metadata) if level == "understand" else {}
 
 

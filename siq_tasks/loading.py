@@ -23,8 +23,8 @@ from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settin
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
-from speechiq.siq_tasks.store import ADVICE, CLIPS, keep
-from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, digest
+from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
+from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, ids_sha256
 from speechiq.siq_tasks.tables import read_field, read_id
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
     """The clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, the items of a clip and its `doubts`, longest first.
+        clips: `id`, `text`, the items of a clip and its `warnings`, longest first.
         record: what joins the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (rows that cannot
             be scored), `rows`.
         known: ids of all rows that can be scored, chosen or not.
@@ -111,8 +111,8 @@ def prepare(
     if test is None:
         test = _prepare(dataset, source, subset, selection)
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
-    for doubt in list_doubts(test.clips):
-        log.warning("%s: %s", dataset, doubt)
+    for warning in list_warnings(test.clips):
+        log.warning("%s: %s", dataset, warning)
     return test
 
 
@@ -125,23 +125,23 @@ def _read_manifest(manifest: Path) -> Prepared | None:
         return None
 
 
-def list_doubts(clips: Sequence[Mapping[str, Any]]) -> list[str]:
+def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return one warning for each kind of doubtful clip, and for each audio that has two references.
 
     Args:
-        clips: `id`, `text`, `sha256` and `doubts` of each.
+        clips: `id`, `text`, `sha256` and `warnings` of each.
 
-    >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "doubts": ["it is digital silence"]}
-    >>> print(*list_doubts([clip, clip | {"id": "b", "text": "No."}]), sep="\\n")
+    >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "warnings": ["it is digital silence"]}
+    >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\\n")
     2 of 2 clips, 'a' among them: it is digital silence
     2 clips, 'a' and 'b', are the same audio with different references
     """
     doubted, same = defaultdict(list), defaultdict(list)
     for clip in clips:
         same[clip["sha256"]].append(clip)
-        for doubt in clip["doubts"]:
-            doubted[doubt].append(clip["id"])
-    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {doubt}" for doubt, ids in doubted.items()]
+        for warning in clip["warnings"]:
+            doubted[warning].append(clip["id"])
+    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {warning}" for warning, ids in doubted.items()]
     for group in same.values():
         if len({clip["text"] for clip in group}) > 1:
             ids = " and ".join(repr(clip["id"]) for clip in group[:2])
@@ -160,12 +160,12 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str) ->
             )
         chosen = choose(_measure(scored, source, rows, selection), subset)
         clips = [
-            {"id": key, "text": texts[scored[key]], **keep(rows.audio[scored[key]], key)}
+            {"id": key, "text": texts[scored[key]], **save_audio(rows.audio[scored[key]], key)}
             for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip")
         ]
     record = {
         "subset_ids": chosen,
-        "subset_sha256": digest(chosen),
+        "subset_sha256": ids_sha256(chosen),
         "left_out": len(places) - len(scored),
         "rows": len(places),
     }

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from speechiq.core.clip import digest
+from speechiq.core.clip import file_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
 from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.docs import LEVELS
-from speechiq.siq_tasks.loading import list_doubts
+from speechiq.siq_tasks.loading import list_warnings
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
 from speechiq.siq_tasks.suite import HERE, data_sets
@@ -37,13 +37,13 @@ class Created(NamedTuple):
         tasks: Names of the tasks.
         ids: Ids of the clips, as scores, questions and transcripts name them.
         left_out: Ids of clips whose reference has no word to score.
-        doubts: Reasons to listen to some clips, one per line.
+        warnings: Reasons to listen to some clips, one per line.
     """
 
     tasks: list[str]
     ids: list[str]
     left_out: list[str]
-    doubts: list[str]
+    warnings: list[str]
 
 
 def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> Created:
@@ -77,12 +77,17 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
             )
         found = inspect(Path(clip["audio"]), f"{text} row {number}, {row['audio']}")
         heard.append(
-            {**clip, "id": f"{name}/{clip['id']}", "sha256": digest(Path(clip["audio"])), "doubts": found.doubts}
+            {
+                **clip,
+                "id": f"{name}/{clip['id']}",
+                "sha256": file_sha256(Path(clip["audio"])),
+                "warnings": found.warnings,
+            }
         )
         clips.append(clip)
     ids = [clip["id"] for clip in heard]
     left_out = [clip["id"] for clip in heard if not counts(clip["text"])]
-    return Created(_write(name, folder, clips, embedder), ids, left_out, list_doubts(heard))
+    return Created(_write(name, folder, clips, embedder), ids, left_out, list_warnings(heard))
 
 
 def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) -> list[str]:
@@ -97,7 +102,7 @@ def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) 
             about |= {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
             about |= {"questions": str(place / "questions.jsonl")}
             about |= {"embedder": embedder} if level == "understand" else {}
-            about |= {"normaliser": "english"} if level == "remember" else {}
+            about |= {"normalizer": "english"} if level == "remember" else {}
             write_task(
                 draft / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | template | {"metadata": about}
             )

@@ -14,7 +14,7 @@ from speechiq.metrics.embedder import OPTIONS
 Loader = TypeVar("Loader", bound=Callable[..., Any])
 #: Keys that each level reads, whatever loader brings its docs.
 LEVELS: dict[str, frozenset[str]] = {
-    "remember": frozenset({"normaliser"}),
+    "remember": frozenset({"normalizer"}),
     "understand": frozenset({"embedder", *OPTIONS}),
     "apply": frozenset(),
 }

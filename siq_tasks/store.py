@@ -18,7 +18,7 @@ ADVICE = "make room or set SIQ_CACHE to a folder that has it"
 BLOCK = 1 << 20
 
 
-def keep(audio: Path | bytes, name: str) -> dict[str, Any]:
+def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
     """Put encoded audio into the clip folder, once, as it is.
 
     The audio is decoded to its end first, so that what is kept can be heard in full.
@@ -28,7 +28,7 @@ def keep(audio: Path | bytes, name: str) -> dict[str, Any]:
         name: Name of the row, for errors.
 
     Returns:
-        The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `doubts`,
+        The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `warnings`,
         reasons to listen to it.
 
     Raises:
@@ -41,7 +41,7 @@ def keep(audio: Path | bytes, name: str) -> dict[str, Any]:
     if not cache_dir(path).is_file():
         write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
-    return clip | {"doubts": found.doubts}
+    return clip | {"warnings": found.warnings}
 
 
 def _opened(audio: Path | bytes) -> io.BytesIO | io.BufferedReader:

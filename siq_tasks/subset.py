@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 
 SELECTIONS = ("longest-audio", "longest-text")
 NOT_SCORED = "ignore time segment in scoring"
@@ -18,7 +18,7 @@ def counts(text: str) -> bool:
     >>> counts("Good morning."), counts("uh, um"), counts("ignore_time_segment_in_scoring")
     (True, False, False)
     """
-    words = normalise(text.replace("_", " "))
+    words = normalize(text.replace("_", " "))
     return bool(words) and words != NOT_SCORED
 
 
@@ -45,10 +45,10 @@ def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
     return sorted(lengths, key=lambda key: (-lengths[key], key))[:wanted]
 
 
-def digest(ids: Sequence[str]) -> str:
+def ids_sha256(ids: Sequence[str]) -> str:
     """The sha256 of the chosen ids, whatever their order: two people with the same one ran the same clips.
 
-    >>> digest(["a", "b"]) == digest(["b", "a"])
+    >>> ids_sha256(["a", "b"]) == ids_sha256(["b", "a"])
     True
     """
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()

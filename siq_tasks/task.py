@@ -9,6 +9,7 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.former_names import rename_metadata
 from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.options import keys_of, refuse_misspelt
 
@@ -23,7 +24,7 @@ class SpeechTask(ConfigurableTask):
     def __init__(self, config: dict[str, Any]) -> None:
         refuse_misspelt(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
-        metadata = own.get("metadata", {}) | config.get("shared_metadata", {})
+        metadata = rename_metadata(own.get("metadata", {})) | config.get("shared_metadata", {})
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
     @property

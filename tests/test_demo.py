@@ -52,7 +52,7 @@ def test_silence_hears_nothing_and_its_answers_are_chance(metrics):
     assert silence["acc"] == pytest.approx(1 / 5, abs=0.15)
 
 
-def test_recognisers_rank_as_they_should(metrics):
+def test_recognizers_rank_as_they_should(metrics):
     assert metrics[BASE]["wer"] <= metrics[TINY]["wer"] < metrics[SPHINX]["wer"] < metrics[SILENCE]["wer"]
     similarity = {system: metrics[system]["similarity"] for system in SYSTEMS}
     assert similarity[GOLD] > max(similarity[BASE], similarity[TINY]) > similarity[SPHINX] > similarity[SILENCE]

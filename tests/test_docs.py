@@ -12,19 +12,22 @@ from typer.main import get_command
 
 from speechiq.cli.main import app
 from speechiq.engines.registry import find
-from speechiq.engines.text.lm_eval_kinds import ModelType
+from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.siq_tasks.demo.run import SYSTEMS
 from tests.reducer.conftest import write_run
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 VARIABLE = re.compile(r"[A-Z_]+=")
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 BLOCKS = [found for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
 ARGUMENTS = sorted(
-    {f"pretrained={cell}" for cell in re.findall(r"\| `pretrained=(\S+)`", (ROOT / "docs/systems.md").read_text())}
+    {
+        f"pretrained={cell}"
+        for cell in re.findall(r"\| `pretrained=(\S+)`", (ROOT / "docs/how-to/systems.md").read_text())
+    }
 )
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()})
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]

@@ -16,7 +16,7 @@ from speechiq.core.recordings.readers import Reader, open_reader
 from speechiq.core.recordings.structure import check_structure
 
 FIX = "replace the file or leave the clip out"
-#: Full scale is 1. What recognisers square must stay finite in float32, so louder samples are no sound.
+#: Full scale is 1. What recognizers square must stay finite in float32, so louder samples are no sound.
 LOUDEST = 2.0**31
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
@@ -34,12 +34,12 @@ class Inspected(NamedTuple):
     Attributes:
         kind: Kind of file, such as `wav`.
         duration: Seconds of audio, counted in decoded samples.
-        doubts: Reasons to listen to it before its scores are trusted.
+        warnings: Reasons to listen to it before its scores are trusted.
     """
 
     kind: str
     duration: float
-    doubts: list[str]
+    warnings: list[str]
 
 
 def inspect(source: Path | bytes, name: str) -> Inspected:
@@ -92,13 +92,13 @@ def _read_to_the_end(reader: Reader) -> Inspected:
         raise Damage("it holds no samples")
     reader.finish(heard)
     seconds = heard / reader.rate
-    doubts = {
+    warnings = {
         f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
         "it is digital silence": peak < SILENCE,
         "its channels cancel each other in their mean, which is what systems hear": mean_energy < LEFT_OVER * energy,
     }
-    found = [doubt for doubt, holds in doubts.items() if holds]
-    return Inspected(reader.kind, seconds, [*filter(None, [reader.doubt]), *found])
+    found = [warning for warning, holds in warnings.items() if holds]
+    return Inspected(reader.kind, seconds, [*filter(None, [reader.warning]), *found])
 
 
 def refuse_unfit(samples: np.ndarray) -> None:

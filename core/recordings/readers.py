@@ -37,13 +37,13 @@ class Reader(Protocol):
     Attributes:
         kind: The file's kind, such as `wav`.
         rate: Sampling rate, Hz.
-        doubt: Why a cut at the end of the file would not be noticed, or None.
+        warning: Why a cut at the end of the file would not be noticed, or None.
         promised: Seconds by the file's header, or None.
     """
 
     kind: str
     rate: int
-    doubt: str | None
+    warning: str | None
     promised: float | None
 
     def read(self, frames: int) -> np.ndarray:
@@ -66,14 +66,14 @@ class Reader(Protocol):
 class SndfileReader:
     """A reader of the formats of libsndfile: WAV, FLAC, OGG, MP3 and other kinds."""
 
-    def __init__(self, source: Path | bytes, doubt: str | None) -> None:
+    def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import soundfile
 
         self.sound = soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source)
         if self.sound.format not in KINDS:
             self.close()
             raise Damage(f"a {self.sound.format} file, whose length cannot be checked; convert it to WAV or FLAC")
-        self.kind, self.rate, self.doubt = KINDS[self.sound.format], self.sound.samplerate, doubt
+        self.kind, self.rate, self.warning = KINDS[self.sound.format], self.sound.samplerate, warning
         self.promised: float | None = self.sound.frames / self.rate
         self.content = FlacDigest(source) if self.kind == "flac" else None
 
@@ -91,7 +91,7 @@ class SndfileReader:
 
     def finish(self, heard: int) -> None:
         promised, spare = self.sound.frames, MP3_SPARE if self.kind == "wav" and "MPEG" in self.sound.subtype else 0
-        if self.doubt is None and not promised - spare <= heard <= promised:
+        if self.warning is None and not promised - spare <= heard <= promised:
             raise Damage(
                 f"cut off or damaged: it promises {promised / self.rate:.2f} s, "
                 f"and {heard / self.rate:.2f} s can be decoded"
@@ -126,7 +126,7 @@ class FlacDigest:
 class FFmpegReader:
     """A reader of the formats of FFmpeg: M4A, MP4, WebM, AMR, WMA and others; of a video, its first sound track."""
 
-    def __init__(self, source: Path | bytes, doubt: str | None) -> None:
+    def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import av
 
         self.opened = ExitStack()
@@ -144,7 +144,7 @@ class FFmpegReader:
             self.kind = self.container.format.name.split(",")[0]
             timed = 0 if self.kind in UNTIMED else self.container.duration
             self.promised = timed / 1e6 if timed else None
-            self.doubt = doubt or (None if timed or self.kind == "wav" else UNKNOWN_END)
+            self.warning = warning or (None if timed or self.kind == "wav" else UNKNOWN_END)
             self.rate, self.end = self.stream.rate, 0.0
             self.begin: float | None = None
             self.place: int | None = None
@@ -214,12 +214,12 @@ def _skip(reader: Reader, frames: int) -> None:
 
 
 @contextmanager
-def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Reader]:
+def open_reader(source: Path | bytes, warning: str | None = None) -> Iterator[Reader]:
     """Open an audio file with the first reader that can read it.
 
     Args:
         source: The file, or its bytes.
-        doubt: The result of `check_structure`.
+        warning: The result of `check_structure`.
 
     Raises:
         Damage: No reader can read it, or it breaks off while it is read.
@@ -230,10 +230,10 @@ def open_reader(source: Path | bytes, doubt: str | None = None) -> Iterator[Read
 
     try:
         try:
-            reader: Reader = SndfileReader(source, doubt)
+            reader: Reader = SndfileReader(source, warning)
         except (soundfile.SoundFileError, TypeError) as error:
             try:
-                reader = FFmpegReader(source, doubt)
+                reader = FFmpegReader(source, warning)
             except av.FFmpegError:
                 raise Damage(f"not readable as audio ({_explain(error)})") from error
         try:

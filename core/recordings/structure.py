@@ -37,7 +37,7 @@ def check_structure(source: Path | bytes) -> str | None:
         source: The file, or its bytes.
 
     Returns:
-        None if the file gives its length and has it; else a doubt: why a cut at its end would not be noticed.
+        None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
 
     Raises:
         Damage: The file is cut off, damaged, or longer than it says.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored
@@ -73,7 +73,7 @@ class ChatEndpoint(Writer, Generic[Asked]):
         prompts: Sequence[Asked],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answer each prompt once per seed; a temperature that is not given is the endpoint's own.
 
@@ -82,7 +82,7 @@ class ChatEndpoint(Writer, Generic[Asked]):
         """
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
             self._check_samples(settings)
-        return self._write(prompts, seeds, settings, keep)
+        return self._write(prompts, seeds, settings, on_result)
 
     def _check_samples(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model that does not sample; one that takes no prompt without audio is not asked."""
@@ -100,21 +100,21 @@ class ChatEndpoint(Writer, Generic[Asked]):
         prompts: Sequence[Asked],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         rows = list(zip(prompts, seeds, strict=True))
-        return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", keep)
+        return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
 
     def loglikelihood(
-        self, prompts: Sequence[Asked], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[Asked], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         raise SpeechIQError(f"{self.name}: an endpoint weighs no texts; run it on tasks that generate")
 
     def _run(
-        self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, keep: Keep
+        self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult
     ) -> list[Result]:
         self._ends.clear()
-        results = self.remote.run(items, ask, verb, unit, keep)
+        results = self.remote.run(items, ask, verb, unit, on_result)
         for end, count in Counter(self._ends).items():
             if end in CUT_OFF:
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])

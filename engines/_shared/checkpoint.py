@@ -34,7 +34,7 @@ class Checkpoint:
         model_class: the auto class that loads it.
         fits: tells from a config whether this stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
-        mend: what to do about a checkpoint that does not fit.
+        fix: what to do about a checkpoint that does not fit.
         setup: of this run.
         equip: what is put on the loaded model, for as long as it is loaded.
         loading: options of the stage.
@@ -52,7 +52,7 @@ class Checkpoint:
         loading: Loading,
         setup: Setup,
         *,
-        mend: str = ORDER,
+        fix: str = ORDER,
         equip: Callable[[PreTrainedModel], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(setup.device), equip
@@ -61,7 +61,7 @@ class Checkpoint:
         self.config = read_config(model, **self.loading.source)
         if not fits(self.config):
             raise SpeechIQError(
-                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {mend}"
+                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {fix}"
             )
         if damage := find_damaged_weights(resolve(model)):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")

@@ -30,7 +30,7 @@ class LastFeatures:
         self._features: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = digest((args, kwargs))
+        key = arguments_digest((args, kwargs))
         if self._key != key:
             self._key, self._features = key, self._extractor(*args, **kwargs)
         return copy.copy(self._features)
@@ -56,7 +56,7 @@ class Encodings:
         self._kept: dict[bytes, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        key = digest((args, kwargs))
+        key = arguments_digest((args, kwargs))
         if key in self._kept:
             output, device = self._kept[key]
             return send_to_device(output, device)
@@ -97,7 +97,7 @@ def _find_encoder(model: PreTrainedModel) -> tuple[torch.nn.Module | None, str]:
     return (None if is_the_model_itself else encoder), "forward"
 
 
-def digest(arguments: Any) -> bytes:
+def arguments_digest(arguments: Any) -> bytes:
     """What tells arguments from others: every array and tensor by its bytes, the rest by its `repr`."""
     told = hashlib.blake2b()
 

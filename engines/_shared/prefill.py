@@ -22,8 +22,8 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Scored
+from speechiq.core.usage import usage
 from speechiq.engines._shared.sampling import (
     PROCESSORS,
     Finished,
@@ -142,7 +142,7 @@ def write(
         logits_processor=LogitsProcessorList(chain),
         stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), tell)]),
     )[:, ids.shape[1] :]
-    passes["generated_tokens"] += int((output != pad_token_id).sum())
+    usage["generated_tokens"] += int((output != pad_token_id).sum())
     return output
 
 
@@ -207,7 +207,7 @@ def begin(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Te
     """
     generate = model.generate if cache is None else partial(GenerationMixin.generate, model)
     if cache is None:
-        passes["prefills"] += len(inputs["input_ids"])
+        usage["prefills"] += len(inputs["input_ids"])
     return generate(
         **inputs,
         past_key_values=cache,

@@ -12,7 +12,7 @@ import soundfile
 from msgspec import Meta
 
 from speechiq.core.advice import Advice
-from speechiq.core.batches import Keep, drop, run_concurrently
+from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
@@ -88,11 +88,11 @@ class Remote:
         self.endpoint.check()
 
     def run(
-        self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, keep: Keep = drop
+        self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult = drop
     ) -> list[Result]:
         """`ask` of each item, several at a time."""
         with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
-            return run_concurrently(items, ask, workers=self.workers, progress=progress, keep=keep)
+            return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
 
     def pieces(self, clip: Clip) -> list[np.ndarray]:
         """The clip's samples, parted where it is longer than the model takes."""

@@ -1,4 +1,4 @@
-"""Recognisers that hear a limited stretch at a time: long clips in pieces, pieces in batches."""
+"""Recognizers that hear a limited stretch at a time: long clips in pieces, pieces in batches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from transformers import PreTrainedModel, StoppingCriteria
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.windows import split
+from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.nbest import join
-from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.base import Setup
 from speechiq.engines.options import ChunkSeconds
 
@@ -25,7 +25,7 @@ TOKENS_PER_S = 25
 
 
 class ChunkedOptions(Loading, frozen=True, kw_only=True):
-    """Options of `InPieces`.
+    """Options of `ChunkedASR`.
 
     Attributes:
         window_s: seconds that a chunk may last; most such models were trained on half a minute or less.
@@ -34,11 +34,11 @@ class ChunkedOptions(Loading, frozen=True, kw_only=True):
     window_s: ChunkSeconds = WINDOW_S
 
 
-class InPieces(Recogniser):
+class ChunkedASR(CheckpointASR):
     """Parts long clips where the speech pauses and joins what the pieces say.
 
     Args:
-        model, setup: see `Recogniser`.
+        model, setup: see `CheckpointASR`.
         options: see `ChunkedOptions`.
     """
 
@@ -56,12 +56,12 @@ class InPieces(Recogniser):
             self._padded = not padding_shows(lambda batch: self.encode(model, batch), model.dtype)
         texts: dict[int, list[str]] = {}
         for batch in batches([len(piece) for piece in pieces], len(sounds), padded=self._padded):
-            texts.update(zip(batch, self.decode_pieces(model, [pieces[i] for i in batch]), strict=True))
+            texts.update(zip(batch, self.decode_chunks(model, [pieces[i] for i in batch]), strict=True))
         said = (texts[i] for i in range(len(pieces)))
         return [join([next(said) for _ in part], " ") for part in parts]
 
     @abstractmethod
-    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         """What each piece says, best first; no piece is longer than `window_s`."""
 
     def encode(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> torch.Tensor:
@@ -98,7 +98,7 @@ class Spent(StoppingCriteria):
 def padding_shows(encode: Callable[[list[np.ndarray]], torch.Tensor], dtype: torch.dtype) -> bool:
     """Whether a sound comes out otherwise beside a longer one, to which it must be padded.
 
-    Many encoders let padding leak into their normalisation or their convolutions, whatever the attention mask says.
+    Many encoders let padding leak into their normalization or their convolutions, whatever the attention mask says.
     """
     noise = np.random.default_rng(0).normal(0, 0.1, 3 * SAMPLING_RATE).astype(np.float32)
     short = noise[: 201 * SAMPLING_RATE // 100]  # frames of 20 to 80 ms all begin before its end

@@ -1,11 +1,11 @@
-"""Controls in the place of a recogniser: the ceiling (`gold`) and the floor (`silence`)."""
+"""Controls in the place of a recognizer: the ceiling (`gold`) and the floor (`silence`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
@@ -30,7 +30,7 @@ class Gold(ASREngine):
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         if silent := [clip.name for clip in clips if clip not in self.references]:
             raise SpeechIQError(
                 f"pretrained=gold+...: {silent[0]} comes without a reference text; run `gold` on "
@@ -45,7 +45,7 @@ class Gold(ASREngine):
 class Silence(ASREngine):
     """Hears nothing: what is right all the same is known without listening."""
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         return [Response("", coverage=0.0) for _ in clips]
 
     def describe(self) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from transformers import AutoModelForCTC, BatchFeature, PreTrainedModel, PreTrai
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
+from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.chunked import batches
-from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.base import Setup
 from speechiq.engines.options import DAY_S, UNIT
 
@@ -39,15 +39,15 @@ class CTCOptions(Loading, frozen=True, kw_only=True):
     stride_s: Seconds = STRIDE_S
 
 
-class CTCASR(Recogniser):
+class CTCASR(CheckpointASR):
     """Greedy decoding: the likeliest token of each frame, repeats merged, blanks dropped.
 
     A clip longer than a chunk is heard in chunks that overlap; of each only the frames count that are nearer to its
     middle than to another's, so that every frame counts once and has been heard in its surroundings.
 
     Args:
-        model, setup: see `Recogniser`. Sounds of different lengths are never padded to share a batch, because many of
-            these encoders let padding leak into the result, whatever the attention mask says.
+        model, setup: see `CheckpointASR`. Sounds of different lengths are never padded to share a batch, because
+            many of these encoders let padding leak into the result, whatever the attention mask says.
         options: see `CTCOptions`.
 
     Raises:

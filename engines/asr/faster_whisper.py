@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from speechiq.core.batches import Keep, drop, run_in_batches
+from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
@@ -18,9 +18,9 @@ from speechiq.core.extras import missing
 from speechiq.core.files import expand, is_file, is_folder
 from speechiq.core.identity import identity
 from speechiq.core.opening import opening
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.core.usage import usage
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Count, Options
 
@@ -69,7 +69,7 @@ class FasterWhisperASR(ASREngine):
         self.compute_type = _choose_type(model, options.compute_type, self.on_cuda)
         self.language, self.num_beams = options.language, options.num_beams
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         model = self._load()
         doing = f"faster-whisper:{self.model} transcribing"
         with progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
@@ -79,11 +79,11 @@ class FasterWhisperASR(ASREngine):
                 length=lambda clip: clip.duration,
                 batch_size=1,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
             )
 
     def _hear(self, model: WhisperModel, clip: Clip) -> Response:
-        passes["asr_clips"] += 1
+        usage["asr_clips"] += 1
         return Response(self._decode(model, clip), coverage=1.0)
 
     def _load(self) -> WhisperModel:

@@ -9,18 +9,18 @@ from speechiq.core.checkpoints import find_audio_language_model, read_config
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import ORDER
 from speechiq.engines._shared.loading import Loading
+from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.ctc import CTCASR
-from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.asr.seq2seq import Seq2SeqASR
 from speechiq.engines.asr.transducer import RNNTASR, TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import read_options
 
-KINDS: tuple[type[Recogniser], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTASR, RNNTASR)
+KINDS: tuple[type[CheckpointASR], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTASR, RNNTASR)
 
 
-class TransformersASR(Recogniser):
+class TransformersASR(CheckpointASR):
     """The recognizers of `transformers`: a hub id, folder, or `demo:NAME` is run by the class of its kind."""
 
     @classmethod
@@ -46,7 +46,7 @@ class TransformersASR(Recogniser):
 
             return AudioLLM
         raise SpeechIQError(
-            f"{model}: a {config.model_type} checkpoint cannot stand where a speech recogniser must; {ORDER}"
+            f"{model}: a {config.model_type} checkpoint cannot stand where a speech recognizer must; {ORDER}"
         )
 
     @classmethod

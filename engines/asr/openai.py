@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
-from speechiq.core.passes import passes
 from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, whole
+from speechiq.core.usage import usage
 from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
 from speechiq.engines.base import ASREngine, Setup
 
@@ -31,7 +31,7 @@ class TranscriptionOptions(CallingWithAudio, frozen=True, kw_only=True):
 
 
 class OpenAIASR(ASREngine):
-    """A recogniser that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
+    """A recognizer that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
 
     What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
     cut a file after 30 s without a word: give those `longest=30`. Without it the coverage is NaN.
@@ -49,9 +49,9 @@ class OpenAIASR(ASREngine):
         prompt = {"prompt": options.prompt} if options.prompt else {}
         self.settings = {"language": options.language, "temperature": 0} | prompt
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        passes["asr_clips"] += len(clips)
-        return self.remote.run(clips, self._transcribe, "transcribing", "clip", keep)
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        usage["asr_clips"] += len(clips)
+        return self.remote.run(clips, self._transcribe, "transcribing", "clip", on_result)
 
     def _transcribe(self, clip: Clip) -> Response:
         said = " ".join(map(self._send, self.remote.pieces(clip)))

@@ -1,4 +1,4 @@
-"""Speech recognition by PocketSphinx, the pattern for a recogniser outside transformers."""
+"""Speech recognition by PocketSphinx, the pattern for a recognizer outside transformers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from speechiq.core.batches import Keep, drop, run_concurrently
+from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.core.usage import usage
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
@@ -40,8 +40,8 @@ class PocketSphinxASR(ASREngine):
         if find_spec("pocketsphinx") is None:
             raise SpeechIQError(f"pocketsphinx:{model}: {missing('pocketsphinx')}")
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
-        passes["asr_clips"] += len(clips)
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        usage["asr_clips"] += len(clips)
         with (
             ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
             progress_bar(total=len(clips), verb="pocketsphinx transcribing", unit="clip") as progress,
@@ -51,7 +51,7 @@ class PocketSphinxASR(ASREngine):
                 lambda clip: Response(pool.submit(decode, clip).result(), coverage=1.0),
                 workers=os.cpu_count() or 1,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
             )
 
     def identity(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
-from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedOptions, InPieces, Spent
+from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, Spent
 from speechiq.engines.asr.nbest import count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Setup
@@ -36,13 +36,13 @@ class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
     nbest: Count | None = None
 
 
-class Seq2SeqASR(InPieces):
-    """Greedy or beam-search decoding; long clips in pieces, see `InPieces`.
+class Seq2SeqASR(ChunkedASR):
+    """Greedy or beam-search decoding; long clips in pieces, see `ChunkedASR`.
 
     Decoding ends at the latest after `TOKENS_PER_S` times the seconds of the piece, or at the checkpoint's own limit.
 
     Args:
-        model, setup: see `InPieces`.
+        model, setup: see `ChunkedASR`.
         options: see `Seq2SeqOptions`.
 
     Raises:
@@ -84,7 +84,7 @@ class Seq2SeqASR(InPieces):
         except (KeyError, TypeError, ValueError) as error:
             raise SpeechIQError(
                 f"{self.checkpoint.name}: its processor cannot be asked for a transcript with "
-                f"asr_language={self.language} ({first_line(error)}); give another language or mend the checkpoint"
+                f"asr_language={self.language} ({first_line(error)}); give another language or fix the checkpoint"
             ) from error
 
     def request(self, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
@@ -103,7 +103,7 @@ class Seq2SeqASR(InPieces):
         asks = getattr(self.processor, "apply_transcription_request", self.processor.__call__)
         return bool(self.target or self._tell(asks))
 
-    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         inputs = self.features(model, pieces)
         prompt = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 1
         budgets = [_budget(model, len(piece) / SAMPLING_RATE, prompt) for piece in pieces]

@@ -1,4 +1,4 @@
-"""Transcripts made elsewhere, in the place of a recogniser."""
+"""Transcripts made elsewhere, in the place of a recognizer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
+from speechiq.core.former_names import COLUMNS as FORMER
 from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
@@ -17,7 +18,8 @@ from speechiq.engines.asr.nbest import unlike
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
-MEND = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
+COVERAGE = "audio_coverage"
+FIX = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 
 
 class TranscriptFile(ASREngine):
@@ -26,8 +28,8 @@ class TranscriptFile(ASREngine):
     The data set before the `/` may be left out if no two clips of the run have the same rest.
 
     Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts, and a corrector
-    is given all that differ in words. `heard`, seconds that were listened to / seconds in the clip, may stand
-    beside it. Lines about clips that are not asked for do no harm.
+    is given all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is
+    optional. Lines about clips that are not asked for do no harm.
 
     Args:
         model: the file.
@@ -43,13 +45,13 @@ class TranscriptFile(ASREngine):
         if not is_file(self.file):
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
         self.texts: dict[str, Response] = {}
-        for _, where, row in read_objects(self.file, MEND):
+        for _, where, row in read_objects(self.file, FIX):
             key, text = _read(row, where)
             if key in self.texts:
                 raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
             self.texts[key] = text
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         names = {clip.id: find_listed(clip.id, self.texts) for clip in clips}
         found = {key: name for key, name in names.items() if name is not None}
         if missing := [key for key in names if key not in found]:
@@ -75,13 +77,14 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
         texts = row["nbest"] if "nbest" in row else [row["text"]]
         if not isinstance(texts, list):
             raise TypeError("nbest is no list")
-        key, text, heard = row["id"], texts[0], row.get("heard", math.nan)
+        key, text = row["id"], texts[0]
     except (TypeError, KeyError, IndexError) as error:
-        raise SpeechIQError(f"{where}: no transcript ({type(error).__name__}: {error}); {MEND}") from error
+        raise SpeechIQError(f"{where}: no transcript ({type(error).__name__}: {error}); {FIX}") from error
     if other := [found for found in (key, *texts) if not isinstance(found, str)]:
-        raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; mend the line")
+        raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; fix the line")
     if row.get("text", text) != text:
         raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
-    if "heard" in row and not (isinstance(heard, int | float) and 0 <= heard <= 1):
-        raise SpeechIQError(f"{where}: heard={heard!r}; give the share of the clip that was heard, 0 to 1")
-    return key, Response(text, coverage=heard, hypotheses=unlike(texts) if "nbest" in row else ())
+    coverage = next((row[name] for name in (COVERAGE, FORMER[COVERAGE]) if name in row), math.nan)
+    if not isinstance(coverage, int | float) or coverage < 0 or coverage > 1:
+        raise SpeechIQError(f"{where}: {COVERAGE}={coverage!r}; give a share of the clip, 0 to 1")
+    return key, Response(text, coverage=coverage, hypotheses=unlike(texts) if "nbest" in row else ())

@@ -10,16 +10,16 @@ import numpy as np
 from transformers import AutoModelForRNNT, AutoModelForTDT, PreTrainedModel
 
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.engines.asr.chunked import InPieces, Spent
+from speechiq.engines.asr.chunked import ChunkedASR, Spent
 
 #: Ten symbols for each frame of 80 ms, the blank among them: what only a model that is caught in a loop reaches.
 STEPS_PER_S = 125
 
 
-class TransducerASR(InPieces):
-    """Greedy decoding by the model's own `generate`; long clips in pieces, see `InPieces`."""
+class TransducerASR(ChunkedASR):
+    """Greedy decoding by the model's own `generate`; long clips in pieces, see `ChunkedASR`."""
 
-    def decode_pieces(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
+    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
         steps = [math.ceil(STEPS_PER_S * len(piece) / SAMPLING_RATE) for piece in pieces]
         found = model.generate(
             **self.features(model, pieces),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.checkpoints import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._transformers import whisper_language_codes
+from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, count_beams, join, read_windows
-from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.base import Setup
 from speechiq.engines.options import Count
 
@@ -33,7 +33,7 @@ class WhisperOptions(Loading, frozen=True, kw_only=True):
     nbest: Count | None = None
 
 
-class WhisperASR(Recogniser):
+class WhisperASR(CheckpointASR):
     """Greedy or beam-search decoding, of clips of any length.
 
     Whisper is decoded with its timestamp tokens, as OpenAI's own program does: without them it may end a
@@ -43,7 +43,7 @@ class WhisperASR(Recogniser):
     ended, so nothing is cut off.
 
     Args:
-        model, setup: see `Recogniser`.
+        model, setup: see `CheckpointASR`.
         options: see `WhisperOptions`.
 
     Raises:
@@ -62,7 +62,7 @@ class WhisperASR(Recogniser):
 
     @classmethod
     def fits(cls, config: PreTrainedConfig) -> bool:
-        return config.model_type == "whisper" and find_recogniser(config) is not None
+        return config.model_type == "whisper" and find_recognizer(config) is not None
 
     def _choose_settings(self) -> dict[str, Any]:
         defaults = self.checkpoint.generation_config

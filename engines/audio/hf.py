@@ -14,16 +14,16 @@ import numpy as np
 import torch
 from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.batches import Keep, drop, once, run_in_batches, together
+from speechiq.core.batches import OnResult, drop, once, run_in_batches, together
 from speechiq.core.checkpoints import find_audio_language_model
 from speechiq.core.clip import Clip
 from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.encodings import Encodings, keep_encodings
 from speechiq.engines._shared.loading import Loading
@@ -52,8 +52,8 @@ log = logging.getLogger(__name__)
 
 #: Of a transcript beside those for its seconds: for the words that some models put before it.
 TOKENS_BESIDE = 64
-MEND = (
-    "give a text model a recogniser before it (pretrained=ASR+LLM), a recogniser a language model behind it, "
+FIX = (
+    "give a text model a recognizer before it (pretrained=ASR+LLM), a recognizer a language model behind it, "
     "or choose a model that takes audio and text"
 )
 
@@ -115,7 +115,7 @@ class AudioLLM(AudioEngine):
     def __init__(self, model: str, options: AudioOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
             model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
-            "a language model that hears", options, setup, mend=MEND, equip=self._equip,
+            "a language model that hears", options, setup, fix=FIX, equip=self._equip,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
             raise SpeechIQError(f"{model}: hears by an adapter that comes with it, and {missing('peft')}")
@@ -138,7 +138,7 @@ class AudioLLM(AudioEngine):
     def at_work(self) -> AbstractContextManager[None]:
         return self.checkpoint.staying()
 
-    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Return what was said in the clip of each prompt.
 
         The words of the prompt ask for it, unless the processor has a request of its own.
@@ -149,7 +149,7 @@ class AudioLLM(AudioEngine):
         texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
         asked = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in asked]
-        keep_whole = together(sizes, _join, keep)
+        keep_whole = together(sizes, _join, on_result)
         parts = iter(self._run(label, asked, limits, self._feed_to_transcribe, self._write_down, keep_whole))
         written = [[next(parts) for _ in range(size)] for size in sizes]
         if cut := sum(any(part.cut for part in group) for group in written):
@@ -159,7 +159,7 @@ class AudioLLM(AudioEngine):
             )  # fmt: skip
         return list(map(_join, written))
 
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         return [
             prompt.coverage(
                 [
@@ -175,7 +175,7 @@ class AudioLLM(AudioEngine):
         prompts: Sequence[Prompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say.
 
@@ -190,7 +190,7 @@ class AudioLLM(AudioEngine):
             seeds,
             lambda prompt, _: self._feed(prompt, more),
             answer,
-            keep,
+            on_result,
             steps=lambda item: len(item[1]),
         )
 
@@ -203,7 +203,7 @@ class AudioLLM(AudioEngine):
         return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
-        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is as the beginning of the model's answer to the prompt.
 
@@ -212,7 +212,7 @@ class AudioLLM(AudioEngine):
         """
         tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
         label = "weighing", len(prompts), "prompt"
-        return self._run(label, prompts, tokens, self._feed_to_continue, weigh_all, keep)
+        return self._run(label, prompts, tokens, self._feed_to_continue, weigh_all, on_result)
 
     def _run(
         self,
@@ -221,7 +221,7 @@ class AudioLLM(AudioEngine):
         wishes: Sequence[Wish],
         feed: Callable[[Prompt, Wish], Fed],
         go_on: GoOn[Wish, Made],
-        keep: Keep,
+        on_result: OnResult,
         steps: Callable[[tuple[Prompt, Wish]], int] = once,
     ) -> list[Made]:
         """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
@@ -237,7 +237,7 @@ class AudioLLM(AudioEngine):
                 length=lambda item: sum(clip.duration for clip in item[0].clips) or len(item[0].text),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
                 kind=lambda item: bool(item[0].clips),
                 steps=steps,
             )
@@ -281,7 +281,7 @@ class AudioLLM(AudioEngine):
         calls = encodings.calls if encodings is not None else 0
         cache = begin(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
         if encodings is None or encodings.calls > calls:
-            passes["encoded_clips"] += clips
+            usage["encoded_clips"] += clips
         return cache
 
     def _feed(self, prompt: Prompt, more: int) -> Fed:

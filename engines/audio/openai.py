@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
@@ -59,11 +59,11 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
         super().__init__(Remote(model, options, setup.prefix, options.longest), options.own_seeds)
         self.audio_part = options.audio_part
 
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
 
-    def transcribe(self, prompts: Sequence[Prompt], keep: Keep = drop) -> list[Response]:
-        return self._run(prompts, self._write_down, "transcribing", "clip", keep)
+    def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
+        return self._run(prompts, self._write_down, "transcribing", "clip", on_result)
 
     def _write_down(self, prompt: Prompt) -> Response:
         said: list[str] = []

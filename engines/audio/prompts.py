@@ -18,7 +18,7 @@ from transformers import BatchFeature, ProcessorMixin
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
-from speechiq.engines._shared.encodings import LastFeatures, digest
+from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
 
 #: A prompt in parts: words, and audio as float32 arrays of 16 kHz.
 Parts = Sequence["str | np.ndarray"]
@@ -70,7 +70,7 @@ class AudioPrompts:
         if slot is None:
             raise SpeechIQError(
                 f"{name}: comes without a processor for audio; give a checkpoint with its preprocessor_config.json "
-                f"or processor_config.json, or put a recogniser before it: pretrained=ASR+LLM"
+                f"or processor_config.json, or put a recognizer before it: pretrained=ASR+LLM"
             )
         self.asked_by = self._choose_request(asked_by)
         setattr(processor, slot, LastFeatures(getattr(processor, slot)))
@@ -170,7 +170,7 @@ class AudioPrompts:
             one, other = self.ask([whole]), self.ask([broken_off])
         except REFUSALS:
             return False, 0
-        return digest(one.features) != digest(other.features), len(one.ids)
+        return arguments_digest(one.features) != arguments_digest(other.features), len(one.ids)
 
     def _feed(self, inputs: Mapping[str, Any]) -> Fed:
         (ids,) = torch.as_tensor(inputs["input_ids"]).tolist()

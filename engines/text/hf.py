@@ -19,7 +19,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from speechiq.core.batches import Keep, drop, once, run_in_batches
+from speechiq.core.batches import OnResult, drop, once, run_in_batches
 from speechiq.core.checkpoints import is_language_model, resolve
 from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
@@ -100,7 +100,7 @@ class TransformersLLM(TextEngine):
         prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answers to each prompt, put through the chat template where the model has one.
 
@@ -117,7 +117,7 @@ class TransformersLLM(TextEngine):
         self._check(prompts, [row.ids for row in rows], int(settings.get("max_gen_toks", ANSWER)))
         label = "answering", sum(map(len, seeds)), "answer"
         write_answers = partial(_sample, self.tokenizer, settings)
-        return self._run(label, rows, seeds, write_answers, keep, steps=lambda item: len(item[1]))
+        return self._run(label, rows, seeds, write_answers, on_result, steps=lambda item: len(item[1]))
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """See `prefix.sampling_settings`."""
@@ -128,7 +128,7 @@ class TransformersLLM(TextEngine):
         return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
-        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is after its context, both taken as plain text.
 
@@ -146,7 +146,7 @@ class TransformersLLM(TextEngine):
             tails.append([row[start:] for row in whole])
             longest.append(max([head, *whole], key=len))
         self._check(contexts, longest, 0)
-        return self._run(("weighing", len(rows), "prompt"), rows, tails, weigh_all, keep)
+        return self._run(("weighing", len(rows), "prompt"), rows, tails, weigh_all, on_result)
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
         """Refuse prompts that the model cannot read whole, before it is loaded."""
@@ -169,7 +169,7 @@ class TransformersLLM(TextEngine):
         rows: Sequence[Row],
         wishes: Sequence[Wish],
         go_on: GoOn[Wish, Made],
-        keep: Keep,
+        on_result: OnResult,
         steps: Callable[[tuple[Row, Wish]], int] = once,
     ) -> list[Made]:
         """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
@@ -182,7 +182,7 @@ class TransformersLLM(TextEngine):
                 length=lambda item: (item[0].shared, item[0].ids[: item[0].shared], len(item[0].ids)),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
                 kind=lambda item: item[0].shared > 0,
                 steps=steps,
             )

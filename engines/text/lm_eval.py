@@ -17,15 +17,15 @@ from msgspec.structs import asdict
 from tqdm import tqdm
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
-from speechiq.core.batches import Keep, drop, run_in_batches
-from speechiq.core.checkpoints import is_speech_recogniser, read_config, resolve
+from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.checkpoints import is_speech_recognizer, read_config, resolve
 from speechiq.core.context import count_by_bytes
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.opening import first_line
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt
+from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
@@ -103,7 +103,7 @@ class LMEvalText(TextEngine):
             config = read_config(place, **source)
         except SpeechIQError:
             return False, GenerationConfig()
-        if is_speech_recogniser(config):
+        if is_speech_recognizer(config):
             raise SpeechIQError(
                 f"{self.name}: a {config.model_type} checkpoint cannot stand where a language model must; "
                 f"check the order of the stages in pretrained"
@@ -140,13 +140,13 @@ class LMEvalText(TextEngine):
         prompts: Sequence[TextPrompt],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
-        keep: Keep = drop,
+        on_result: OnResult = drop,
     ) -> list[list[str]]:
         """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
         settled = self._settle(settings)
         rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
         with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
-            return self._answer(rows, settled, progress, keep)
+            return self._answer(rows, settled, progress, on_result)
 
     def _settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Generation settings in the one form that all model types understand alike."""
@@ -163,7 +163,11 @@ class LMEvalText(TextEngine):
         return {name: settled[name] for name in ("do_sample", *PROCESSORS) if name in settled}
 
     def _answer(
-        self, rows: Sequence[tuple[str, Sequence[int]]], settings: Mapping[str, Any], progress: tqdm[Any], keep: Keep
+        self,
+        rows: Sequence[tuple[str, Sequence[int]]],
+        settings: Mapping[str, Any],
+        progress: tqdm[Any],
+        on_result: OnResult,
     ) -> list[list[str]]:
         return run_in_batches(
             rows,
@@ -171,7 +175,7 @@ class LMEvalText(TextEngine):
             length=lambda row: len(row[0]),
             batch_size=self._prompts_at_once(settings),
             progress=progress,
-            keep=keep,
+            on_result=on_result,
         )
 
     def _prompts_at_once(self, settings: Mapping[str, Any]) -> int:
@@ -186,7 +190,7 @@ class LMEvalText(TextEngine):
             for seed in distinct(seeds, settings)
         ]
         self._check_room({text for text, _ in asked}, settings.get("max_gen_toks", ANSWER))
-        passes["prefills"] += len(asked)
+        usage["prefills"] += len(asked)
         texts = iter(self._ask("generate_until", asked))
         return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
 
@@ -195,7 +199,7 @@ class LMEvalText(TextEngine):
         return self._lm.apply_chat_template(said) if self._chats else prompt
 
     def loglikelihood(
-        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """How likely each continuation is after its context, both taken as plain text.
 
@@ -210,14 +214,14 @@ class LMEvalText(TextEngine):
                 length=lambda row: len(row[0]),
                 batch_size=self.batch_size,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
             )
 
     def _weigh(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[list[Scored]]:
         try:
             pairs = [(context, text) for context, group in rows for text in group]
             self._check_room({context + text for context, text in pairs}, 0)
-            passes["prefills"] += len(pairs)
+            usage["prefills"] += len(pairs)
             found = iter(self._ask("loglikelihood", pairs))
         except NotImplementedError as error:
             raise self.cannot_weigh() from error

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.batches import Keep, drop
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.chat import ChatEndpoint
@@ -65,7 +65,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             return False
 
     def loglikelihood(
-        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], keep: Keep = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
         """Return how likely each continuation is after its prompt, both taken as plain text.
 
@@ -76,7 +76,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             SpeechIQError: the server has no log-probabilities of prompts.
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
-        return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", keep)
+        return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", on_result)
 
     def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
         prompts = [self._read_prompt(text) for text in (context, *(context + text for text in group))]

@@ -13,19 +13,19 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.independence import check_settings
 from speechiq.engines._shared.sampling import draw, uniforms
-from speechiq.harness_patch.systems.system import LETTERS, Hearer, Question
+from speechiq.harness_patch.systems.system import LETTERS, AudioModel, Question
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
 
 
 class Answering(Protocol):
-    """Turns questions into answers by means of a hearer."""
+    """Turns questions into answers by means of a audio_model."""
 
-    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
+    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered so, before anything is computed."""
 
-    def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """`n` answers a question."""
 
     def describe(self) -> Mapping[str, Any]:
@@ -42,19 +42,19 @@ class Generate:
 
     option: str
 
-    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
+    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
         for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
             check_settings(settings, n)
-            hearer.sampling(settings)
+            audio_model.sampling(settings)
 
-    def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         answers: dict[int, list[str]] = {}
         by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
         for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
             chosen = list(same)
             prompts = [questions[i].prompt for i in chosen]
             seeds = [questions[i].seeds(seed, n) for i in chosen]
-            answers.update(zip(chosen, hearer.generate(prompts, seeds, settings), strict=True))
+            answers.update(zip(chosen, audio_model.generate(prompts, seeds, settings), strict=True))
         return [answers[i] for i in range(len(questions))]
 
     def describe(self) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ class Likelihood:
 
     option: str
 
-    def check(self, hearer: Hearer, questions: Sequence[Question], n: int) -> None:
+    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
         if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.options)]:
             about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
             raise SpeechIQError(
@@ -83,11 +83,11 @@ class Likelihood:
                 f"use {self.option}=generate for tasks that are not multiple choice"
             )
 
-    def answer(self, hearer: Hearer, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         options = [[f" {option}" for option in question.options] for question in questions]
         hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
         deaf = [Prompt.about(_ask(question, "")) for question in questions]
-        scored = hearer.loglikelihood(hearing + deaf, options * 2)
+        scored = audio_model.loglikelihood(hearing + deaf, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])

@@ -14,17 +14,17 @@ from speechiq.engines.base import BatchSize, Engine, Setup, Writer
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
+from speechiq.harness_patch.systems.audio_model import AudioModelSystem
 from speechiq.harness_patch.systems.cached import CACHED
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
-from speechiq.harness_patch.systems.hearing import HearingSystem
 from speechiq.harness_patch.systems.instructed import Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
-from speechiq.harness_patch.systems.system import Hearer, LanguageModel, Recognizer, SpeechSystem
+from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
 
 #: A stage as a system uses it; its role says which of the three.
-Placed = Recognizer | LanguageModel | Hearer
+Placed = Recognizer | LanguageModel | AudioModel
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
@@ -94,7 +94,7 @@ def build_system(
     if isinstance(answering, Likelihood) and not cast(Writer, built[-1]).has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
-    return HearingSystem(HEARERS[len(engines)](*engines), answering, seed)
+    return AudioModelSystem(HEARERS[len(engines)](*engines), answering, seed)
 
 
 def _refuse_foreign(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:
@@ -118,12 +118,12 @@ def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Placed:
         engine.references = references
     cached = engine if engine.identity() is None else CACHED[engine.kind](engine, store_folder())
     if (role, engine.kind) == ("asr", "audio"):
-        return Instructed(cast(Hearer, cached))
+        return Instructed(cast(AudioModel, cached))
     return cast(Placed, cached)
 
 
-def _alone(engine: Hearer) -> Hearer:
+def _alone(engine: AudioModel) -> AudioModel:
     return engine
 
 
-HEARERS: dict[int, Callable[..., Hearer]] = {1: _alone, 2: Cascade}
+HEARERS: dict[int, Callable[..., AudioModel]] = {1: _alone, 2: Cascade}

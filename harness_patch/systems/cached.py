@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
-from speechiq.core.batches import Keep
+from speechiq.core.batches import OnResult
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
@@ -23,7 +23,7 @@ Asked = TypeVar("Asked", Clip, Prompt)
 class _Details(TypedDict):
     """What a row of a transcript has beside its text: `coverage`, `hypotheses` and `provenance` of `Response`."""
 
-    heard: float
+    coverage: float
     hypotheses: list[str]
     correction: str
 
@@ -44,8 +44,8 @@ class CachedEngine:
         return self.engine.describe()
 
     def _transcribe(self, asked: Sequence[Asked], key: Callable[[Asked], list[str]]) -> list[Response]:
-        def compute(new: list[Asked], keep: Keep) -> None:
-            self.engine.transcribe(new, keep=lambda places, found: keep(places, list(map(_as_row, found))))
+        def compute(new: list[Asked], on_result: OnResult) -> None:
+            self.engine.transcribe(new, on_result=lambda places, found: on_result(places, list(map(_as_row, found))))
 
         return [_as_response(*row) for row in cached(self.cache, asked, key, compute, tuple[str, _Details])]
 
@@ -79,7 +79,7 @@ class CachedWriter(CachedEngine):
             self.cache,
             list(zip(prompts, map(list, seeds), strict=True)),
             lambda item: ["answers", effective, item[0].key, item[1]],
-            lambda new, keep: self.engine.generate(*zip(*new, strict=True), settings, keep=keep),
+            lambda new, on_result: self.engine.generate(*zip(*new, strict=True), settings, on_result=on_result),
             list[str],
         )
 
@@ -90,7 +90,7 @@ class CachedWriter(CachedEngine):
             self.cache,
             list(zip(prompts, map(list, continuations), strict=True)),
             lambda item: ["logprobs", item[0].key, item[1]],
-            lambda new, keep: self.engine.loglikelihood(*zip(*new, strict=True), keep=keep),
+            lambda new, on_result: self.engine.loglikelihood(*zip(*new, strict=True), on_result=on_result),
             list[Scored],
         )
         return [[Scored(*scored) for scored in row] for row in rows]
@@ -115,8 +115,8 @@ class CachedAudio(CachedWriter):
             prompts, lambda prompt: ["transcript", prompt.clip.key, prompt.text if asks_in_words else ""]
         )
 
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
-        return self.engine.heard(prompts)
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
+        return self.engine.coverage(prompts)
 
 
 #: By the kind of an engine.
@@ -124,14 +124,14 @@ CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "text": CachedText, "
 
 
 def _as_row(response: Response) -> tuple[str, _Details]:
-    details = _Details(heard=response.coverage, hypotheses=list(response.hypotheses), correction=response.provenance)
+    details = _Details(coverage=response.coverage, hypotheses=list(response.hypotheses), correction=response.provenance)
     return response.text, details
 
 
 def _as_response(text: str, details: _Details) -> Response:
     return Response(
         text,
-        coverage=details["heard"],
+        coverage=details["coverage"],
         hypotheses=tuple(details["hypotheses"]),
         provenance=details["correction"],
     )

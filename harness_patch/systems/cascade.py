@@ -14,7 +14,7 @@ from speechiq.harness_patch.systems.system import LanguageModel, Recognizer
 
 
 class Cascade:
-    """A recogniser, then a language model; each clip is transcribed once for all levels.
+    """A recognizer, then a language model; each clip is transcribed once for all levels.
 
     Its stages load and free their models by themselves, so that one is in memory at a time.
 
@@ -29,7 +29,7 @@ class Cascade:
         self._residence = Residence(self._knowing)
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Return a block inside which the recogniser is asked once for a clip of a prompt; it keeps no model loaded."""
+        """Return a block inside which the recognizer is asked once for a clip of a prompt; it keeps no model loaded."""
         return self._residence.staying()
 
     @contextmanager
@@ -42,7 +42,7 @@ class Cascade:
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         return self.asr.transcribe([prompt.clip for prompt in prompts])
 
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         known = self._transcripts(prompts)
         return [prompt.coverage([known[clip].coverage for clip in prompt.clips]) for prompt in prompts]
 

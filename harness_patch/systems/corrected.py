@@ -1,4 +1,4 @@
-"""ASR + GER: a recogniser whose n-best list a language model corrects, which is a recogniser again."""
+"""ASR + GER: a recognizer whose n-best list a language model corrects, which is a recognizer again."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class CorrectionOptions(Options, frozen=True, kw_only=True):
 
 
 class Corrected:
-    """The corrector's text takes the place of the recogniser's first one, for all that follows.
+    """The corrector's text takes the place of the recognizer's first one, for all that follows.
 
-    A recogniser without an n-best list is corrected from its one text; where it heard nothing, the corrector is
-    not asked. The recogniser and the corrector load and free their models by themselves.
+    A recognizer without an n-best list is corrected from its one text; where it heard nothing, the corrector is
+    not asked. The recognizer and the corrector load and free their models by themselves.
 
     Args:
         asr: the recognizer.
@@ -47,7 +47,7 @@ class Corrected:
         self.max_gen_toks = max_gen_toks
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """Return transcripts with the recogniser's coverage, all that it held possible, and their provenance.
+        """Return transcripts with the recognizer's coverage, all that it held possible, and their provenance.
 
         Raises:
             SpeechIQError: a transcript so long that its correction might be cut off.

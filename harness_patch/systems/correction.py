@@ -10,7 +10,7 @@ A corrector is to reply with a transcript alone, and not all of them do. The rul
 4. Of several lines those before the transcript go as long as that brings it nearer to what was heard, and those
    after it from where they lead away again: an explanation goes, a transcript of several lines stays.
 5. A text that is empty, or shares fewer than `RESEMBLANCE` of its words with each hypothesis, is refused, and the
-   recogniser's first text stands. What resembles a hypothesis is taken, right or wrong.
+   recognizer's first text stands. What resembles a hypothesis is taken, right or wrong.
 
 Which of these happened is a key of `CORRECTIONS` and is counted.
 """
@@ -55,7 +55,7 @@ def read(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
 
     Args:
         answer: what the corrector said.
-        hypotheses: what the recogniser held possible, best first; one of them at least has words.
+        hypotheses: what the recognizer held possible, best first; one of them at least has words.
 
     >>> heard = ["the card quarter was cut", "the cod quarter was cut"]
     >>> read("The cod quota was cut.", heard)

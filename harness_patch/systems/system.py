@@ -77,7 +77,7 @@ class LanguageModel(Protocol):
         """See `Engine.describe`."""
 
 
-class Hearer(Protocol):
+class AudioModel(Protocol):
     """A model, or several, that take prompts with clips in them; an `AudioEngine` is one."""
 
     def at_work(self) -> AbstractContextManager[None]:
@@ -86,7 +86,7 @@ class Hearer(Protocol):
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return what was said in the one clip of each prompt; its words ask for that."""
 
-    def heard(self, prompts: Sequence[Prompt]) -> list[float]:
+    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         """Of each prompt's clips, the share of seconds that the model is fed."""
 
     def generate(
@@ -98,7 +98,7 @@ class Hearer(Protocol):
         """How `generate` samples by these settings; refuses those that it does not know."""
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
-        """How likely each prompt's continuations are after it; what stands around the prompt is the hearer's affair."""
+        """Return the log-likelihood of each continuation after its prompt; the model adds its own chat template."""
 
     def describe(self) -> dict[str, Any]:
         """What ran and how, for the results file: JSON types only."""
@@ -112,7 +112,7 @@ class SpeechSystem(Protocol):
         """Return the way in which it answers questions; None for a control that does not read them."""
 
     def at_work(self) -> AbstractContextManager[None]:
-        """As for a `Hearer`."""
+        """As for a `AudioModel`."""
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return what was said in the one clip of each prompt; its words ask for that."""

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
-from speechiq.core.frozen import shorten
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import show_item
@@ -17,19 +17,19 @@ Conditions = Mapping[str, Scalar]
 
 CLIPS = "clips"
 TASKS = "task versions"
-NORMALISER = "normaliser"
+NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
 #: What else a suite says its scores depend on.
 SETTINGS = "settings"
-ASPECTS = (CLIPS, TASKS, NORMALISER, EMBEDDER)
+ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
 FIELDS = {
     "content_sha256": CLIPS,
     "dataset": TASKS,
     "version": TASKS,
     "prompt_version": TASKS,
     "subset_sha256": TASKS,
-    "normaliser": NORMALISER,
-    "normaliser_version": NORMALISER,
+    "normalizer": NORMALIZER,
+    "normalizer_version": NORMALIZER,
     "embedder": EMBEDDER,
     "embedder_template": EMBEDDER,
     "embedder_text": EMBEDDER,
@@ -177,8 +177,8 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     """Return data set -> field -> values, of all its tasks together."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
-        if "normaliser" in task:
-            task = {"normaliser_version": FIRST_RULES, **task}
+        if "normalizer" in task:
+            task = {"normalizer_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})
         for field in task.keys() - {"task"}:
             fields.setdefault(field, set()).add(task[field])

@@ -59,7 +59,8 @@ def count_flags(told: Iterable[Told], scored: Mapping[str, Collection[Item]]) ->
         told: What its tasks tell.
         scored: level -> items; rows of others do not count.
 
-    >>> apply = collect("apply", [("a", "q"), ("a", "r")], {"heard": {("a", "q"): 0.5}, "unparsed": {("a", "r"): 0.2}})
+    >>> apply = collect("apply", [("a", "q"), ("a", "r")], {"audio_coverage": {("a", "q"): 0.5},
+    ...     "unparsed": {("a", "r"): 0.2}})
     >>> count_flags([apply], {"apply": [("a", "q"), ("a", "r")]})
     Flags(unparsed=0.2, none_of_the_above=None, not_heard_in_full=1.0, loops=None)
     >>> count_flags([apply], {"apply": [("a", "r")]})
@@ -74,8 +75,8 @@ def count_flags(told: Iterable[Told], scored: Mapping[str, Collection[Item]]) ->
     return Flags(
         unparsed=_mean([value for _, value in rows.get("unparsed", ())]),
         none_of_the_above=_mean([value for _, value in rows.get("none_of_the_above", ())]),
-        not_heard_in_full=_mean([value < HEARD for value in _by_clip(rows.get("heard", ()), min)]),
-        loops=_mean([value > 0 for value in _by_clip(rows.get("loop", ()), max)]),
+        not_heard_in_full=_mean([value < HEARD for value in _by_clip(rows.get("audio_coverage", ()), min)]),
+        loops=_mean([value > 0 for value in _by_clip(rows.get("repetition", ()), max)]),
     )
 
 

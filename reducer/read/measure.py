@@ -14,7 +14,7 @@ from speechiq.core.ids import PLAIN
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
 KEYS = ("measure", "suite", "category", "item", "settings")
-GUIDE = "docs/new_suite.md lists the keys"
+GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower, whichever is better",
     "column": "name the column of the sample rows that holds the score",

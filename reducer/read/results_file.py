@@ -12,6 +12,7 @@ import msgspec
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import read_plain
+from speechiq.core.former_names import rename_metadata
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.read.measure import Category, read_category
 from speechiq.reducer.read.run_files import samples_of
@@ -134,20 +135,20 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     counts = results.n_samples or {}
     named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
+    described = {task: rename_metadata(of.metadata) for task, of in results.configs.items() if _takes_part(of)}
     return [
         TaskRun(
             results.date,
             str(path),
             name,
             task,
-            _category_of(path, task, of.metadata),
-            of.metadata,
+            _category_of(path, task, metadata),
+            metadata,
             results.config.siq.system,
             _docs(counts.get(task)),
             versions,
         )
-        for task, of in results.configs.items()
-        if _takes_part(of)
+        for task, metadata in described.items()
     ]
 
 

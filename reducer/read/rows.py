@@ -75,6 +75,7 @@ class AnyDoc(msgspec.Struct):
     id: Name
     text: Any = ""
     dataset: Any = ""
+    normalizer: Any = None
     normaliser: Any = None
     audio: Any = None
     question_id: Any = ""
@@ -90,11 +91,23 @@ class TextRow(Row):
 
     doc: AnyDoc
     filtered_resps: Any = ""
+    audio_coverage: Any = None
+    repetition: Any = None
     heard: Any = None
     loop: Any = None
 
     def loose(self) -> list[Any]:
-        return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.heard, self.loop]
+        return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.coverage, self.repeats]
+
+    @property
+    def coverage(self) -> Any:
+        """Return `audio_coverage`, which earlier versions called `heard`."""
+        return self.heard if self.audio_coverage is None else self.audio_coverage
+
+    @property
+    def repeats(self) -> Any:
+        """Return `repetition`, which earlier versions called `loop`."""
+        return self.loop if self.repetition is None else self.repetition
 
     @property
     def response(self) -> Any:

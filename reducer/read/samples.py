@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.former_names import COLUMNS
 from speechiq.core.json_text import decode
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.rows import Name, Pick, locate, read_lines, refusal
 
 SHARE = 0.0, 1.0
 #: Columns that say what went wrong beside the score; a row may lack them.
-FLAGS = ("heard", "loop", "unparsed", "none_of_the_above")
+FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
 
 Item = tuple[str, ...]
 
@@ -54,7 +55,8 @@ def read_samples(
     scores: dict[Item, float] = {}
     measure = category.measure
     flags: dict[str, dict[Item, float]] = {flag: {} for flag in FLAGS if flag != measure.column}
-    decoder = _decoder(measure.column, category.item, tuple(flags))
+    sources = {name: flag for flag in flags for name in (flag, COLUMNS.get(flag, flag)) if name != measure.column}
+    decoder = _decoder(measure.column, category.item, tuple(sources))
     for number, line in read_lines(path):
         try:
             doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
@@ -67,9 +69,9 @@ def read_samples(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
         scores[item] = measure.sign * score + 0.0  # no negative zero
-        for flag, value in zip(flags.values(), given, strict=True):
+        for flag, value in zip(sources.values(), given, strict=True):
             if value is not None and math.isfinite(value):
-                flag[item] = value
+                flags[flag][item] = value
         for pick in picks:
             pick(number, line)
     if not scores:

@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     answer: str
 
 
-class Said(NamedTuple):
+class ClipTexts(NamedTuple):
     """What one system said of one clip; what its rows do not tell is empty.
 
     Attributes:
@@ -37,7 +37,7 @@ class Said(NamedTuple):
     answers: dict[str, Answer]
 
 
-def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Said]:
+def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
     """Reads what a system said of some clips.
 
     Args:
@@ -50,7 +50,7 @@ def read_said(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, Sai
     Raises:
         SpeechIQError: A sample file cannot be read.
     """
-    said = {clip: Said("", "", {}) for clip in clips}
+    said = {clip: ClipTexts("", "", {}) for clip in clips}
     for task in tasks if said else ():
         for row in read_rows(task.samples, TextRow):
             if (clip := str(row.doc.id)) in said:
@@ -78,7 +78,7 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     return first, second
 
 
-def _add(said: Said, row: TextRow, is_text: bool) -> Said:
+def _add(said: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
     said = said._replace(reference=said.reference or str(row.doc.text))
     if is_text:
         return said._replace(text=_text(row))

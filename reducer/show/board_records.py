@@ -1,4 +1,4 @@
-"""Write the scores of a suite without a scale of its own as plain data; docs/score.md lists keys and columns."""
+"""Write the scores of a suite without a scale of its own as plain data (docs/reference/scores.md)."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from speechiq.core.checksummed import content_sha256
 from speechiq.core.files import write_whole
-from speechiq.core.frozen import digest
 from speechiq.reducer.read.flags import Flags
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.stats.pool import Pool
@@ -151,7 +151,7 @@ def as_harness(export: Export, j: int) -> dict[str, Any]:
             "limit": None,
         },
         "lm_eval_version": version("lm_eval"),
-        "task_hashes": {export.task(category): digest(pool.clips[category]) for category in clips},
+        "task_hashes": {export.task(category): content_sha256(pool.clips[category]) for category in clips},
         "model_source": SOURCE,
         "model_name": system,
     }
@@ -222,9 +222,9 @@ def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
                 "doc": {"id": clip},
                 "target": "",
                 "arguments": {"gen_args_0": {"arg_0": clip, "arg_1": {}}},
-                "doc_hash": digest({"id": clip}),
-                "prompt_hash": digest(clip),
-                "target_hash": digest(""),
+                "doc_hash": content_sha256({"id": clip}),
+                "prompt_hash": content_sha256(clip),
+                "target_hash": content_sha256(""),
             }
             for number, clip in enumerate(pool.clips[level])
         ]

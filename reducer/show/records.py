@@ -1,4 +1,4 @@
-"""Write scores as plain data: JSON with every digit, CSV for spreadsheets. docs/score.md lists keys and columns."""
+"""Write scores as plain data: JSON with every digit, CSV for spreadsheets (docs/reference/scores.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from speechiq.core.checksummed import shorten
 from speechiq.core.files import write_whole
-from speechiq.core.frozen import shorten
 from speechiq.reducer.read.conditions import ASPECTS
 from speechiq.reducer.read.flags import Flags
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
 from speechiq.reducer.siq.scale import Scores
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
-MEND = "name a file in a folder that exists and is yours"
+FIX = "name a file in a folder that exists and is yours"
 POOLED = "all"
 
 
@@ -28,7 +28,8 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
     """Return the ranking as plain data, unrounded, best system first; unknown values are None.
 
     Returns:
-        The keys of docs/score.md but those of the file as a whole. `raw` grows with ability: Remember's is -WER.
+        The keys of docs/reference/scores.md but those of the file as a whole. `raw` grows with ability: Remember's is
+        -WER.
     """
     norms, bootstrap, shifts, remarks = context.norms, context.bootstrap, context.shifts, context.remarks
     mismatched = {of.aspect for of in context.mismatches}
@@ -136,12 +137,12 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 def write_json(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
     """Write `as_json` to a file, complete or not at all."""
-    write_whole(path, as_text(as_json(scores, context)).encode(), MEND)
+    write_whole(path, as_text(as_json(scores, context)).encode(), FIX)
 
 
 def write_csv(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
     """Write `as_csv` to a file, complete or not at all."""
-    write_whole(path, as_csv(scores, context).encode(), MEND)
+    write_whole(path, as_csv(scores, context).encode(), FIX)
 
 
 def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:

@@ -24,9 +24,7 @@ MEANINGS = {
     "understand": "how well its meaning is kept",
     "apply": "whether questions about it are answered",
 }
-WAYS = {
-    "apply": "; for Apply write questions (`siq questions write`, docs/questions.md) and run the data set's apply task"
-}
+WAYS = {"apply": "; for Apply write questions (`siq questions write`, docs/how-to/questions.md) and run the apply task"}
 
 
 class Count(NamedTuple):

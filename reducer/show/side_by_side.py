@@ -13,7 +13,7 @@ from rich.text import Text
 from speechiq.core.console import printable
 from speechiq.reducer.read.flags import Flags
 from speechiq.reducer.read.measure import Category
-from speechiq.reducer.read.texts import Said, differing
+from speechiq.reducer.read.texts import ClipTexts, differing
 from speechiq.reducer.show.table import FLAGS, UNKNOWN, show_share
 from speechiq.reducer.stats.comparison import Comparison, Difference, Share
 
@@ -73,7 +73,7 @@ def verdict(comparison: Comparison) -> str:
     )
 
 
-def clip_table(share: Share, whole: str, one: Said, other: Said) -> Table:
+def clip_table(share: Share, whole: str, one: ClipTexts, other: ClipTexts) -> Table:
     """A clip's part in the difference, its reference, both texts, and the answers.
 
     Words that the other text lacks stand in [brackets].

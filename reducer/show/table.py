@@ -12,8 +12,8 @@ from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
+from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
-from speechiq.core.frozen import shorten
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import ASPECTS, summarise
 from speechiq.reducer.read.measure import Measure

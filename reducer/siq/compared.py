@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from speechiq.core.checksummed import shorten
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.frozen import shorten
 from speechiq.reducer.read.conditions import Mismatch, summarise
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Compared, Options, Pair

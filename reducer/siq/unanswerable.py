@@ -17,14 +17,14 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from speechiq.core.checksummed import add_checksum, content_sha256, read_checksummed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
-from speechiq.core.frozen import digest, freeze, thaw
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.reducer.read.answers import Answers, Question, read_asked
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item, show_item
-from speechiq.reducer.show.records import MEND
+from speechiq.reducer.show.records import FIX
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
@@ -108,7 +108,7 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
 def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Writes a review file, whole or not at all."""
-    write_whole(path, as_lines(rows), MEND)
+    write_whole(path, as_lines(rows), FIX)
 
 
 def confirm(path: Path) -> dict[str, Any]:
@@ -137,12 +137,12 @@ def confirm(path: Path) -> dict[str, Any]:
         for row in sorted(rows.values(), key=lambda row: (row.id, row.question_id))
         if row.verdict in CONFIRMED
     ]
-    return freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
+    return add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
 
 
 def write_set(frozen: Mapping[str, Any], path: Path) -> None:
     """Writes what `confirm` made, whole or not at all."""
-    write_whole(path, (json.dumps(frozen, indent=2) + "\n").encode(), MEND)
+    write_whole(path, (json.dumps(frozen, indent=2) + "\n").encode(), FIX)
 
 
 def read(path: Path) -> ConfirmedSet:
@@ -151,13 +151,13 @@ def read(path: Path) -> ConfirmedSet:
     Raises:
         SpeechIQError: The file cannot be read, is not such a set, or was edited.
     """
-    content = thaw(path, SCHEMA, VERSION, ADVICE_SET)
+    content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
     except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
         raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {ADVICE_SET}") from error
     confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
-    confirmed.sha256 = digest(content)
+    confirmed.sha256 = content_sha256(content)
     return confirmed
 
 
@@ -178,16 +178,16 @@ def refuse_strangers(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, s
         asked: Question -> `Question.asked`.
         runs: Where it was asked, in words.
     """
-    mend = "give runs of the same tasks, or a set that was confirmed for these"
+    fix = "give runs of the same tasks, or a set that was confirmed for these"
     if missing := sorted(confirmed.keys() - asked.keys()):
         raise SpeechIQError(
             f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
-            f"{show_item(missing[0])}; {mend}"
+            f"{show_item(missing[0])}; {fix}"
         )
     if changed := [item for item, of in confirmed.items() if of.asked != asked[item]]:
         raise SpeechIQError(
             f"{len(changed)} of {len(confirmed)} questions read otherwise in {runs} than in the set, such as "
-            f"{show_item(changed[0])}; {mend}"
+            f"{show_item(changed[0])}; {fix}"
         )
 
 

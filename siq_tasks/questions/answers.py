@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from speechiq.core.batches import Keep
+from speechiq.core.batches import OnResult
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.siq_tasks.questions.endpoints import Author
 
@@ -50,10 +50,10 @@ class Answers:
             BaseException: The failure that `stop` was called with.
         """
 
-        def compute(new: list[Any], keep: Keep) -> None:
+        def compute(new: list[Any], on_result: OnResult) -> None:
             if self._failure is not None:
                 raise self._failure
-            keep([0], [author.ask(prompt, temperature, seed)])
+            on_result([0], [author.ask(prompt, temperature, seed)])
 
         answers: list[str] = cached(self._cache, [(author.name, prompt, temperature, seed)], list, compute, ANSWER)
         return answers[0]

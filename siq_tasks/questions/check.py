@@ -17,7 +17,7 @@ from speechiq.metrics.letters import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
 from speechiq.siq_tasks.questions.endpoints import Author
-from speechiq.siq_tasks.questions.file import join, normalise, read_questions
+from speechiq.siq_tasks.questions.file import join, normalize, read_questions
 from speechiq.siq_tasks.questions.write import count_letters
 
 WORKERS = 8
@@ -80,7 +80,7 @@ def check_file(
 
 def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
     """Questions that give their answer away, and questions asked twice of one clip."""
-    times = Counter((row["id"], normalise(row["question"])) for row in asked)
+    times = Counter((row["id"], normalize(row["question"])) for row in asked)
     leaks = [
         f"{row['question_id']}: the question holds its answer"
         for row in asked

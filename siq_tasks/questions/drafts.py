@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.response import drop_reasoning
 from speechiq.metrics.choice import LETTERS
-from speechiq.siq_tasks.questions.file import OPTIONS, normalise
+from speechiq.siq_tasks.questions.file import OPTIONS, normalize
 
 
 class Unusable(Exception):
@@ -89,8 +89,8 @@ def gives_itself_away(question: str, options: list[str], answer: str) -> bool:
     >>> gives_itself_away("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
     False
     """
-    said = f" {normalise(question)} "
-    told = [f" {normalise(option)} " in said for option in options]
+    said = f" {normalize(question)} "
+    told = [f" {normalize(option)} " in said for option in options]
     return told[LETTERS.index(answer)] and not all(told)
 
 

@@ -20,7 +20,7 @@ from speechiq.core.files import exists, expand, is_file, write_whole
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 
-MEND = "correct or delete the line"
+FIX = "correct or delete the line"
 PER_CLIP = 3
 OPTIONS = 4
 SHOWN = 200
@@ -42,9 +42,9 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
     """
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
-    for number, where, row in read_objects(path, MEND):
+    for number, where, row in read_objects(path, FIX):
         if fault := find_fault(row):
-            raise SpeechIQError(f"{where}: {fault}; {MEND}")
+            raise SpeechIQError(f"{where}: {fault}; {FIX}")
         if (first := seen.setdefault(row["question_id"], number)) != number:
             raise SpeechIQError(
                 f"{where}: question_id {_shorten(row['question_id'])} is that of line {first} already; rename one"
@@ -78,10 +78,10 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
         return f"option {_shorten(strange[0])} is no text"
     if tagged := [text for text in (question, *options) if _TAG.search(text)]:
         return f"{_shorten(tagged[0])} holds a transcriber's tag"
-    plain = [normalise(option) for option in options]
+    plain = [normalize(option) for option in options]
     if len(set(plain)) != OPTIONS:
         return f"options {_shorten(options)} are not all different"
-    if normalise(NONE_OF_THE_ABOVE) in plain:
+    if normalize(NONE_OF_THE_ABOVE) in plain:
         return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
     if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
         return f"'answer' is {_shorten(answer)}, which is none of its options A to D"
@@ -94,10 +94,10 @@ def _shorten(value: Any) -> str:
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """Text for comparing: case, spacing and punctuation around words count nothing.
 
-    >>> normalise(" The  Memphis hub!"), normalise("-1.5 %"), normalise("C++")
+    >>> normalize(" The  Memphis hub!"), normalize("-1.5 %"), normalize("C++")
     ('the memphis hub', '-1.5 %', 'c++')
     """
     return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())

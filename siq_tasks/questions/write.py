@@ -34,7 +34,7 @@ from speechiq.siq_tasks.questions.endpoints import Author
 from speechiq.siq_tasks.questions.file import (
     PER_CLIP,
     find_fault,
-    normalise,
+    normalize,
     read_questions,
     refuse_strangers,
     write_questions,
@@ -196,7 +196,7 @@ def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Pla
 def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     if find_fault(row):
         return "options that break a rule"
-    if normalise(row["question"]) in map(normalise, asked):
+    if normalize(row["question"]) in map(normalize, asked):
         return "a question asked before"
     if gives_itself_away(row["question"], row["options"], row["answer"]):
         return "a question that gives its answer away"

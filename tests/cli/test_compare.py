@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.texts import differing, read_said
+from speechiq.reducer.read.texts import differing, read_texts
 from speechiq.reducer.siq.systems import read_systems
 from tests.reducer.conftest import frozen_set, levels, write_run
 
@@ -193,7 +193,7 @@ def test_errors_are_one_line_that_lists_what_there_is(three_runs, arguments, mes
 def test_rows_of_other_makers_lend_what_they_have(tmp_path):
     write_run(tmp_path, levels(0.5, clips=1), system="plain")
     (system,) = read_systems([tmp_path]).systems
-    said = read_said(system.tasks, ["demo/0", "demo/9"])
+    said = read_texts(system.tasks, ["demo/0", "demo/9"])
     assert said["demo/0"].text == "hi" and said["demo/0"].reference == "hi"
     assert [answer.answer for answer in said["demo/0"].answers.values()] == ["hi"] * 3
     assert said["demo/9"] == ("", "", {})

@@ -65,7 +65,7 @@ def test_a_system_on_the_scale_of_norms(two_runs):
     assert siq(two_runs, "--json", two_runs / "pool.json").exit_code == 0
     alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "--json", two_runs / "alone.json")
     assert alone.exit_code == 0, alone.output
-    assert "clips, task versions, normaliser, embedder match" in alone.stdout
+    assert "clips, task versions, normalizer, embedder match" in alone.stdout
     pool, alone = (json.loads((two_runs / f"{name}.json").read_text()) for name in ("pool", "alone"))
     (middle,) = alone["systems"]
     assert middle["siq"] == next(row["siq"] for row in pool["systems"] if row["system"] == "middle")

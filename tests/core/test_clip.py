@@ -10,8 +10,8 @@ import soundfile
 
 from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.response import Response
+from speechiq.core.usage import usage
 from speechiq.harness_patch.systems.cached import CachedASR
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.audio import to_answer, to_transcribe
@@ -131,24 +131,24 @@ def test_a_transform_changes_samples_and_key_and_is_part_of_the_clip(tmp_path):
 
 
 class Stage:
-    """A recogniser that writes how loud a clip is."""
+    """A recognizer that writes how loud a clip is."""
 
     def identity(self):
         return {"stage": "asr", "model": "loudness"}
 
-    def transcribe(self, clips, keep):
-        passes["asr_clips"] += len(clips)
-        keep(range(len(clips)), [Response(f"{np.abs(clip.samples).max():.3f}", coverage=1.0) for clip in clips])
+    def transcribe(self, clips, on_result):
+        usage["asr_clips"] += len(clips)
+        on_result(range(len(clips)), [Response(f"{np.abs(clip.samples).max():.3f}", coverage=1.0) for clip in clips])
 
 
 def test_a_stored_transcript_of_a_clip_is_not_that_of_its_noisy_twin(tmp_path):
     clean = write_tone(tmp_path / "a.wav")
     noisy = replace(clean, transforms=(Noise(0.1, 7),))
-    store, before = tmp_path / "store", passes["asr_clips"]
+    store, before = tmp_path / "store", usage["asr_clips"]
     (quiet,) = CachedASR(Stage(), store).transcribe([clean])
     again, loud = CachedASR(Stage(), store).transcribe([clean, noisy])
-    assert quiet == again != loud and passes["asr_clips"] == before + 2
-    assert CachedASR(Stage(), store).transcribe([noisy]) == [loud] and passes["asr_clips"] == before + 2
+    assert quiet == again != loud and usage["asr_clips"] == before + 2
+    assert CachedASR(Stage(), store).transcribe([noisy]) == [loud] and usage["asr_clips"] == before + 2
 
 
 def test_what_is_asked_travels_beside_the_clip_in_the_form_of_lm_eval(tmp_path):

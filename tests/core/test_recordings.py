@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip, decode, digest
+from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip, as_clip, decode, file_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import UNKNOWN_END
 from speechiq.core.recordings.inspection import inspect
@@ -50,14 +50,14 @@ def files():
 
 
 def hear(data: bytes) -> tuple[float, list[str]] | None:
-    """The length and doubts of what is accepted, and decodes to that length; None if it is refused by name."""
+    """The length and warnings of what is accepted, and decodes to that length; None if it is refused by name."""
     try:
         found = inspect(data, "calls.wav")
     except SpeechIQError as error:
         assert re.fullmatch(r"calls\.wav: .*; replace the file or leave the clip out", str(error))
         return None
     assert len(decode(data, 0.0, found.duration)) == pytest.approx(found.duration * SAMPLING_RATE, abs=1)
-    return found.duration, found.doubts
+    return found.duration, found.warnings
 
 
 KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
@@ -65,9 +65,9 @@ KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_whole_file_is_accepted_at_its_length(files, name):
-    duration, doubts = hear(files[name, "whole"])
+    duration, warnings = hear(files[name, "whole"])
     assert duration == pytest.approx(SECONDS, abs=PADDING_S)
-    assert doubts == ([UNKNOWN_END] if name in {*OPEN_END, "amr", "aac"} else [])
+    assert warnings == ([UNKNOWN_END] if name in {*OPEN_END, "amr", "aac"} else [])
 
 
 @pytest.mark.parametrize("how", CUTS)
@@ -156,7 +156,7 @@ TONE = speech_like(16_000)
 
 
 @pytest.mark.parametrize(
-    ("samples", "doubts"),
+    ("samples", "warnings"),
     [
         (stereo(TONE, TONE), []),
         (stereo(TONE, 0 * TONE), []),
@@ -166,10 +166,10 @@ TONE = speech_like(16_000)
         (TONE[3:4], ["it is shorter than 0.1 s"]),
     ],
 )
-def test_what_can_hardly_hold_speech_is_accepted_with_a_doubt(samples, doubts):
+def test_what_can_hardly_hold_speech_is_accepted_with_a_doubt(samples, warnings):
     found = inspect(by_sndfile("WAV", "FLOAT", samples=samples), "calls.wav")
     assert found.duration == len(samples) / 16_000
-    assert sorted(found.doubts) == sorted(doubts)
+    assert sorted(found.warnings) == sorted(warnings)
 
 
 @pytest.mark.parametrize("name", ["wav", "wav-gsm", "wav-ima", "wav-ulaw", "flac", "vorbis", "m4a", "webm"])
@@ -177,7 +177,7 @@ def test_a_part_is_that_of_the_whole_in_files_that_seek_and_in_those_that_do_not
     file = tmp_path / "a"
     file.write_bytes(files[name, "whole"])
     whole, _ = soundfile.read(file) if name in SNDFILE else (None, None)
-    clip = Clip(AudioFile(str(file), digest(file)), 0.0, inspect(file, "a").duration)
+    clip = Clip(AudioFile(str(file), file_sha256(file)), 0.0, inspect(file, "a").duration)
     array = clip.samples
     part = clip.part(1.5, 2.0).samples
     assert len(part) == 2 * SAMPLING_RATE
@@ -216,14 +216,14 @@ def test_audio_of_other_tasks_is_checked_as_well():
 LIMITED = """
 import resource
 from pathlib import Path
-from speechiq.core.clip import AudioFile, Clip, digest
+from speechiq.core.clip import AudioFile, Clip, file_sha256
 from speechiq.core.recordings.inspection import inspect
 file = Path({file!r})
 inspect(file, "warm up")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 large = Path({large!r})
 found = inspect(large, "large")
-clip = Clip(AudioFile(str(large), digest(large)), 0.0, found.duration)
+clip = Clip(AudioFile(str(large), file_sha256(large)), 0.0, found.duration)
 assert len(clip.part(found.duration - 1, 1.0).samples) == 16_000
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(found.duration, (after - before) // 1024)

@@ -19,21 +19,21 @@ from speechiq.core import stage_cache as module
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import open_plain
 from speechiq.core.row_files import seal
-from speechiq.core.stage_cache import StageCache, cached, digest
+from speechiq.core.stage_cache import StageCache, cached, key_digest
 from speechiq.core.stages import list_stages, merge, prune
 from speechiq.core.store import store_folder
 
 STAGE = {"model": "tiny", "dtype": "float32"}
 
 
-def square(items, keep):
+def square(items, on_result):
     for i, item in enumerate(items):
-        keep([i], [{"square": item**2, "half": item / 3}])
+        on_result([i], [{"square": item**2, "half": item / 3}])
 
 
 def stored(folder, items, stage=STAGE):
     """The rows that are on disk, by item."""
-    cache, keys = StageCache(stage, folder), {digest(str(item)): item for item in items}
+    cache, keys = StageCache(stage, folder), {key_digest(str(item)): item for item in items}
     cache.fetch(keys)
     return {keys[key]: row for key, row in cache.rows.items()}
 
@@ -41,9 +41,9 @@ def stored(folder, items, stage=STAGE):
 def test_a_row_is_computed_once_and_read_by_the_next_run(tmp_path):
     computed = []
 
-    def compute(items, keep):
+    def compute(items, on_result):
         computed.extend(items)
-        square(items, keep)
+        square(items, on_result)
 
     first = cached(StageCache(STAGE, tmp_path), [3, 1, 3], lambda item: item, compute)
     again = cached(StageCache(STAGE, tmp_path), [1, 2, 3], lambda item: item, compute)
@@ -66,8 +66,8 @@ def test_a_process_appends_its_batches_to_one_file(tmp_path):
 
 
 def test_what_was_done_before_a_failure_is_kept(tmp_path):
-    def fail_at_last(items, keep):
-        square(items[:-1], keep)
+    def fail_at_last(items, on_result):
+        square(items[:-1], on_result)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -79,7 +79,7 @@ def test_what_was_done_before_a_failure_is_kept(tmp_path):
 def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_path_factory, cut, change):
     folder = tmp_path_factory.mktemp("store")
     batch = [{"square": i**2, "half": i / 3} for i in range(10)]
-    cached(StageCache(STAGE, folder), list(range(10)), str, lambda new, keep: keep(new, batch))
+    cached(StageCache(STAGE, folder), list(range(10)), str, lambda new, put: put(new, batch))
     (file,) = folder.rglob("*.jsonl")
     whole, lines = stored(folder, range(10)), file.read_bytes()
     cut %= len(lines)
@@ -93,16 +93,16 @@ def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_pat
     assert file.read_bytes() == damaged and stored(folder, range(10)) == whole
 
 
-@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(digest("9"), [9])[:-1]], ids=repr)
+@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(key_digest("9"), [9])[:-1]], ids=repr)
 def test_what_follows_a_torn_line_in_a_file_is_read_and_skipped_lines_are_counted_once(tmp_path, caplog, torn):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     (file,) = tmp_path.rglob("*.jsonl")
     with file.open("ab") as lines:
-        lines.write(torn + seal(digest("2"), "glued to it") + seal(digest("3"), "whole") + torn)
+        lines.write(torn + seal(key_digest("2"), "glued to it") + seal(key_digest("3"), "whole") + torn)
     cache = StageCache(STAGE, tmp_path)
     for _ in range(3):
-        cache.fetch([digest(str(key)) for key in (1, 2, 3, 9)])
-    assert cache.rows == {digest("1"): {"square": 1, "half": 1 / 3}, digest("3"): "whole"}
+        cache.fetch([key_digest(str(key)) for key in (1, 2, 3, 9)])
+    assert cache.rows == {key_digest("1"): {"square": 1, "half": 1 / 3}, key_digest("3"): "whole"}
     (record,) = caplog.records
     assert "2 damaged lines are skipped" in record.getMessage() and "computed again" in record.getMessage()
 
@@ -144,7 +144,7 @@ def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, capl
         StageCache(STAGE, tmp_path),
         [1, 2, 3],
         str,
-        lambda new, keep: keep([0, 1, 2], [5, {"square": []}, {"square": 9}]),
+        lambda new, put: put([0, 1, 2], [5, {"square": []}, {"square": 9}]),
     )
     rows = cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, square, dict[str, float])
     assert [row["square"] for row in rows] == [1, 4, 9]
@@ -165,7 +165,12 @@ def test_a_stage_that_cannot_be_read_stops_nobody_and_is_written_anew_when_it_is
 
 
 def test_half_of_a_surrogate_pair_is_stored_and_read_back(tmp_path):
-    cached(StageCache(STAGE, tmp_path), ["\ud800"], lambda item: item, lambda new, keep: keep([0], [["\udc00 text"]]))
+    cached(
+        StageCache(STAGE, tmp_path),
+        ["\ud800"],
+        lambda item: item,
+        lambda new, put: put([0], [["\udc00 text"]]),
+    )
     assert cached(StageCache(STAGE, tmp_path), ["\ud800"], lambda item: item, None) == [["\udc00 text"]]
 
 
@@ -198,10 +203,10 @@ def test_rows_of_another_format_are_not_read_and_the_version_is_told(tmp_path, m
 
 
 def test_a_run_whose_stage_is_taken_away_meanwhile_goes_on_and_its_later_rows_are_found(tmp_path):
-    def compute(items, keep):
-        square(items[:2], keep)
+    def compute(items, on_result):
+        square(items[:2], on_result)
         assert prune(tmp_path, 0) and not list_stages(tmp_path)
-        keep([2], ["third"])
+        on_result([2], ["third"])
 
     assert cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, compute)[1:] == [{"square": 4, "half": 2 / 3}, "third"]
     assert [stage.rows for stage in list_stages(tmp_path)] == [1] and stored(tmp_path, [1, 2, 3]) == {3: "third"}
@@ -215,7 +220,7 @@ def test_a_stage_may_be_taken_away_in_the_midst_of_a_write(tmp_path, monkeypatch
         prune(tmp_path, 0)
 
     monkeypatch.setattr(os, "fsync", take_away_once)
-    cache.add({digest("1"): ["first"]})
+    cache.add({key_digest("1"): ["first"]})
     assert stored(tmp_path, [1]) == {1: ["first"]} and list_stages(tmp_path)
 
 
@@ -263,7 +268,12 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
 
 
 def test_only_what_is_asked_for_comes_into_memory(tmp_path):
-    cached(StageCache(STAGE, tmp_path), list(range(100)), str, lambda new, keep: keep(new, ["x" * 200_000] * len(new)))
+    cached(
+        StageCache(STAGE, tmp_path),
+        list(range(100)),
+        str,
+        lambda new, put: put(new, ["x" * 200_000] * len(new)),
+    )
     tracemalloc.start()
     try:
         assert len(stored(tmp_path, [7, 93])) == 2
@@ -279,11 +289,11 @@ def test_a_disk_that_is_full_is_one_line_and_all_that_was_done_is_read(tmp_path,
         with pytest.raises(
             SpeechIQError, match=r"cannot write '.*\.jsonl': File too large; free or choose another place"
         ):
-            cached(cache, list(range(20)), str, lambda new, keep: [keep([i], ["x" * 9000]) for i in new])
+            cached(cache, list(range(20)), str, lambda new, on_result: [on_result([i], ["x" * 9000]) for i in new])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert cache.added == 11 == len(cache.rows)
-    cached(cache, list(range(20)), str, lambda new, keep: keep(range(len(new)), ["y" * 9000] * len(new)))
+    cached(cache, list(range(20)), str, lambda new, put: put(range(len(new)), ["y" * 9000] * len(new)))
     assert cache.added == 20 == len(stored(tmp_path, range(20)))
     assert len(list(tmp_path.rglob("*.jsonl"))) == 2, "nothing follows a torn line"
     assert {record.getMessage().partition(": ")[2][:15] for record in caplog.records} == {"1 damaged lines"}
@@ -299,12 +309,12 @@ def test_many_rows_in_many_files_are_found_at_once(tmp_path):
     folder, rows, files = StageCache(STAGE, tmp_path).folder, 100_000, 500
     for number in range(files):
         keys = range(number, rows, files)
-        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(digest(key), key) for key in keys))
+        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(key_digest(key), key) for key in keys))
     cache = StageCache(STAGE, tmp_path)
     assert len(cache) == rows
     began = time.process_time()
     for key in range(0, rows, rows // 50):
-        cache.fetch([digest(key)])
+        cache.fetch([key_digest(key)])
     assert time.process_time() - began < 10
     assert list(cache.rows.values()) == list(range(0, rows, rows // 50))
 
@@ -313,8 +323,8 @@ def add_and_merge(folder, process):
     for key in range(process, 120, 6):
         cache = StageCache(STAGE, folder)
         cache.fetch(["nothing"])
-        cache.add({digest(str(key)): key})
-        cache.add({digest(str(key + 1000)): key})
+        cache.add({key_digest(str(key)): key})
+        cache.add({key_digest(str(key + 1000)): key})
         if not process:
             for stage in list_stages(folder):
                 merge(stage, quiet_for=-1)

@@ -57,7 +57,7 @@ def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
     fill(tmp_path, "shared")
     (described,) = tmp_path.glob("*/stage.json")
     described.with_name("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; mend that, or choose another"):
+    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; fix that, or choose another"):
         prune(tmp_path, 0)
 
 

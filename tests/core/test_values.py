@@ -54,11 +54,11 @@ def test_a_text_of_another_model_type_has_a_response_of_which_nothing_is_known()
 
 def test_metrics_read_the_response_behind_a_text():
     scores = wer.score({"text": "so it goes"}, [CarryingText(RESPONSE)])
-    assert (scores["heard"], scores["wer_first"], scores["wer_oracle"]) == (0.5, 0, 0)
+    assert (scores["audio_coverage"], scores["wer_first"], scores["wer_oracle"]) == (0.5, 0, 0)
     doc = {"options": ["one", "two", "three", "four"], "answer": "B"}
     (voted,) = choice.Vote().apply([[CarryingText(replace(RESPONSE, text="(B)"))] * 5], [doc])
     assert json.dumps(voted) == '["B", ["B", "B", "B", "B", "B"]]'
-    assert choice.score(doc, [voted])["heard"] == 0.5
+    assert choice.score(doc, [voted])["audio_coverage"] == 0.5
 
 
 def test_half_a_surrogate_pair_is_in_no_response():

@@ -95,11 +95,11 @@ def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_model
     prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
     adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
-    ((said,),) = adapted.hearer.generate(prompts, [[1]], settings)
-    ((other,),) = build(f"gold+{SMOLLM}").hearer.generate(prompts, [[1]], settings)
+    ((said,),) = adapted.audio_model.generate(prompts, [[1]], settings)
+    ((other,),) = build(f"gold+{SMOLLM}").audio_model.generate(prompts, [[1]], settings)
     assert said != other
     adapter = identity(str(tmp_path / "adapter"), holds="adapter_config.json")
-    assert adapted.hearer.llm.engine.identity()["adapter"] == adapter
+    assert adapted.audio_model.llm.engine.identity()["adapter"] == adapter
 
 
 def test_weights_go_to_an_accelerator_as_they_are_read():

@@ -1,4 +1,4 @@
-"""The engine of docs/new_engine.md, installed as a package of its own and run by lm-eval."""
+"""The engine of docs/tutorials/new_engine.md, installed as a package of its own and run by lm-eval."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.conftest import run
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "new_engine.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "new_engine.md"
 BLOCKS = dict(re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
 BACKEND = '\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
 

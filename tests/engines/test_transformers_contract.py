@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCausalLM, WhisperConfig
 
-from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNISERS, find_audio_language_model, find_recogniser
+from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNISERS, find_audio_language_model, find_recognizer
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import keep_encodings
 from speechiq.engines._shared.prefill import begin, can_join, join, read, weigh
@@ -169,7 +169,7 @@ def test_an_audio_encoder_is_found_and_its_results_are_kept(kind, audio, mask):
     config = getattr(transformers, f"{kind}Config")(audio_config=audio, text_config=text, audio_token_id=7)
     auto_class, part = find_audio_language_model(config)
     model = auto_class.from_config(part).eval()
-    assert "audio" in type(model).input_modalities and find_recogniser(config) is None
+    assert "audio" in type(model).input_modalities and find_recognizer(config) is None
     audio = {"input_features": torch.zeros(1, 128, 3000), mask: torch.ones(1, 3000, dtype=torch.long)}
     ids = torch.tensor([[7] * 750 + [3]])
     with keep_encodings(model) as encodings, torch.inference_mode():

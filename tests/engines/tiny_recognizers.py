@@ -1,4 +1,4 @@
-"""Recognisers of real architectures, tiny and untrained, with real processors, as `save_pretrained` writes them.
+"""Recognizers of real architectures, tiny and untrained, with real processors, as `save_pretrained` writes them.
 
 `python -m tests.engines.tiny_recognizers NAME FOLDER` makes one.
 """

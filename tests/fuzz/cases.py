@@ -11,8 +11,8 @@ from speechiq.siq_tasks.store import CLIPS
 from tests.fuzz.mutations import displace, mutate, rearrange
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER
+from tests.fuzz.targets.checksummed import NORMS, SETS
 from tests.fuzz.targets.clip_sets import METADATA, TABLES, TASKS
-from tests.fuzz.targets.frozen import NORMS, SETS
 from tests.fuzz.targets.questions import QUESTIONS
 from tests.fuzz.targets.replies import REPLIES
 from tests.fuzz.targets.runs import RUNS
@@ -27,8 +27,8 @@ TARGETS = {
     "metadata": METADATA,
     "audio": AUDIO,
     "replies": REPLIES,
-    "recogniser": RECOGNISER,
-    "hearer": HEARER,
+    "recognizer": RECOGNISER,
+    "audio_model": HEARER,
     "writer": WRITER,
 }
 #: Of the damage, the shares in which a file is replaced by something that is no file, or changes place with others.

@@ -55,7 +55,7 @@ def test_draws_follow_the_softmax_of_the_scores():
 
 
 @pytest.mark.parametrize("way", ["argmax", "generate"])
-def test_a_cascade_asks_its_recogniser_once_for_the_clips_of_questions(demo_models, monkeypatch, way):
+def test_a_cascade_asks_its_recognizer_once_for_the_clips_of_questions(demo_models, monkeypatch, way):
     texts = dict(zip(map(named, "01"), OPTIONS, strict=False))
     system = build_system(
         "gold+demo:SmolLM2-135M-Instruct",
@@ -65,12 +65,14 @@ def test_a_cascade_asks_its_recogniser_once_for_the_clips_of_questions(demo_mode
         seed=0,
         references=texts,
     )
-    asked, transcribe = [], system.hearer.asr.transcribe
-    monkeypatch.setattr(system.hearer.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips))
+    asked, transcribe = [], system.audio_model.asr.transcribe
+    monkeypatch.setattr(
+        system.audio_model.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips)
+    )
     questions = [about(clip, max_gen_toks=2) for clip in texts]
     answers = system.answer(questions, 1)
     assert [answer.coverage for (answer,) in answers] == [1.0, 1.0]
-    assert asked == [2] and not system.hearer._known
+    assert asked == [2] and not system.audio_model._known
     system.answer(questions[:1], 1)
     assert asked == [2, 1]
 

@@ -18,8 +18,8 @@ import pytest
 import soundfile
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt, TextPrompt
+from speechiq.core.usage import usage
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.text.openai import OpenAIText
@@ -103,20 +103,20 @@ def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_dow
         assert first + second == 24_000 and max(first, second) <= 16_000
         (transcript,) = ear.transcribe(write_down(clip))
     assert transcript.text == f"{first} {second}" and transcript.coverage == 1.0
-    assert ear.heard([Prompt.about("<audio>", (clip,))]) == [1.0]
+    assert ear.coverage([Prompt.about("<audio>", (clip,))]) == [1.0]
 
 
 def test_how_much_of_a_clip_that_is_sent_whole_was_heard_nobody_knows(clip):
     with serving(lambda *_: "B") as server:
         ear = open_ear(server)
         (transcript,) = ear.transcribe(write_down(clip))
-        assert math.isnan(transcript.coverage) and math.isnan(ear.heard([Prompt.about("<audio>", (clip,))])[0])
+        assert math.isnan(transcript.coverage) and math.isnan(ear.coverage([Prompt.about("<audio>", (clip,))])[0])
 
 
 def test_five_answers_come_from_one_call_sampled_by_the_servers_own_defaults(clip):
-    before = passes["calls"]
+    before = usage["calls"]
     answers, (asked,) = ask(lambda *_: list("ABCDE"), Prompt.about("<audio> Which?", (clip,)), n=5)
-    assert answers == list("ABCDE") and passes["calls"] == before + 2
+    assert answers == list("ABCDE") and usage["calls"] == before + 2
     assert asked.keys() == {"model", "messages", "n", "max_completion_tokens"}
     assert (asked["model"], asked["n"], asked["max_completion_tokens"]) == ("ear", 5, 256)
 
@@ -368,7 +368,7 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
     rows = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in samples.items()}
     for row in rows["samples_siq_demo_remember"]:
         assert row["filtered_resps"] == [f"heard {round(row['doc']['audio']['duration'] * 16_000)} samples"]
-        assert math.isnan(row["heard"])
+        assert math.isnan(row["audio_coverage"])
     for row in rows["samples_siq_demo_apply"]:
         assert len(set(row["resps"][0])) == 5 and row["unparsed"] == 0
     (system,) = read_systems([tmp_path / "out"]).systems

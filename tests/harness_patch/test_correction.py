@@ -78,7 +78,7 @@ def test_chatter_is_cut_off_the_transcript(answer):
         f"{RIGHT} " * 6,
     ],
 )
-def test_an_answer_that_is_no_transcript_leaves_the_recognisers_first_text(answer):
+def test_an_answer_that_is_no_transcript_leaves_the_recognizers_first_text(answer):
     assert read(answer, HEARD) == (HEARD[0], "refused")
 
 
@@ -134,7 +134,7 @@ def nbest(tmp_path):
     return open_engine(TranscriptFile, str(file), batch_size=1)
 
 
-def test_a_corrected_transcript_keeps_what_the_recogniser_held_possible(nbest):
+def test_a_corrected_transcript_keeps_what_the_recognizer_held_possible(nbest):
     said = {HEARD[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
     clips = [named("b"), named("a")]
     script = lambda prompt, _: next(answer for text, answer in said.items() if text in prompt)  # noqa: E731
@@ -208,4 +208,4 @@ def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_mo
         assert row["wer_oracle"] <= row["wer_first"] < 0.5
         assert row["corrector_refused"] == (heard.provenance == "refused")
         assert row["corrector_refused"] == 0 or row["wer"] == row["wer_first"]
-    assert results["config"]["siq"]["passes"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2
+    assert results["config"]["siq"]["usage"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2

@@ -14,8 +14,8 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.stages import list_stages
+from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from tests.conftest import run
 from tests.records import items
@@ -123,18 +123,18 @@ def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
 )
 def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_models, demo_clips, settings, message):
     model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
-    write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(passes)
+    write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(usage)
     ask = request(demo_clips[1], "", repeats=5, settings=settings)
     with pytest.raises(SpeechIQError, match=message):
         model.generate_until([write, ask])
-    assert passes == before
+    assert usage == before
 
 
 def test_a_likelihood_without_options_is_refused_before_any_clip_is_heard(demo_models, demo_clips):
-    model, before = HFAudio(pretrained="demo", device="cpu"), Counter(passes)
+    model, before = HFAudio(pretrained="demo", device="cpu"), Counter(usage)
     with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*without options"):
         model.generate_until([request(demo_clips[0], "", purpose="transcribe"), request(demo_clips[6], "")])
-    assert passes == before
+    assert usage == before
 
 
 def test_lm_evals_other_names_of_a_setting_mean_the_same(demo_models, demo_clips):

@@ -17,7 +17,7 @@ from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.embedder import Embedder, check_embedder
 from tests.engines import tiny
-from tests.engines import tiny_recognizers as tiny_recognisers
+from tests.engines import tiny_recognizers as tiny_recognizers
 
 pytestmark = pytest.mark.slow
 
@@ -42,14 +42,14 @@ def models(demo_models, tmp_path_factory):
     transformers.LlamaForCausalLM(config).save_pretrained(folder / "text")
     tokenizer.save_pretrained(folder / "text")
     folder.joinpath("ctc").mkdir()
-    tiny_recognisers.save("wav2vec2", folder / "ctc")
+    tiny_recognizers.save("wav2vec2", folder / "ctc")
     tiny.make("qwen2_audio", folder / "audio")
     return folder
 
 
 def text(folder, clip):
     system = build_system(f"gold+{folder}", {}, device="cpu", batch_size=1, seed=0)
-    system.hearer.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
+    system.audio_model.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
 
 
 def ger(folder, clip):

@@ -38,7 +38,7 @@ def read(folder):
             key = samples.name.partition("_2")[0], row["doc_id"]
             assert key not in rows, "a doc was answered twice"
             rows[key] = {name: value for name, value in row.items() if name not in TIMES}
-    return rows, results["results"], results["config"]["siq"]["passes"]
+    return rows, results["results"], results["config"]["siq"]["usage"]
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def several(request, demo_models, tmp_path_factory):
 
 
 def test_uneven_shards_give_the_same_rows_and_scores(one, several):
-    rows, results, passes = read(several[0] / "runs")
+    rows, results, usage = read(several[0] / "runs")
     assert rows == one[0]
     assert results == one[1]
-    assert passes["asr_clips"] == one[2]["asr_clips"] == 5
-    assert passes["prefills"] == one[2]["prefills"]
+    assert usage["asr_clips"] == one[2]["asr_clips"] == 5
+    assert usage["prefills"] == one[2]["prefills"]
     assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", several[1]))) == 1
 
 

@@ -9,10 +9,10 @@ from lm_eval.api.instance import Instance
 
 from speechiq.core.batches import drop
 from speechiq.core.response import Response, response_of
+from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.asr.controls import Gold, NeedsReferences, Silence
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.asr.pocketsphinx import PocketSphinxASR
-from speechiq.engines.asr.recognizer import Recogniser
 from speechiq.engines.asr.transcript_file import TranscriptFile
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.audio.openai import AudioEndpoint
@@ -27,7 +27,7 @@ from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
 SECRET = "The xylophone was auctioned in Ouagadougou."
-HEARS = (Recogniser, PocketSphinxASR, OpenAIASR, Silence, TranscriptFile)
+HEARS = (CheckpointASR, PocketSphinxASR, OpenAIASR, Silence, TranscriptFile)
 PROMPTED = (AudioLLM, AudioEndpoint)
 WRITES = (TransformersLLM, LMEvalText, OpenAIText, *PROMPTED)
 
@@ -59,10 +59,10 @@ def calls(monkeypatch):
     calls = []
 
     def stand_in(kind, verb, answer):
-        def run(engine, given, *more, keep=drop):
+        def run(engine, given, *more, on_result=drop):
             calls.append((verb, engine, given, *more))
             found = [answer(*row) for row in zip(given, *more[:1], strict=True)]
-            keep(range(len(found)), found)
+            on_result(range(len(found)), found)
             return found
 
         monkeypatch.setattr(kind, verb, run)
@@ -70,7 +70,7 @@ def calls(monkeypatch):
     for kind in (*HEARS, *PROMPTED):
         stand_in(kind, "transcribe", lambda _: Response("so it was said", coverage=1.0))
     for kind in PROMPTED:
-        stand_in(kind, "heard", lambda _: 1.0)
+        stand_in(kind, "audio_coverage", lambda _: 1.0)
     for kind in WRITES:
         stand_in(kind, "generate", lambda _, seeds: ["B"] * len(seeds))
     return calls

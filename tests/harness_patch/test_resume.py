@@ -57,16 +57,16 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_pa
     samples, last = evaluate(tmp_path / "runs", store)
     assert samples == expected
     assert count(store) == count(whole[2])
-    assert last["passes"].get("asr_clips", 0) == told["passes"]["asr_clips"] - before.get("asr", 0)
+    assert last["usage"].get("asr_clips", 0) == told["usage"]["asr_clips"] - before.get("asr", 0)
     questions, clips = 4, 2  # those about one clip share what was heard, and come before all without it
     read = max(0, before.get("text", 0) - questions + clips)
-    assert last["passes"].get("prefills", 0) <= told["passes"]["prefills"] - read
+    assert last["usage"].get("prefills", 0) <= told["usage"]["prefills"] - read
 
 
 def test_a_rerun_computes_nothing_and_loses_no_word(whole, tmp_path):
     samples, told = evaluate(tmp_path, whole[2])
     assert samples == whole[0]
-    assert told["passes"] == {} and told["system"] == whole[1]["system"]
+    assert told["usage"] == {} and told["system"] == whole[1]["system"]
 
 
 def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
@@ -75,5 +75,5 @@ def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([lines[0], lines[1][:40] + b"\n", *lines[2:]]))
     samples, told = evaluate(tmp_path, whole[2])
-    assert samples == whole[0] and told["passes"] == {"asr_clips": 1}
+    assert samples == whole[0] and told["usage"] == {"asr_clips": 1}
     assert len(list(asr.glob("*.jsonl"))) == 2

@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from tests.engines.opener import open_engine
 from tests.served import transformers_serve
 
@@ -59,9 +59,9 @@ def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces
     model = resolve("demo:whisper-tiny.en")
     asr = open_engine(OpenAIASR, model, batch_size=1, base_url=url, longest=30, num_concurrent=2)
     for transcript, clip in zip(asr.transcribe([longest, shortest]), [longest, shortest], strict=True):
-        reference = normalise(references[clip])
-        assert jiwer.wer(reference, normalise(transcript.text)) < 0.25
-        assert normalise(transcript.text).split()[-4:] == reference.split()[-4:]
+        reference = normalize(references[clip])
+        assert jiwer.wer(reference, normalize(transcript.text)) < 0.25
+        assert normalize(transcript.text).split()[-4:] == reference.split()[-4:]
 
 
 def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):

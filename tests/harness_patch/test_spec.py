@@ -76,7 +76,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
     [
         (
             "demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct",
-            "a llama checkpoint .* a speech recogniser must",
+            "a llama checkpoint .* a speech recognizer must",
         ),
         (
             "demo:whisper-base+demo:whisper-base",
@@ -106,7 +106,7 @@ def test_demo_is_the_tiny_system_whole(demo_models):
     assert build("demo", llm_answer="generate").describe()["answering"]["way"] == "generate"
 
 
-def test_a_corrector_implies_an_n_best_list_where_the_recogniser_has_one(demo_models):
+def test_a_corrector_implies_an_n_best_list_where_the_recognizer_has_one(demo_models):
     corrected = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct"
     assert build(corrected).describe()["asr"]["nbest"] == 5
     assert build(corrected, asr_nbest=3).describe()["asr"]["nbest"] == 3

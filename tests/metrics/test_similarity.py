@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
+from speechiq.core.usage import usage
 from speechiq.metrics import embedder
 from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
 from speechiq.metrics.embedder import embed as states
@@ -88,12 +88,12 @@ def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, mon
 
 def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    before = passes["embeddings"]
+    before = usage["embeddings"]
     first = states(REFERENCES, EMBEDDER)
     embedder._stage_cache.cache_clear()
     again = states(REFERENCES[::-1], EMBEDDER)
     np.testing.assert_array_equal(first, again[::-1])
-    assert passes["embeddings"] - before == len(REFERENCES)
+    assert usage["embeddings"] - before == len(REFERENCES)
 
 
 def test_the_score_is_the_lower_cosine():
@@ -118,7 +118,7 @@ def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
     assert load_embedder(EMBEDDER, "chat").tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
 
 
-def test_normalised_texts_differ_in_what_the_normaliser_leaves(demo_models):
+def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
     said, meant = ["it is two thousand dollars"], ["It's $2000."]
     assert embed(said, meant).max() < 1
     assert embed(said, meant, embedder_text="english").min() == pytest.approx(1, abs=1e-6)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speechiq.core.response import Response
 from speechiq.harness_patch.lm_eval_types import CarryingText
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.wer import ErrorRate, Errors, count_errors, pool, score
 
 WORDS = ["the", "cod", "quota", "was", "cut", "by", "a", "third"]
@@ -17,12 +17,12 @@ references = texts.filter(bool)
 
 
 @given(references, texts)
-def test_rates_equal_jiwer_on_the_same_normalised_texts(reference, hypothesis):
+def test_rates_equal_jiwer_on_the_same_normalized_texts(reference, hypothesis):
     scores = score({"text": reference}, [hypothesis])
     for metric, kind in (("wer", "english"), ("wer_basic", "basic")):
-        pair = normalise(reference, kind), normalise(hypothesis, kind)
+        pair = normalize(reference, kind), normalize(hypothesis, kind)
         assert scores[metric] == pytest.approx(jiwer.wer(*pair))
-    assert scores["cer"] == pytest.approx(jiwer.cer(normalise(reference), normalise(hypothesis)))
+    assert scores["cer"] == pytest.approx(jiwer.cer(normalize(reference), normalize(hypothesis)))
     parts = scores["substitutions"] + scores["deletions"] + scores["insertions"]
     assert parts == pytest.approx(scores["wer"])
 
@@ -30,11 +30,11 @@ def test_rates_equal_jiwer_on_the_same_normalised_texts(reference, hypothesis):
 @given(st.lists(st.tuples(references, texts), min_size=1, max_size=5))
 def test_pooled_rate_equals_jiwer_over_all_clips(pairs):
     rates = [score({"text": r}, [h])["wer_corpus"] for r, h in pairs]
-    together = [[normalise(text) for text in side] for side in zip(*pairs, strict=True)]
+    together = [[normalize(text) for text in side] for side in zip(*pairs, strict=True)]
     assert pool(rates) == pytest.approx(jiwer.wer(*together))
 
 
-def test_the_normalisers_differ_on_numbers_and_contractions():
+def test_the_normalizers_differ_on_numbers_and_contractions():
     scores = score({"text": "It's two thousand dollars."}, ["it is $2000"])
     assert scores["wer"] == 0.0
     assert scores["wer_basic"] > 0

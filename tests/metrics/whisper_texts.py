@@ -1,4 +1,4 @@
-"""Write random texts that exercise Whisper's normalisers, and record what OpenAI's own code makes of them.
+"""Write random texts that exercise Whisper's normalizers, and record what OpenAI's own code makes of them.
 
 `python tests/metrics/whisper_texts.py FOLDER` imports `normalizers` from FOLDER (`whisper` in the source archive of
 openai-whisper 20250625) and writes `whisper_texts.json`: for each block of texts a digest of the outputs.
@@ -38,12 +38,12 @@ def write_texts(seed: int = 20250625) -> list[list[str]]:
     return [[text() for _ in range(BLOCK)] for _ in range(BLOCKS)]
 
 
-def digest(texts: list[str], normaliser: Callable[[str], str]) -> str:
-    """Return the beginning of the sha256 of what a normaliser makes of texts; one on which it fails counts as such."""
+def digest(texts: list[str], normalizer: Callable[[str], str]) -> str:
+    """Return the beginning of the sha256 of what a normalizer makes of texts; one on which it fails counts as such."""
     made = []
     for text in texts:
         try:
-            made.append(normaliser(text))
+            made.append(normalizer(text))
         except (AssertionError, TypeError, ValueError):
             made.append("(fails)")
     return hashlib.sha256("\n".join(made).encode()).hexdigest()[:16]

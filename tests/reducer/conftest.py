@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.core.frozen import freeze
+from speechiq.core.checksummed import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.read.answers import Question
 from speechiq.reducer.siq.unanswerable import SCHEMA, VERSION, write_set
@@ -95,7 +95,7 @@ def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
     for clip, question in items:
         asked = Question(**wording(question) | {"text": "", "audio": None} | reworded).asked
         rows.append({"id": clip, "question_id": question, "asked": asked, "verdict": "wrong_key"})
-    write_set(freeze(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
+    write_set(add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
     return path
 
 

@@ -1,4 +1,4 @@
-"""A suite from outside the package, as docs/new_suite.md has it: run by lm-eval, then scored, compared and reported."""
+"""A suite from outside the package (docs/tutorials/new_suite.md): run by lm-eval, scored, compared and reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "new_suite.md"
+PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "new_suite.md"
 LLM = "demo:SmolLM2-135M-Instruct"
 SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")
 FILES = {

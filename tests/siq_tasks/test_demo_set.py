@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from speechiq.metrics.choice import LETTERS
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.siq_tasks.demo.demo import HERE
 
 CLIPS = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def test_three_groups_several_voices_and_noise_let_systems_differ():
 
 
 def test_every_clip_says_where_it_comes_from():
-    assert all(clip["origin"] and clip["licence"] and normalise(clip["text"]) for clip in CLIPS)
+    assert all(clip["origin"] and clip["licence"] and normalize(clip["text"]) for clip in CLIPS)
 
 
 def test_three_questions_a_clip_with_balanced_letters():

@@ -45,7 +45,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
         ours = load_yaml(HERE / "levels" / f"_{level}.yaml", resolve_func=True)
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
         assert {key: theirs[key] for key in ours} == ours
-        assert theirs["metadata"].get("normaliser") == ("english" if level == "remember" else None)
+        assert theirs["metadata"].get("normalizer") == ("english" if level == "remember" else None)
     (tmp_path / "harbour" / "questions.jsonl").write_text(
         "".join(
             json.dumps({"id": key, "question_id": f"{key}-{n}", **QUESTION, **WRITTEN}) + "\n"
@@ -133,7 +133,7 @@ def test_ids_are_those_of_the_rows_or_the_names_of_the_files(mine, tmp_path):
     )
     made = create("harbour", mine[0], lines, tmp_path / "out", EMBEDDER)
     assert (made.ids, made.left_out) == (["harbour/7", "harbour/b", "harbour/again"], ["harbour/b"])
-    assert made.doubts == ["2 clips, 'harbour/7' and 'harbour/again', are the same audio with different references"]
+    assert made.warnings == ["2 clips, 'harbour/7' and 'harbour/again', are the same audio with different references"]
     assert {clip["id"] for clip in list_clips(str(tmp_path / "out"))} == {"harbour/7", "harbour/again"}
 
 

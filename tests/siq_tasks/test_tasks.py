@@ -37,9 +37,9 @@ def test_every_yaml_loads_with_its_functions(file, manager):
     assert name == file.stem and name in manager.all_tasks
 
 
-def test_every_task_that_counts_words_says_how_they_are_normalised():
+def test_every_task_that_counts_words_says_how_they_are_normalized():
     metadata = [load_yaml(file, resolve_func=False).get("metadata", {}) for file in FILES]
-    told = {of["dataset"]: of.get("normaliser") for of in metadata if of.get("level") == "remember"}
+    told = {of["dataset"]: of.get("normalizer") for of in metadata if of.get("level") == "remember"}
     assert told == dict.fromkeys(("demo", "earnings22", "medasr", "voxpopuli"), "english")
 
 

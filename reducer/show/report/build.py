@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.checksummed import content_sha256
 from speechiq.core.files import refuse_to_overwrite, write_whole
-from speechiq.core.frozen import digest
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.scoring import Options
-from speechiq.reducer.show.records import MEND
+from speechiq.reducer.show.records import FIX
 from speechiq.reducer.show.remarks import MEANINGS
-from speechiq.reducer.show.report import data, doubts, items, page, provenance, sets
+from speechiq.reducer.show.report import data, items, page, provenance, sets, suspects
 from speechiq.reducer.show.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.show.report.suite import SuitePage
 from speechiq.reducer.show.report.suite import gather as gather_suite
@@ -30,7 +30,7 @@ SECTIONS = {
     "understanding": "Errors and understanding",
     "firmness": "Stability",
     "deciding": "Deciding clips",
-    "doubts": "Suspect items",
+    "suspects": "Suspect items",
     "review": "Review",
     "clips": "Clips",
     "about": "About",
@@ -140,8 +140,8 @@ def content(study: Study) -> dict[str, Any]:
         "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
         "parting": items.parting(pool, study.listening),
-        "disagreements": doubts.disagreements(study.clips, encoders),
-        "failed": doubts.failed_with_reference(study.answers, listening),
+        "disagreements": suspects.disagreements(study.clips, encoders),
+        "failed": suspects.failed_with_reference(study.answers, listening),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
         "has_questions": bool(study.answers.questions),
         "review": unanswerable.find(study.answers) if study.answers.questions and encoders else [],
@@ -151,7 +151,7 @@ def content(study: Study) -> dict[str, Any]:
         "sounds": data.sounds(study),
         "asked": provenance.tasks(study.ranking.context.systems),
         "described": provenance.descriptions(study.ranking.context.systems),
-        "key": digest([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
+        "key": content_sha256([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
     }
 
 
@@ -163,7 +163,7 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
         "levels": "profiles" in charts,
         "understanding": "clips-wer" in charts,
         "firmness": study.has_siq,
-        "doubts": not {"remember", "apply"}.isdisjoint(study.levels),
+        "suspects": not {"remember", "apply"}.isdisjoint(study.levels),
         "review": "apply" in study.levels,
     }.get(section, True)
 
@@ -180,4 +180,4 @@ def write(text: str, path: Path, *, force: bool = False) -> None:
         SpeechIQError: The file is there already, or cannot be written.
     """
     refuse_to_overwrite(path, force)
-    write_whole(path, text.encode(errors="replace"), MEND)
+    write_whole(path, text.encode(errors="replace"), FIX)

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.progress import progress_bar
-from speechiq.metrics.normaliser import DEFAULT, RULES, normalise
+from speechiq.metrics.normalizer import DEFAULT, RULES, normalize
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import AnyDoc, Pick, TextRow, read_row
 from speechiq.reducer.show.report.diff import Ops, compare
 from speechiq.reducer.siq.levels import LEVELS
 
 
-class Heard(NamedTuple):
+class Transcript(NamedTuple):
     """What one system wrote of one clip.
 
     Attributes:
         text: As it came.
-        ops: Its steps from the reference, both normalised (`diff.compare`).
+        ops: Its steps from the reference, both normalized (`diff.compare`).
         share: Seconds it was fed / seconds in the clip; NaN where the run does not say.
         loop: The metric of that name; NaN where the run does not say.
     """
@@ -48,8 +48,8 @@ class Clip(NamedTuple):
         dataset: The set it is from.
         audio: The reference to its sound, as a doc has it.
         text: The reference.
-        words: The reference normalised, which `Heard.ops` count in.
-        heard: system -> what it wrote; empty if no run has the level Remember.
+        words: The reference normalized, which `Transcript.ops` count in.
+        transcripts: system -> what it wrote; empty if no run has the level Remember.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Clip(NamedTuple):
     audio: Mapping[str, Any]
     text: str
     words: str
-    heard: dict[str, Heard]
+    transcripts: dict[str, Transcript]
 
     @property
     def seconds(self) -> float:
@@ -92,7 +92,7 @@ class ClipReader:
         if place < self._docs.setdefault(clip, (place, row.doc))[0]:
             self._docs[clip] = place, row.doc
         if self.level == "remember":
-            written = _Written(str(row.response), number(row.heard), number(row.loop))
+            written = _Written(str(row.response), number(row.coverage), number(row.repeats))
             self._rows.setdefault(clip, {})[place] = written
 
     def _written(self, clip: str) -> dict[str, _Written]:
@@ -111,15 +111,17 @@ def number(value: Any) -> float:
 
 def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
     text = str(doc.text)
-    rules = next((kind for kind in RULES if kind == doc.normaliser), DEFAULT)
-    words = normalise(text, rules)
+    rules = next((kind for kind in RULES if kind in (doc.normalizer, doc.normaliser)), DEFAULT)
+    words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
-    steps = dict(zip(distinct, compare(words, [normalise(written, rules) for written in distinct]), strict=True))
+    steps = dict(zip(distinct, compare(words, [normalize(written, rules) for written in distinct]), strict=True))
     return Clip(
         id=name,
         dataset=str(doc.dataset),
         audio=doc.audio if isinstance(doc.audio, Mapping) else {},
         text=text,
         words=words,
-        heard={system: Heard(row.text, steps[row.text], row.share, row.loop) for system, row in rows.items()},
+        transcripts={
+            system: Transcript(row.text, steps[row.text], row.share, row.loop) for system, row in rows.items()
+        },
     )

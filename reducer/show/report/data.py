@@ -185,8 +185,9 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
 
     Returns:
         `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `text`,
-        `words`, `heard` (a text a system, null where it has none), `ops`, `share`, `loop`, `wer`, `sim`, `acc` (per
-        cent; null if the level is not scored), `weight` (share of the SIQ, per cent) and `questions` (`id`, `text`,
+        `words`, `transcripts` (a text a system, null where it has none), `ops`, `share`, `repetition`, `wer`,
+        `sim`, `acc` (per cent; null if the level is not scored), `weight` (share of the SIQ, per cent) and `questions`
+        (`id`, `text`,
         `options`, `answer`, and `votes`: the vote and then the letters).
     """
     names = [row.name for row in rows]
@@ -209,7 +210,7 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
     weight = _weights(study) if study.has_siq else {}
     clips = []
     for clip in study.clips:
-        heard = [clip.heard.get(name) for name in names]
+        transcripts = [clip.transcripts.get(name) for name in names]
         clips.append(
             {
                 "id": clip.id,
@@ -217,10 +218,10 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
                 "seconds": known(clip.seconds, 1),
                 "text": clip.text,
                 "words": clip.words,
-                "heard": [one.text if one else None for one in heard],
-                "ops": [one.ops if one else None for one in heard],
-                "share": [known(one.share, 3) if one else None for one in heard],
-                "loop": [known(one.loop, 3) if one else None for one in heard],
+                "transcripts": [one.text if one else None for one in transcripts],
+                "ops": [one.ops if one else None for one in transcripts],
+                "share": [known(one.share, 3) if one else None for one in transcripts],
+                "repetition": [known(one.loop, 3) if one else None for one in transcripts],
                 "wer": measured.get("remember", {}).get(clip.id),
                 "sim": measured.get("understand", {}).get(clip.id),
                 "acc": measured.get("apply", {}).get(clip.id),

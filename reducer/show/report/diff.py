@@ -1,6 +1,6 @@
 """Word by word: what a system wrote against the reference, as the word error rate counts it.
 
-Both texts are normalised as the task normalises them before they are aligned, so that what is marked is exactly what
+Both texts are normalized as the task normalizes them before they are aligned, so that what is marked is exactly what
 `wer` counts: no mark for "2,000" against "two thousand", one for each word that costs.
 """
 
@@ -30,7 +30,7 @@ class Edit(NamedTuple):
 
 
 def compare(reference: str, texts: Sequence[str]) -> list[Ops]:
-    """Aligns normalised texts with a normalised reference.
+    """Aligns normalized texts with a normalized reference.
 
     Returns:
         For each text its steps: `n` words alike, `-n` words of the reference missing, or the words written instead.

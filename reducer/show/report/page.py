@@ -22,7 +22,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from speechiq.core.frozen import shorten
+from speechiq.core.checksummed import shorten
 from speechiq.reducer.show.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.show.report"

@@ -1,4 +1,4 @@
-"""Write and read norms as files: written once, read strictly. The schema is in docs/norms.md."""
+"""Write and read norms as files: written once, read strictly. The schema is in docs/concepts/norms.md."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from speechiq.core.checksummed import content_sha256, read_checksummed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
-from speechiq.core.frozen import digest, thaw
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq.scale import ROUNDING, share_out
@@ -43,12 +43,12 @@ def read(place: str | Path) -> Norms:
             f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
             f"({', '.join(SHIPPED)})"
         )
-    content = thaw(path, SCHEMA, VERSION, ADVICE_NORMS)
+    content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
     except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
         raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {ADVICE_NORMS}") from error
-    if fault := _find_fault(norms, digest(content)):
+    if fault := _find_fault(norms, content_sha256(content)):
         raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {ADVICE_NORMS}")
     return norms
 
@@ -76,6 +76,6 @@ def _find_fault(norms: Norms, told: str) -> str | None:
         return str(error)
     if not all(math.isclose(of.weight, weights[level], abs_tol=ROUNDING) for level, of in norms.levels.items()):
         return "the level weights are not what its rule makes of the spreads"
-    if digest({key: norms.frozen[key] for key in norms.frozen if key != "sha256"}) != told:
+    if content_sha256({key: norms.frozen[key] for key in norms.frozen if key != "sha256"}) != told:
         return "its numbers are not written as speechiq writes them"
     return None

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from speechiq.core.checksummed import add_checksum, shorten
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.frozen import freeze, shorten
 from speechiq.reducer.read.conditions import Scalar, by_level, compare_systems, summarise
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item
@@ -73,7 +73,7 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @cached_property
     def frozen(self) -> dict[str, Any]:
         """The content of the norms' file."""
-        return freeze(SCHEMA, VERSION, msgspec.to_builtins(self))
+        return add_checksum(SCHEMA, VERSION, msgspec.to_builtins(self))
 
     @property
     def sha256(self) -> str:

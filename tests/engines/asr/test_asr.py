@@ -6,7 +6,7 @@ from faster_whisper import WhisperModel
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.whisper import WhisperASR
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
 
@@ -20,7 +20,7 @@ def clips(demo_clips):
 @pytest.fixture(scope="module")
 def transcripts(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size="auto")
-    return [normalise(transcript.text) for transcript in asr.transcribe(clips)]
+    return [normalize(transcript.text) for transcript in asr.transcribe(clips)]
 
 
 def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path):
@@ -32,7 +32,7 @@ def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path)
         segments, _ = peer.transcribe(
             clip.samples, language="en", beam_size=1, temperature=0.0, condition_on_previous_text=False
         )
-        expected.append(normalise(" ".join(segment.text for segment in segments)))
+        expected.append(normalize(" ".join(segment.text for segment in segments)))
     assert jiwer.wer(expected, transcripts) < 0.02
 
 
@@ -40,21 +40,21 @@ def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips, r
     long = [i for i, clip in enumerate(clips) if clip.duration > 30]
     assert long
     for i in long:
-        last = normalise(references[clips[i]]).split()[-6:]
+        last = normalize(references[clips[i]]).split()[-6:]
         assert set(last) & set(transcripts[i].split()[-8:])
 
 
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1)
     some = [0, 3]
-    assert [normalise(said.text) for said in alone.transcribe([clips[i] for i in some])] == [
+    assert [normalize(said.text) for said in alone.transcribe([clips[i] for i in some])] == [
         transcripts[i] for i in some
     ]
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
-    assert "ask what you can do for your country" in normalise(asr.transcribe(clips[-1:])[0].text)
+    assert "ask what you can do for your country" in normalize(asr.transcribe(clips[-1:])[0].text)
     told = asr.describe()
     assert (told["num_beams"], told["language"], told["task"], told["return_timestamps"]) == (
         2,

@@ -60,7 +60,10 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
         ('{"id": 7, "text": "x"}', "mine.jsonl' line 2: id and text must be strings, found 7"),
         ('{"id": "b", "text": "x"}', "mine.jsonl' line 2: id 'b' stands twice"),
         ('{"id": "a", "nbest": ["x"], "text": "y"}', "mine.jsonl' line 2: text is not the first of nbest"),
-        ('{"id": "a", "text": "x", "heard": 2}', "mine.jsonl' line 2: heard=2; give the share of the clip"),
+        (
+            '{"id": "a", "text": "x", "audio_coverage": 2}',
+            "mine.jsonl' line 2: audio_coverage=2; give a share of the clip",
+        ),
     ],
 )
 def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, line, message):
@@ -72,7 +75,7 @@ def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, li
 
 def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
     file = tmp_path / "mine.jsonl"
-    file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "heard": 0.5}')
+    file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "audio_coverage": 0.5}')
     (said,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([named("a")])
     assert (said.text, said.coverage, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
 

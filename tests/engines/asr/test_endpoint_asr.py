@@ -1,4 +1,4 @@
-"""Recognisers behind `/v1/audio/transcriptions`: what is sent, and what faults become, over real HTTP."""
+"""Recognizers behind `/v1/audio/transcriptions`: what is sent, and what faults become, over real HTTP."""
 
 import io
 import json
@@ -9,8 +9,8 @@ import pytest
 import soundfile
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
+from speechiq.core.usage import usage
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.harness_patch.systems.build import build_system
 from tests.conftest import KEY
@@ -37,7 +37,7 @@ def seconds(flac: bytes) -> float:
 
 
 def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
-    before = passes["calls"]
+    before = usage["calls"]
     with serving(lambda *_: " so it was said \n") as server:
         (transcript,) = open_asr(server.url, prompt="Havel").transcribe([clip])
         (asked,) = server.requests
@@ -45,10 +45,10 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
     samples, rate = soundfile.read(io.BytesIO(asked.pop("file")), dtype="float32")
     np.testing.assert_allclose(samples, clip.samples, atol=2**-15)
     assert asked == {"model": "scribe", "language": "en", "temperature": "0", "prompt": "Havel"}
-    assert rate == 16_000 and passes["calls"] == before + 1
+    assert rate == 16_000 and usage["calls"] == before + 1
 
 
-def test_what_is_longer_than_the_recogniser_takes_is_sent_in_pieces_and_joined(clip):
+def test_what_is_longer_than_the_recognizer_takes_is_sent_in_pieces_and_joined(clip):
     with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
         (transcript,) = open_asr(server.url, longest=1).transcribe([clip])
     pieces = [float(word) for word in transcript.text.split()]

@@ -1,4 +1,4 @@
-"""faster-whisper as a recogniser: the demo's Whisper in CTranslate2's own form."""
+"""faster-whisper as a recognizer: the demo's Whisper in CTranslate2's own form."""
 
 import importlib.util
 import shutil
@@ -10,7 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.faster_whisper import FasterWhisperASR
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
 
@@ -35,8 +35,8 @@ def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder
     longest = max(demo_clips, key=lambda clip: clip.duration)
     system = build(f"faster-whisper:{folder}")
     (transcript,) = system.transcribe([Prompt.about("", [longest])])
-    assert jiwer.wer(normalise(references[longest]), normalise(transcript.text)) < 0.2
-    assert normalise(transcript.text).split()[-4:] == normalise(references[longest]).split()[-4:]
+    assert jiwer.wer(normalize(references[longest]), normalize(transcript.text)) < 0.2
+    assert normalize(transcript.text).split()[-4:] == normalize(references[longest]).split()[-4:]
     assert transcript.coverage == 1.0
     told = system.describe()["asr"]
     assert told["engine"].startswith("faster-whisper ") and told["compute_type"] == "float32"
@@ -45,7 +45,7 @@ def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder
 def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
     shortest = min(demo_clips, key=lambda clip: clip.duration)
     asr = open_engine(FasterWhisperASR, folder, batch_size=1, num_beams=2, compute_type="int8")
-    assert "ask what you can do for your country" in normalise(asr.transcribe([shortest])[0].text)
+    assert "ask what you can do for your country" in normalize(asr.transcribe([shortest])[0].text)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ from transformers import (
 
 from speechiq.core.clip import SAMPLING_RATE, as_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
 from speechiq.core.stages import list_stages
+from speechiq.core.usage import usage
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
 from tests.engines import tiny
@@ -105,13 +105,13 @@ def test_a_model_is_run_by_the_harness(checkpoint, name, way):
     for rows in results["samples"].values():
         for row in rows:
             assert all(math.isfinite(row[metric]) for metric in row["metrics"])
-            assert row["heard"] == 1.0
+            assert row["audio_coverage"] == 1.0
     for row in results["samples"]["siq_demo_apply"]:
         (answers,) = row["resps"]
         assert len(answers) == 5 and (len(set(answers)) > 1 or way == "likelihood")
 
 
-def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
+def test_as_a_recognizer_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     folder = checkpoint("qwen2_audio")
     results = simple_evaluate(
@@ -129,7 +129,7 @@ def test_as_a_recogniser_it_is_asked_for_transcripts_alike_on_all_levels(checkpo
     kept = "".join(file.read_text() for file in asr.folder.glob("*.jsonl"))
     written = {row["filtered_resps"][0] for row in remembered}
     assert asr.rows == len(written) == 3 and all(json.dumps(text) in kept for text in written)
-    assert results["config"]["siq"]["passes"]["encoded_clips"] == 6, "two pieces a clip"
+    assert results["config"]["siq"]["usage"]["encoded_clips"] == 6, "two pieces a clip"
 
 
 def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder, clips):
@@ -194,16 +194,16 @@ def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch
 
 def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
     engine, prompts = load(folder), ask(clips)
-    passes.clear()
+    usage.clear()
     with engine.at_work():
         engine.transcribe(write_down(clips))
-        assert passes["encoded_clips"] == passes["prefills"] == 3
+        assert usage["encoded_clips"] == usage["prefills"] == 3
         engine.generate(prompts, seeds(prompts, 5), SAMPLED)
-        assert (passes["encoded_clips"], passes["prefills"]) == (3, 6)
+        assert (usage["encoded_clips"], usage["prefills"]) == (3, 6)
         engine.loglikelihood(prompts, [CONTINUATIONS] * 9)
-        assert (passes["encoded_clips"], passes["prefills"]) == (3, 9)
+        assert (usage["encoded_clips"], usage["prefills"]) == (3, 9)
     engine.generate(prompts[:1], [[0]], SAMPLED)
-    assert passes["encoded_clips"] == 4
+    assert usage["encoded_clips"] == 4
 
 
 def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
@@ -241,24 +241,24 @@ def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
     pieces = engine.reach.pieces(long_clip)
     assert len(pieces) == 2 and max(piece.duration for piece in pieces) <= 30
     assert sum(len(piece.samples) for piece in pieces) == len(long_clip.samples)
-    assert engine.heard([Prompt.about("<audio>What?", (long_clip,))]) == [1.0]
+    assert engine.coverage([Prompt.about("<audio>What?", (long_clip,))]) == [1.0]
     one, two = (
         engine.prompts.ask(engine._parts(Prompt.about("<audio>What?", (clip,)))) for clip in (pieces[0], long_clip)
     )
     assert len(two.features["input_features"]) == 2 and len(two.ids) > len(one.ids)
-    passes.clear()
+    usage.clear()
     (transcript,) = engine.transcribe(write_down([long_clip]))
-    assert passes["encoded_clips"] == 2 and transcript.coverage == 1.0
+    assert usage["encoded_clips"] == 2 and transcript.coverage == 1.0
     assert engine.describe()["longest_piece_s"] == 30
 
 
 def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
     engine = load(checkpoint("audioflamingo3_of_30_s"))
     prompt = Prompt.about("<audio>What?", (long_clip,))
-    assert engine.heard([prompt]) == [30 / long_clip.duration]
+    assert engine.coverage([prompt]) == [30 / long_clip.duration]
     assert len(engine._parts(prompt)[0]) == 30 * SAMPLING_RATE
-    passes.clear()
-    assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and passes["encoded_clips"] == 2
+    usage.clear()
+    assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and usage["encoded_clips"] == 2
 
 
 def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips):
@@ -275,7 +275,7 @@ def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips
 def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1536))
     prompt = Prompt.about("<audio>What?", (long_clip,))
-    (share,) = engine.heard([prompt])
+    (share,) = engine.coverage([prompt])
     assert 0.3 < share < 0.6
     fed = engine.prompts.ask(engine._parts(prompt))
     assert 350 < len(fed.ids) <= 512 + 10

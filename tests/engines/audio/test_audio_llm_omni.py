@@ -53,7 +53,7 @@ def test_an_omni_model_runs_the_demo(seeing, omni, tmp_path):
     (results,) = tmp_path.glob("runs/**/results_*.json")
     ran = json.loads(results.read_text())["config"]["siq"]
     assert ran["system"]["model_type"] == "qwen2_5_omni" and ran["system"]["kind"] == "end to end"
-    assert (ran["passes"]["encoded_clips"], ran["passes"]["prefills"]) == (2, 3)
+    assert (ran["usage"]["encoded_clips"], ran["usage"]["prefills"]) == (2, 3)
     for level in ("remember", "understand", "apply"):
         (rows,) = tmp_path.glob(f"runs/**/samples_siq_demo_{level}_*.jsonl")
         for row in map(json.loads, rows.read_text().splitlines()):

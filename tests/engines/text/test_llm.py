@@ -8,8 +8,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 
 from speechiq.core.checkpoints import resolve
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import TextPrompt
+from speechiq.core.usage import usage
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.prefill import read, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
@@ -110,16 +110,16 @@ ALONE = [TextPrompt(prompt.text) for prompt in HEARD]
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
     several = open_engine(TransformersLLM, NAME, batch_size=batch_size)
-    passes.clear()
+    usage.clear()
     found = several.loglikelihood([*HEARD, GIVEN[1]], [CONTINUATIONS[0]] * 3)
-    assert passes["prefills"] == 2
+    assert usage["prefills"] == 2
     expected = llm.loglikelihood([*ALONE, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     for ours, theirs in zip(chain(*found), chain(*expected), strict=True):
         assert ours.logprob == pytest.approx(theirs.logprob, abs=1e-3) and ours.is_greedy == theirs.is_greedy
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
-    passes.clear()
+    usage.clear()
     said = several.generate([*HEARD, ASKED[0]], seeds(3), settings)
-    assert passes["prefills"] == 2
+    assert usage["prefills"] == 2
     assert said == llm.generate([*ALONE, ASKED[0]], seeds(3), settings)
 
 
@@ -131,9 +131,9 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     forgetful = open_engine(TransformersLLM, str(tmp_path), batch_size=2)
-    passes.clear()
+    usage.clear()
     found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
-    assert passes["prefills"] == 2 and found == forgetful.loglikelihood(ALONE, [CONTINUATIONS[0]] * 2)
+    assert usage["prefills"] == 2 and found == forgetful.loglikelihood(ALONE, [CONTINUATIONS[0]] * 2)
 
 
 def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models, tmp_path):
@@ -197,12 +197,12 @@ def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, pla
 def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
     settings = {"max_gen_toks": 2, "do_sample": True}
     CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
-    passes.clear()
+    usage.clear()
     CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
-    assert not passes["prefills"]
+    assert not usage["prefills"]
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
     CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
-    assert passes["prefills"] == len(PROMPTS)
+    assert usage["prefills"] == len(PROMPTS)
     greedy = {"max_gen_toks": 2, "do_sample": False}
     assert llm.effective(greedy) == greedy
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.core.clip import AudioFile, Clip, as_clip, digest, file_clip
+from speechiq.core.clip import AudioFile, Clip, as_clip, file_clip, file_sha256
 from speechiq.core.recordings.inspection import read_length
-from speechiq.siq_tasks.store import keep
+from speechiq.siq_tasks.store import save_audio
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
@@ -40,14 +40,14 @@ def prepare(folder: Path) -> list[Path]:
 
 def use(folder: Path, rng: random.Random) -> str | None:
     """Check that what is accepted decodes to the length that its clip says, in finite samples."""
-    digest.cache_clear()
+    file_sha256.cache_clear()
     faults = (judge(lambda path=path: _decode(path)) for path in sorted(folder.iterdir()))
     return next(filter(None, faults), None)
 
 
 def _decode(path: Path) -> None:
     assert 0 <= read_length(path, path.name) < 1e12, path.name
-    kept = file_clip(keep(path, path.name))
+    kept = file_clip(save_audio(path, path.name))
     there = Clip(AudioFile(str(path), kept.source.sha256), 0.0, kept.length)
     for clip in (kept, there):
         clip.source.check(clip.offset, clip.length)

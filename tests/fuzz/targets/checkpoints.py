@@ -13,14 +13,14 @@ from speechiq.core.identity import identity
 from speechiq.engines.base import Setup
 from speechiq.engines.registry import build
 from tests.engines import tiny
-from tests.engines import tiny_recognizers as tiny_recognisers
+from tests.engines import tiny_recognizers as tiny_recognizers
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target
 
 
-def prepare_recogniser(folder: Path) -> list[Path]:
-    """Save a tiny recogniser."""
-    tiny_recognisers.save("wav2vec2", folder)
+def prepare_recognizer(folder: Path) -> list[Path]:
+    """Save a tiny recognizer."""
+    tiny_recognizers.save("wav2vec2", folder)
     return sorted(folder.iterdir())
 
 
@@ -53,6 +53,6 @@ def _open(kind: str, model: str) -> None:
     identity.__wrapped__(resolve(model))
 
 
-RECOGNISER = Target(prepare_recogniser, _open_as("asr"), cases=60)
+RECOGNISER = Target(prepare_recognizer, _open_as("asr"), cases=60)
 HEARER = Target(prepare_hearer, _open_as("audio"), cases=6)
 WRITER = Target(prepare_writer, _open_as("text"), cases=8)

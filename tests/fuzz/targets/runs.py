@@ -46,7 +46,12 @@ def _write(folder: Path, name: str, skill: float, date: float) -> None:
     rows = [json.loads(line) for line in apply.read_text(encoding="utf-8").splitlines()]
     for row in rows:
         letters = ["A"] * 5 if row["acc"] else list("BBCBE")
-        row |= {"filtered_resps": [[vote(letters), letters]], "heard": 1.0, "unparsed": 0.0, "none_of_the_above": 0.0}
+        row |= {
+            "filtered_resps": [[vote(letters), letters]],
+            "audio_coverage": 1.0,
+            "unparsed": 0.0,
+            "none_of_the_above": 0.0,
+        }
     write_lines(apply, rows)
     (remember,) = results.parent.glob(f"samples_demo_0_*-{date:09.6f}.jsonl")
     rows = [json.loads(line) for line in remember.read_text(encoding="utf-8").splitlines()]

@@ -17,7 +17,7 @@ from speechiq.reducer.siq.unanswerable import leave_out, read
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 from tests.reducer.show.test_table import show
 
-HEARD = {"heard": 1.0, "loop": 0.0}
+HEARD = {"audio_coverage": 1.0, "repetition": 0.0}
 
 
 def write_rows(path, rows):
@@ -31,11 +31,12 @@ def test_shares_over_clips_and_questions(tmp_path):
     clips = [f"demo/{i}" for i in range(4)]
     heard, loop = [1.0, 0.9995, 0.99, math.nan], [0.0, 0.0, 0.0, 1.0]
     rows = [
-        sample_row("remember", c, "", 0.5) | {"heard": h, "loop": x} for c, h, x in zip(clips, heard, loop, strict=True)
+        sample_row("remember", c, "", 0.5) | {"audio_coverage": h, "repetition": x}
+        for c, h, x in zip(clips, heard, loop, strict=True)
     ]
     write_rows(tmp_path / f"samples_demo_0_{stamp}.jsonl", rows)
     rows = [
-        sample_row("apply", c, f"q{q}", 1.0) | {"heard": 1.0 - (c == "demo/0" and q == 1)}
+        sample_row("apply", c, f"q{q}", 1.0) | {"audio_coverage": 1.0 - (c == "demo/0" and q == 1)}
         for c in clips[:2]
         for q in (0, 1)
     ]
@@ -53,7 +54,9 @@ def test_questions_that_are_not_scored_do_not_count(tmp_path):
         results = write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
         path = next((tmp_path / name).glob(f"samples_demo_2_{results.stem.removeprefix('results_')}.jsonl"))
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        rows = [row | {"unparsed": float(row["doc"]["question_id"] == "demo/0#0"), "heard": 0.5} for row in rows]
+        rows = [
+            row | {"unparsed": float(row["doc"]["question_id"] == "demo/0#0"), "audio_coverage": 0.5} for row in rows
+        ]
         write_rows(path, rows[: None if name == "good" else 11])
     good, _ = sorted(read_systems([tmp_path]).systems, key=lambda system: system.name, reverse=True)
     assert good.flags == Flags(1 / 12, None, 1.0, 0.0)
@@ -111,6 +114,6 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
 
 @pytest.mark.parametrize("value", ["1.0", True, [1]])
 def test_a_flag_that_is_no_number(tmp_path, value):
-    path = write_rows(tmp_path / "samples.jsonl", [sample_row("remember", "a", "", 0.5) | {"loop": value}])
-    with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.loop`\)"):
+    path = write_rows(tmp_path / "samples.jsonl", [sample_row("remember", "a", "", 0.5) | {"repetition": value}])
+    with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.repetition`\)"):
         read_samples(path, LEVELS["remember"])

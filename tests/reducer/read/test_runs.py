@@ -261,7 +261,7 @@ def test_folders_1100_deep(tmp_path, monkeypatch):
         ("apply", "acc", 85.0, "is 85, outside 0 to 1 (12 of 12 rows); fractions are expected, such as 0.85; rerun"),
         ("apply", "acc", 1e150, "is 1e+150, outside 0 to 1 (12 of 12 rows); rerun"),
         ("apply", "acc", -0.25, "'acc' of clip 'demo/0' question 'demo/0#0' is -0.25, outside 0 to 1"),
-        ("remember", "heard", 1.5, "'heard' of clip 'demo/0' is 1.5, outside 0 to 1"),
+        ("remember", "audio_coverage", 1.5, "'audio_coverage' of clip 'demo/0' is 1.5, outside 0 to 1"),
         ("apply", "unparsed", 20, "'unparsed' of clip 'demo/0' question 'demo/0#0' is 20, outside 0 to 1"),
         ("understand", "similarity", int(HUGE), "Number out of range"),
     ],
@@ -357,12 +357,17 @@ def test_a_pipe_is_not_waited_on(tmp_path, of_results):
 
 @pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])
 def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, other):
-    row = sample_row("apply", 'a": NaN', 7, 1.0) | {"other": other, "unparsed": 0.2, "heard": None}
+    row = sample_row("apply", 'a": NaN', 7, 1.0) | {"other": other, "unparsed": 0.2, "audio_coverage": None}
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps(row))
     samples = read_samples(path, LEVELS["apply"])
     assert samples.scores == {('a": NaN', "7"): 1.0}
-    assert samples.flags == {"heard": {}, "loop": {}, "unparsed": {('a": NaN', "7"): 0.2}, "none_of_the_above": {}}
+    assert samples.flags == {
+        "audio_coverage": {},
+        "repetition": {},
+        "unparsed": {('a": NaN', "7"): 0.2},
+        "none_of_the_above": {},
+    }
 
 
 def test_equal_items_of_all_systems_are_one_object(tmp_path):

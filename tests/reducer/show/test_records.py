@@ -1,4 +1,4 @@
-"""The files of `siq score` hold what docs/score.md lists."""
+"""The files of `siq score` hold what docs/reference/scores.md lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from speechiq.cli.main import app
 from speechiq.reducer import LEVELS
 from tests.reducer.conftest import levels, write_run
 
-PAGE = (Path(__file__).parents[3] / "docs" / "score.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scores.md").read_text(encoding="utf-8")
 
 
 def table(heading: str) -> list[str]:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
+from speechiq.core.checksummed import add_checksum
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.frozen import freeze
 from speechiq.reducer import LEVELS, System, align, as_csv, as_json, calibrate, rank, read_systems, score
 from speechiq.reducer.show.report.study import weights_by_rule
 from speechiq.reducer.siq import norms
@@ -36,7 +36,7 @@ OTHER = {
         "content_sha256 is '0123456789ab' in system 'new' and not told (older runs do not: run them again) in norms",
     ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
-    "normaliser": ("remember", {"normaliser": "basic"}, "normaliser", "normaliser is 'basic' in system 'new' and 'eng"),
+    "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),
     "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not told in"),
     "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
 }
@@ -145,7 +145,7 @@ def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
     assert data["norms"]["match"] == {
         "clips": False,
         "task versions": True,
-        "normaliser": True,
+        "normalizer": True,
         "embedder": True,
     }
     assert "2 of 12 items of norms 'pool' are not in system 'new'" in texts
@@ -233,7 +233,7 @@ UNFIT = {
     "no spread": (change("levels", "apply", "std", value=0.0), "that no pool gives"),
     "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that no pool gives"),
     "no clips": (change("levels", "remember", "clips", value={}), "that no pool gives"),
-    "other metric": (change("levels", "remember", "metric", value="loop"), "was read from 'loop'"),
+    "other metric": (change("levels", "remember", "metric", value="repetition"), "was read from 'repetition'"),
     "missing level": (lambda content: content["levels"].pop("apply"), "its levels are remember, understand, not"),
     "no questions": (change("levels", "apply", "questions", value={}), "do not fit its clips"),
     "weights": (change("levels", "apply", "weight", value=0.9), "not what its rule makes of the spreads"),
@@ -253,7 +253,7 @@ def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_pat
     spoil(content)
     kept = {key: content[key] for key in content if key not in ("schema", "version", "sha256")}
     path = tmp_path / "norms.json"
-    path.write_text(json.dumps(freeze(content["schema"], content["version"], kept)))
+    path.write_text(json.dumps(add_checksum(content["schema"], content["version"], kept)))
     with pytest.raises(SpeechIQError) as refused:
         norms.read(path)
     assert message in str(refused.value) and str(path) in str(refused.value) and "\n" not in str(refused.value)

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
+from speechiq.core.checksummed import add_checksum
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.frozen import freeze
 from speechiq.reducer.read.answers import read_answers
 from speechiq.reducer.siq.unanswerable import SCHEMA, VERSION, confirm, find, read, write_review, write_set
 from tests.reducer.conftest import frozen_set, levels, write_answers, write_run
@@ -188,7 +188,7 @@ def test_a_set_whose_hash_fits_but_whose_questions_do_not(tmp_path):
         [{"id": "a"}],
         [{"id": "a", "question_id": "b", "asked": "", "verdict": "answerable"}],
     ):
-        write_set(freeze(SCHEMA, VERSION, {"questions": questions}), tmp_path / "set.json")
+        write_set(add_checksum(SCHEMA, VERSION, {"questions": questions}), tmp_path / "set.json")
         assert "cannot be read" in refusal(read, tmp_path / "set.json")
 
 

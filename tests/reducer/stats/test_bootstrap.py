@@ -275,7 +275,7 @@ def test_refusals():
 
 
 def test_the_docs_show_the_coverage_that_outputs_state():
-    docs = Path(__file__).parents[3].joinpath("docs", "error_bars.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[3].joinpath("docs", "concepts", "error_bars.md").read_text(encoding="utf-8")
     for clips, (own, norms) in MEASURED.items():
         assert f"| {clips} | {own[0]} to {own[1]} % | {norms[0]} to {norms[1]} % |" in docs
 

@@ -9,7 +9,7 @@ const clipList = once(async () => {
     id: clip.id,
     seconds: clip.seconds,
     weight: clip.weight,
-    text: [clip.id, clip.text, ...clip.heard, ...clip.questions.flatMap((asked) => [asked.text, ...asked.options])].join("\n").toLowerCase(),
+    text: [clip.id, clip.text, ...clip.transcripts, ...clip.questions.flatMap((asked) => [asked.text, ...asked.options])].join("\n").toLowerCase(),
   }));
   const sets = [...new Set(clips.map((clip) => clip.set))].sort();
   $("clip-set").append(...sets.map((set) => h("option", { value: set, textContent: set })));
@@ -65,14 +65,14 @@ function clipRow(row, systems) {
 }
 
 function detail(clip, systems) {
-  const wanted = systems.map((_, i) => i).filter((i) => clip.heard[i] !== null && (view.system < 0 || view.system === i));
+  const wanted = systems.map((_, i) => i).filter((i) => clip.transcripts[i] !== null && (view.system < 0 || view.system === i));
   return h(
     "div",
     { className: "detail" },
     player(clip.id),
     h("h3", {}, "Reference"),
     h("p", { className: "reference" }, clip.text || NONE),
-    wanted.length ? h("h3", {}, "What was written, normalised as the word error rate counts it") : null,
+    wanted.length ? h("h3", {}, "What was written, normalized as the word error rate counts it") : null,
     h("ol", { className: "plain" }, ...wanted.map((i) => said(clip, i, systems[i]))),
     h("div", { className: "questions" }, ...clip.questions.map((asked) => answers(asked, systems, wanted))),
   );
@@ -81,9 +81,9 @@ function detail(clip, systems) {
 function said(clip, i, system) {
   const facts = [["WER", clip.wer, 1], ["similarity", clip.sim, 1], ["accuracy", clip.acc, 0]]
     .flatMap(([score, values, digits]) => (values ? [`${score} ${fixed(values[i], digits)} %`] : []));
-  if (clip.share[i] !== null && clip.share[i] < 0.995) facts.push(`heard ${fixed(100 * clip.share[i], 0)} % of the clip`);
-  if (clip.loop[i]) facts.push("repeats itself");
-  const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.heard[i] || NONE));
+  if (clip.share[i] !== null && clip.share[i] < 0.995) facts.push(`${fixed(100 * clip.share[i], 0)} % of the audio`);
+  if (clip.repetition[i]) facts.push("repeats itself");
+  const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.transcripts[i] || NONE));
   return h(
     "li",
     { className: "said" },

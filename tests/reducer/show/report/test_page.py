@@ -181,7 +181,7 @@ def test_light_and_dark_recolour_the_charts(visit):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("section", ["firmness", "doubts", "review", "clips"])
+@pytest.mark.parametrize("section", ["firmness", "suspects", "review", "clips"])
 def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, size):
     here = visit(viewport=SIZES[size])
     here.open(f"#{section}")

@@ -12,7 +12,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.answers import read_answers
 from speechiq.reducer.show import report
-from speechiq.reducer.show.report import data, doubts, items, page
+from speechiq.reducer.show.report import data, items, page, suspects
 from speechiq.reducer.show.report.build import content
 from speechiq.reducer.siq import unanswerable
 from tests.reducer.conftest import levels, write_run
@@ -91,13 +91,13 @@ def test_words_that_encoders_agree_on_are_listed_once(gathered):
     assert {(place.reference, place.written, place.agree, place.encoders) for place in places} == {
         ("harbor", "harvest", 3, 3)
     }
-    same = doubts.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
+    same = suspects.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
     assert same == [], "systems that share an encoder are one witness"
 
 
 def test_questions_that_gold_fails_too_are_listed(gathered):
     failed = content(gathered)["failed"]
-    assert failed and all(row.failed >= doubts.NEARLY_ALL * row.systems for row in failed)
+    assert failed and all(row.failed >= suspects.NEARLY_ALL * row.systems for row in failed)
     assert all(gathered.answers.votes["gold+thinker"][row.clip, row.question_id].vote != "B" for row in failed)
 
 

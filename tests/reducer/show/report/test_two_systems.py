@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.show.report import build, gather, render
 from speechiq.reducer.show.report.build import SECTIONS, content
@@ -54,7 +54,7 @@ LEFT_OUT = {
     ("remember", "apply"): ["curve", "firmness"],
     ("understand", "apply"): ["curve", "understanding", "firmness"],
     ("remember",): ["curve", "understanding", "firmness", "review"],
-    ("understand",): ["curve", "understanding", "firmness", "doubts", "review"],
+    ("understand",): ["curve", "understanding", "firmness", "suspects", "review"],
     ("apply",): ["curve", "understanding", "firmness"],
 }
 
@@ -91,8 +91,8 @@ def test_guessing_is_that_of_the_column_in_use(tmp_path: Path):
 
 
 @pytest.mark.parametrize("rules", ["english", "basic", "multilingual"])
-def test_texts_are_marked_as_the_task_normalises_them(tmp_path: Path, rules: str):
-    doc = {"id": "x", "text": "It cost $2,000.", "normaliser": rules}
+def test_texts_are_marked_as_the_task_normalizes_them(tmp_path: Path, rules: str):
+    doc = {"id": "x", "text": "It cost $2,000.", "normalizer": rules}
     row = {"doc": doc, "filtered_resps": ["it cost two thousand dollars"]}
     results = write_run(tmp_path, {"remember": {"x": 0.0}})
     (samples,) = tmp_path.glob("samples_*")
@@ -101,5 +101,5 @@ def test_texts_are_marked_as_the_task_normalises_them(tmp_path: Path, rules: str
     reader = ClipReader(tasks)
     read_tasks(tasks, {}, [reader])
     (clip,) = reader.clips()
-    assert clip.words == normalise(doc["text"], rules)
+    assert clip.words == normalize(doc["text"], rules)
     assert (clip.heard["system"].ops == [3]) == (rules == "english")

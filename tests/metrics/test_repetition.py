@@ -1,6 +1,6 @@
 import pytest
 
-from speechiq.metrics.loop import loop, loops
+from speechiq.metrics.repetition import loop, loops
 
 PHRASE = "and that is what we see in the market "
 

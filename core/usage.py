@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-#: Clips through a recogniser (`asr_clips`) or an audio encoder (`encoded_clips`), prompts read (`prefills`),
+#: Clips through a recognizer (`asr_clips`) or an audio encoder (`encoded_clips`), prompts read (`prefills`),
 #: tokens written (`generated_tokens`), texts embedded (`embeddings`), calls to endpoints (`calls`).
-passes: Counter[str] = Counter()
+usage: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What all recognisers of `transformers` share: clips in, transcripts out, one model in memory."""
+"""What all recognizers of `transformers` share: clips in, transcripts out, one model in memory."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from transformers import AutoProcessor, BatchFeature, PreTrainedConfig, PreTrainedModel, ProcessorMixin
 
-from speechiq.core.batches import Keep, drop, run_in_batches
-from speechiq.core.checkpoints import find_recogniser
+from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.checkpoints import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
+from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.base import ASREngine, Setup
 
 
-class Recogniser(ASREngine):
+class CheckpointASR(ASREngine):
     """An engine of the ASR stage; which kind of model it is for, its class says.
 
     Args:
@@ -38,15 +38,15 @@ class Recogniser(ASREngine):
     nbest: int | None = None
 
     def __init__(self, model: str, options: Loading, setup: Setup) -> None:
-        self.checkpoint = Checkpoint(model, self.model_class, self.fits, "a speech recogniser", options, setup)
+        self.checkpoint = Checkpoint(model, self.model_class, self.fits, "a speech recognizer", options, setup)
         self.processor = _load_processor(self.checkpoint)
 
     @classmethod
     def fits(cls, config: PreTrainedConfig) -> bool:
         """Whether a checkpoint with this config is of this kind."""
-        return find_recogniser(config) is cls.model_class
+        return find_recognizer(config) is cls.model_class
 
-    def transcribe(self, clips: Sequence[Clip], keep: Keep = drop) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """A transcript a clip, heard to the end; its `hypotheses` are the n-best list where one was asked for."""
         doing = f"{self.checkpoint.name} transcribing"
         with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
@@ -56,12 +56,12 @@ class Recogniser(ASREngine):
                 length=lambda clip: clip.duration,
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
-                keep=keep,
+                on_result=on_result,
             )
 
     def _hear(self, model: PreTrainedModel, clips: Sequence[Clip]) -> list[Response]:
         found = self.decode(model, [clip.samples for clip in clips])
-        passes["asr_clips"] += len(clips)
+        usage["asr_clips"] += len(clips)
         kept = self.nbest or 0
         return [Response(texts[0], coverage=1.0, hypotheses=texts[:kept]) for texts in found]
 

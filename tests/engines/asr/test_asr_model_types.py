@@ -1,4 +1,4 @@
-"""Recognisers other than Whisper: real architectures and processors, tiny and untrained, so the words mean nothing."""
+"""Recognizers other than Whisper: real architectures and processors, tiny and untrained, so the words mean nothing."""
 
 import numpy as np
 import pytest
@@ -10,8 +10,8 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.passes import passes
 from speechiq.core.prompt import Prompt
+from speechiq.core.usage import usage
 from speechiq.engines._shared.windows import split
 from speechiq.engines.asr.chunked import padding_shows
 from speechiq.engines.asr.ctc import CTCASR, GRID, chunks_of, merge, spell
@@ -62,9 +62,9 @@ def clips(demo_clips):
 def test_each_kind_finds_its_engine_and_transcripts_do_not_depend_on_the_batch(saved, clips, kind):
     engine = TransformersASR.choose(saved(kind), {}, Setup())
     assert engine is ENGINES[kind]
-    before = passes["asr_clips"]
+    before = usage["asr_clips"]
     together = open_engine(engine, saved(kind), batch_size=3).transcribe(clips)
-    assert passes["asr_clips"] == before + 3
+    assert usage["asr_clips"] == before + 3
     alone = open_engine(engine, saved(kind), batch_size=1).transcribe(clips)
     assert together == alone and all(texts(together)) and len(set(together)) == 3
     assert [response.coverage for response in together] == [1.0] * 3
@@ -84,7 +84,7 @@ def test_each_kind_runs_in_lm_eval_under_the_one_spelling(saved, kind):
     assert results["results"]["siq_demo_remember"]["wer,transcript"] > 0
 
 
-def test_a_language_model_that_hears_may_stand_where_a_recogniser_does(demo_models, tmp_path, clips):
+def test_a_language_model_that_hears_may_stand_where_a_recognizer_does(demo_models, tmp_path, clips):
     ear = tiny.make("qwen2_audio", tmp_path)
     system = build_system(f"{ear}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
     (said,) = system.transcribe([Prompt.about("What?", [clips[0].part(0.0, 2.0)])])
@@ -111,7 +111,7 @@ def test_a_letter_that_stands_twice_stays_so(saved):
     assert spell(tokenizer, frames, 0) == "HELLO U"
 
 
-def test_padding_shows_where_it_leaks_into_normalisation_and_not_where_frames_stand_alone():
+def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_stand_alone():
     def padded(sounds):
         return torch.nn.utils.rnn.pad_sequence([torch.tensor(sound) for sound in sounds], batch_first=True)
 

@@ -18,20 +18,20 @@ SHORT = 12
 _CONTENT = msgspec.json.Decoder()
 
 
-def freeze(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+def add_checksum(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """The content as it goes into the file: `schema` and `version` in front, `sha256` at the end.
 
-    >>> list(freeze("things", 1, {"names": ["a"]}))
+    >>> list(add_checksum("things", 1, {"names": ["a"]}))
     ['schema', 'version', 'names', 'sha256']
     """
     frozen = {"schema": schema, "version": version, **content}
-    return frozen | {"sha256": digest(frozen)}
+    return frozen | {"sha256": content_sha256(frozen)}
 
 
-def digest(content: Any) -> str:
+def content_sha256(content: Any) -> str:
     """The sha256 of JSON content in one canonical spelling: keys sorted, no spaces, ASCII.
 
-    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
+    >>> content_sha256({"b": 1, "a": 2}) == content_sha256({"a": 2, "b": 1})
     True
     """
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -42,14 +42,14 @@ def shorten(sha256: str) -> str:
     return sha256[:SHORT]
 
 
-def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:
+def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
     """Read a frozen file back, `sha256` left out.
 
     Args:
         path: The file.
         schema: What it must be.
         version: The one version that is read.
-        mend: The command that makes such a file.
+        fix: The command that makes such a file.
 
     Raises:
         SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
@@ -58,16 +58,16 @@ def thaw(path: Path, schema: str, version: int, mend: str) -> dict[str, Any]:
         content = decode(read_plain(path), _CONTENT)
         refuse_extremes(content)
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {mend}") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is no JSON ({error}); {mend}") from error
+        raise SpeechIQError(f"{str(path)!r} is no JSON ({error}); {fix}") from error
     if not isinstance(content, dict) or content.get("schema") != schema:
-        raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {mend}")
+        raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {fix}")
     if content.get("version") != version:
         raise SpeechIQError(
-            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {mend}"
+            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {fix}"
         )
     told = content.pop("sha256", None)
-    if told != digest(content):
-        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not fit; {mend}")
+    if told != content_sha256(content):
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not fit; {fix}")
     return content

@@ -1,4 +1,4 @@
-"""Normalise texts, so that two written forms of the same words are equal.
+"""Normalize texts, so that two written forms of the same words are equal.
 
 `english` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
 and American words (`whisper_spelling.json`; its MIT licence is in the same folder). Both are for English only: they
@@ -19,7 +19,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._transformers import whisper_text_rules
 
-#: Name of each normaliser -> its rules; scores of different rules do not compare.
+#: Name of each normalizer -> its rules; scores of different rules do not compare.
 RULES = {
     "english": "openai-whisper 20250625",
     "basic": "openai-whisper 20250625",
@@ -31,23 +31,23 @@ _LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
 _SPELLING = Path(__file__).with_name("whisper_spelling.json")
 
 
-def read_normaliser(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return `normaliser` and `normaliser_version` of a task, whose metadata may name the first.
+def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return `normalizer` and `normalizer_version` of a task, whose metadata may name the first.
 
     Raises:
-        SpeechIQError: The normaliser is unknown.
+        SpeechIQError: The normalizer is unknown.
 
-    >>> read_normaliser({})
-    {'normaliser': 'english', 'normaliser_version': 'openai-whisper 20250625'}
+    >>> read_normalizer({})
+    {'normalizer': 'english', 'normalizer_version': 'openai-whisper 20250625'}
     """
-    kind = metadata.get("normaliser", DEFAULT)
+    kind = metadata.get("normalizer", DEFAULT)
     if not isinstance(kind, str) or kind not in RULES:
-        raise SpeechIQError(f"normaliser={kind}: unknown; known are {', '.join(RULES)}")
-    return {"normaliser": kind, "normaliser_version": RULES[kind]}
+        raise SpeechIQError(f"normalizer={kind}: unknown; known are {', '.join(RULES)}")
+    return {"normalizer": kind, "normalizer_version": RULES[kind]}
 
 
 @cache
-def _normaliser(kind: str) -> Callable[[str], str]:
+def _normalizer(kind: str) -> Callable[[str], str]:
     if kind == "multilingual":
         return _keep_words
     basic, english = whisper_text_rules()
@@ -63,14 +63,14 @@ def _keep_words(text: str) -> str:
     return "".join(" " if unicodedata.category(sign)[0] in "PS" else sign for sign in folded)
 
 
-def normalise(text: str, kind: str = DEFAULT) -> str:
-    """Return `text` as the normaliser `kind` (a key of `RULES`) writes it, with single spaces.
+def normalize(text: str, kind: str = DEFAULT) -> str:
+    """Return `text` as the normalizer `kind` (a key of `RULES`) writes it, with single spaces.
 
-    >>> normalise("Mr. Lee paid two thousand, uh, dollars.")
+    >>> normalize("Mr. Lee paid two thousand, uh, dollars.")
     'mister lee paid $2000'
-    >>> normalise("Mr. Lee paid two thousand, uh, dollars.", "basic")
+    >>> normalize("Mr. Lee paid two thousand, uh, dollars.", "basic")
     'mr lee paid two thousand uh dollars'
-    >>> normalise("कि, की!"), normalise("कि, की!", "multilingual")
+    >>> normalize("कि, की!"), normalize("कि, की!", "multilingual")
     ('क क', 'कि की')
     """
-    return " ".join(_normaliser(kind)(text).split())
+    return " ".join(_normalizer(kind)(text).split())

@@ -1,4 +1,4 @@
-"""Loops: a transcript that says the same phrase over and over, as recognisers do where they lose the speech.
+"""Loops: a transcript that says the same phrase over and over, as recognizers do where they lose the speech.
 
 A text loops where a phrase stands at least `TIMES` times in a row and these repeats make at least `WORDS`
 words. What a speaker really repeats is no loop: a text is excused where its reference loops too. The rule is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from speechiq.metrics.normaliser import normalise
+from speechiq.metrics.normalizer import normalize
 
 TIMES = 4
 WORDS = 8
@@ -17,12 +17,12 @@ LONGEST_PHRASE = 50
 
 
 def loops(text: str) -> bool:
-    """Whether `text` loops; words are compared as Whisper's basic normaliser writes them.
+    """Whether `text` loops; words are compared as Whisper's basic normalizer writes them.
 
     >>> loops("we are very, very, very glad"), loops("Thank you. " * 4)
     (False, True)
     """
-    words = normalise(text, "basic").split()
+    words = normalize(text, "basic").split()
     return any(
         same and len(list(run)) + period >= max(TIMES * period, WORDS)
         for period in range(1, min(LONGEST_PHRASE, len(words) // TIMES) + 1)

@@ -15,7 +15,7 @@ CONTEXT = 4
 
 
 class Disagreement(NamedTuple):
-    """One place at which encoders agree against the reference; texts are normalised.
+    """One place at which encoders agree against the reference; texts are normalized.
 
     Attributes:
         clip: Its id.
@@ -60,11 +60,11 @@ def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> list[Di
     found = []
     for clip in clips:
         makers: dict[Edit, set[str]] = defaultdict(set)
-        for system, heard in clip.heard.items():
+        for system, transcript in clip.transcripts.items():
             if system in encoders:
-                for edit in edits(heard.ops):
+                for edit in edits(transcript.ops):
                     makers[edit].add(encoders[system])
-        count = len({encoders[system] for system in clip.heard if system in encoders})
+        count = len({encoders[system] for system in clip.transcripts if system in encoders})
         found += [
             _show(clip, edit, len(who), count) for edit, who in makers.items() if len(who) >= max(2, NEARLY_ALL * count)
         ]

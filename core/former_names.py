@@ -1,0 +1,24 @@
+"""Map names of earlier versions, which stored runs and task files of users still hold, to those of today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Metadata key of earlier versions -> key of today.
+METADATA = {"normaliser": "normalizer", "normaliser_version": "normalizer_version"}
+#: Column of a sample row -> what earlier versions called it.
+COLUMNS = {"audio_coverage": "heard", "repetition": "loop"}
+
+
+def rename_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of a task under the names of today; a key that is there under both names keeps today's value.
+
+    >>> rename_metadata({"normaliser": "basic", "settings": {"normaliser_version": "1"}})
+    {'normalizer': 'basic', 'settings': {'normalizer_version': '1'}}
+    """
+    renamed = {METADATA[key]: value for key, value in metadata.items() if key in METADATA}
+    kept = {key: value for key, value in metadata.items() if key not in METADATA}
+    if isinstance(settings := metadata.get("settings"), Mapping):
+        kept["settings"] = rename_metadata(settings)
+    return renamed | kept
