@@ -266,7 +266,7 @@ def results_of(task: str, rows: int) -> tuple[dict, dict]:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (100, r"results_.*\.json: cannot be read back .*free space .*computes nothing anew"),
+        (100, r"results_.*\.json: cannot be read back .*free space .*answers come from the response cache"),
         (1500, r"samples_siq_x_.*\.jsonl: has 2 of 3 rows"),
     ],
 )
@@ -298,7 +298,7 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("speechiq.harness_patch.systems.constant.ConstantLetter.answer", stop)
-    with pytest.raises(KeyboardInterrupt, match="what was computed is in the response cache"):
+    with pytest.raises(KeyboardInterrupt, match="what was computed is in the response cache, and the same command continues"):
         lm_eval(*QUICK)
 
 

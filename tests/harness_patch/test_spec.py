@@ -41,10 +41,10 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("openai+x/y", "openai is an engine without a model; write openai:MODEL"),
-        ("gold", r"gold only transcribes; put a language model behind it, pretrained=gold\+LLM"),
+        ("gold", r"gold only transcribes; add a language model, pretrained=gold\+LLM"),
         ("pocketsphinx:en-us", r"only transcribes; .* pretrained=pocketsphinx:en-us\+LLM"),
-        ("gold+hf:demo:x", "hf:demo:x has a shorter name, and a system is compared by its name; write demo:x"),
-        ("letter", "not one of the letters A to E; write letter:B"),
+        ("gold+hf:demo:x", "hf:demo:x has a shorter name, and systems are compared by their names; write demo:x"),
+        ("letter", "not one of the letters A to E; write, for example, letter:B"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
