@@ -82,5 +82,5 @@ def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
         "gold+demo:SmolLM2-135M-Instruct", {"llm_answer": "argmax"}, device="cpu", batch_size=1, seed=0
     )
     assert system.describe()["answering"] == {"way": "argmax", "prompt_version": 1}
-    with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question about no clip comes without options"):
+    with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question without a clip has no options"):
         system.check([Question(Prompt.about("What?"), {})], 5)

@@ -316,7 +316,7 @@ def test_an_endpoint_that_shows_no_list_of_models_will_do(monkeypatch, status):
 
 
 def test_the_model_is_named_once():
-    with pytest.raises(SpeechIQError, match=r"^audio-api: pretrained=y beside model=x; leave one of them out"):
+    with pytest.raises(SpeechIQError, match=r"^audio-api: pretrained=y next to model=x; leave out one of them"):
         AudioAPI(model="x", pretrained="y")
 
 
@@ -336,9 +336,11 @@ def test_the_key_comes_from_the_environment_alone(monkeypatch):
 
 def test_likelihood_is_refused_since_an_endpoint_weighs_no_texts(clip):
     with serving(lambda *_: "B") as server:
-        with pytest.raises(SpeechIQError, match="answer=likelihood: openai:ear weighs no texts; use answer=generate"):
+        with pytest.raises(
+            SpeechIQError, match="answer=likelihood: openai:ear has no log-likelihoods; use answer=generate"
+        ):
             build(base_url=server.url, answer="likelihood")
-        with pytest.raises(SpeechIQError, match="weighs no texts; run it on tasks that generate"):
+        with pytest.raises(SpeechIQError, match="has no log-likelihoods; run it on tasks that generate"):
             build(base_url=server.url).loglikelihood([Prompt.about("<audio>", (clip,))], [" yes"])
 
 

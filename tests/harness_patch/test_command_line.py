@@ -298,7 +298,9 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("speechiq.harness_patch.systems.constant.ConstantLetter.answer", stop)
-    with pytest.raises(KeyboardInterrupt, match="what was computed is in the response cache, and the same command continues"):
+    with pytest.raises(
+        KeyboardInterrupt, match="what was computed is in the response cache, and the same command continues"
+    ):
         lm_eval(*QUICK)
 
 

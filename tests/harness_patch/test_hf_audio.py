@@ -104,7 +104,7 @@ def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
 
 
 def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
-    with pytest.raises(SpeechIQError, match="without options to choose from; use llm_answer=generate"):
+    with pytest.raises(SpeechIQError, match="has no options to choose from; use llm_answer=generate"):
         model.generate_until([request(demo_clips[6], "")])
 
 
@@ -116,9 +116,9 @@ def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
         ({"do_sample": True, "top_p": 7}, "^--gen_kwargs top_p=7: .*; give another value"),
         ({"do_sample": True, "min_p": 7}, "^--gen_kwargs min_p=7: "),
         ({"repetition_penalty": -1}, "^--gen_kwargs repetition_penalty=-1: "),
-        ({"max_gen_toks": 8, "max_tokens": 9}, "^--gen_kwargs max_tokens=9: there is max_gen_toks=8 already"),
+        ({"max_gen_toks": 8, "max_tokens": 9}, "^--gen_kwargs max_tokens=9: max_gen_toks=8 is given too"),
         ({"max_tokens": "many"}, "^--gen_kwargs max_tokens=many: .*; give numbers"),
-        ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: leaves no room"),
+        ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: allows no token"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_models, demo_clips, settings, message):
