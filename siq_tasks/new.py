@@ -123,7 +123,7 @@ def _complete_folder(place: Path) -> Iterator[Path]:
         draft.replace(place)
     except OSError as error:
         raise SpeechIQError(
-            f"{place}: cannot be written ({error.strerror}); make room, or name another folder with --output"
+            f"{place}: cannot be written ({error.strerror}); free some space or name another folder with --output"
         ) from error
     finally:
         if draft is not None:

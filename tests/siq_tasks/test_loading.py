@@ -119,7 +119,7 @@ def cut(audio):
         (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
         (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),
         ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
-        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have one id, 'r0'"),
+        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have the same id, 'r0'"),
         ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: not readable as audio"),
         ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it holds no samples"),
         ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
@@ -136,7 +136,7 @@ def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch,
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
     )
-    assert "cannot be had and is not in the cache" in done.stderr.splitlines()[-1]
+    assert "cannot be loaded and is not in the cache" in done.stderr.splitlines()[-1]
     assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]
 
 
@@ -153,7 +153,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_pa
     file = tmp_path / "a.wav"
     file.write_bytes(encode(1.0))
     done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
-    assert "File too large; make room or set SIQ_CACHE" in done.stderr
+    assert "File too large; free some space or set SIQ_CACHE" in done.stderr
     assert not [file for file in own_cache.rglob("*") if file.is_file()]
 
 
@@ -178,7 +178,7 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "", "holds no rows"),
+        ("m.csv", "", "has no rows; write one line per clip"),
         ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
         ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
         ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
@@ -285,8 +285,8 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
         ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "row 1: field larger than field limit"),
         ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
         ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
-        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text holds half a surrogate pair"),
-        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "row 0: id holds half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text contains half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "row 0: id contains half a surrogate pair"),
         ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": [1]}', r"row 0: id is \[1\], not a text"),
         ("m.jsonl", json.dumps({"audio": "x" * 300, "text": "one", "id": "a"}), "File name too long"),
     ],

@@ -77,13 +77,13 @@ def test_a_rejected_key_is_named_but_not_shown():
 @pytest.mark.parametrize(
     ("spelling", "message"),
     [
-        ("gpt-4o", "'gpt-4o': an author is spelled ENGINE:MODEL"),
-        ("openai:", "'openai:': an author is spelled ENGINE:MODEL"),
+        ("gpt-4o", "'gpt-4o': not of the form ENGINE:MODEL; write"),
+        ("openai:", "'openai:': not of the form ENGINE:MODEL; write"),
         ("nobody:m", "'nobody' is neither openai nor a model type"),
         ("hf:demo:nothing", "demo:nothing: no such model"),
         ("hf:./nowhere", "no folder with a config.json"),
         ("hf:m,timeout=3", "hf:m: 'timeout=3': only openai:MODEL has options"),
-        ("openai:m,key=abc", "openai:m: no such option: 'key'; it has base_url, key_variable, timeout"),
+        ("openai:m,key=abc", "openai:m: no option 'key'; known are base_url, key_variable, timeout"),
         ("openai:m,timeout=soon", "openai:m: timeout=soon: not a number of 0.01 or more"),
         ("openai:m,max_retries=-1", "openai:m: max_retries=-1: not a number of 0 or more"),
         ("openai:m,timeout=inf", "openai:m: timeout=inf: not a number"),
@@ -100,7 +100,7 @@ def test_an_author_that_cannot_be_had_is_one_line(spelling, message):
 
 
 def test_two_authors_of_one_name_have_the_same_options():
-    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with other options"):
+    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with different options"):
         parse_authors(["openai:m", "openai:m,timeout=3"])
     assert len(parse_authors(["openai:m", "openai:m", "openai:n,timeout=3"])) == 2
 

@@ -124,7 +124,7 @@ def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
         return good_author(prompt) if number <= answered else (500, {}, "{}")
 
     with pytest.raises(
-        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are kept in .*answers: run"
+        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are cached in .*answers: run"
     ):
         run(dying, output)
     assert not output.exists()
@@ -227,7 +227,7 @@ def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path)
     def script(prompt, number):
         return good_author(prompt) if number < 20 else (200, {}, body)
 
-    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are kept in"):
+    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are cached in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
     assert len(Answers(answers_of(tmp_path / "q"))) == 19
