@@ -30,14 +30,14 @@ def mine(tmp_path, own_cache):
     folder.joinpath("a.wav").write_bytes(encode(1.0, rate=44_100, channels=2))
     folder.joinpath("b.mp3").write_bytes(encode(2.0, rate=22_050, kind="MP3"))
     text = tmp_path / "text.csv"
-    text.write_text("audio,text\n" + "".join(f"{name},{said}\n" for name, said in TEXTS.items()))
+    text.write_text("audio,text\n" + "".join(f"{name},{words}\n" for name, words in TEXTS.items()))
     return folder, text
 
 
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
-    told = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
-    done = run("siq", "tasks", "new", "harbour", *told, cwd=tmp_path)
+    options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
+    done = run("siq", "tasks", "new", "harbour", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "siq questions write --dataset harbour" in done.stdout
     assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
@@ -114,7 +114,7 @@ def write_lines(file, *rows):
         ({"audio": "a.wav", "text": "a", "id": "\udc00"}, "row 1: id contains half a surrogate pair"),
         ({"audio": "a.wav", "text": "a", "id": {}}, "row 1: id is {}, not a text"),
         ({"audio": "\0.wav", "text": "a"}, "row 1: no file"),
-        ({"file": "a.wav", "said": "a"}, "no column 'audio'; it has file, said"),
+        ({"file": "a.wav", "words": "a"}, "no column 'audio'; it has file, words"),
     ],
 )
 def test_a_line_of_the_wrong_kind_is_named(mine, tmp_path, row, message):

@@ -34,7 +34,7 @@ def test_the_demos_questions_have_no_fault_and_even_letters():
     assert "A 26.2 %" in describe(report)[1]
 
 
-def test_a_leak_a_repetition_and_left_out_questions_are_told(tmp_path):
+def test_a_leak_a_repetition_and_left_out_questions_are_reported(tmp_path):
     rows = read_questions(QUESTIONS)[:3]
     right = rows[0]["options"]["ABCD".index(rows[0]["answer"])]
     rows[0]["question"] = f"Was it {right}, as they say?"

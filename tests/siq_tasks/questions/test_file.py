@@ -117,7 +117,7 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     assert locate("nowhere", str(other)) == other
 
 
-def test_a_set_of_ones_own_is_named_by_its_folder_in_the_mend(tmp_path):
+def test_a_set_of_ones_own_is_named_by_its_folder_in_the_error(tmp_path):
     (tmp_path / "siq_calls_remember.yaml").touch()
     with pytest.raises(SpeechIQError, match=f"siq questions write --dataset {tmp_path} --writer"):
         locate("calls", tmp_path / "questions.jsonl")
@@ -136,7 +136,9 @@ def test_questions_for_unknown_clips_are_counted():
 
 
 def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
-    with pytest.raises(SpeechIQError, match=r"2 of 2 clips have too few questions, a among them with 1 of 3; .*--dataset set"):
+    with pytest.raises(
+        SpeechIQError, match=r"2 of 2 clips have too few questions, a among them with 1 of 3; .*--dataset set"
+    ):
         join([GOOD | {"id": "a"}], ["a", "b"], "set")
 
 

@@ -82,9 +82,9 @@ BAD_WRITERS = {
 
 @pytest.mark.parametrize("case", BAD_WRITERS)
 def test_what_a_bad_writer_says_is_counted_and_left_out(case, tmp_path):
-    said, reason = BAD_WRITERS[case]
+    text, reason = BAD_WRITERS[case]
     outcome, _ = run(
-        lambda prompt, _: said if is_writing(prompt) else good_author(prompt), tmp_path / "q", CLIPS[:1], rewrites=0
+        lambda prompt, _: text if is_writing(prompt) else good_author(prompt), tmp_path / "q", CLIPS[:1], rewrites=0
     )
     left_out = [row for row in outcome.rows if "left_out" in row]
     assert outcome.failures[reason] and left_out and len(outcome.rows) == 3
