@@ -15,7 +15,7 @@ from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.normalizer import read_normalizer
 from speechiq.siq_tasks.suite import LEVELS
 
-ASKED = ("question_id", "question", "options", "answer")
+QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -67,7 +67,7 @@ def build_docs(
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
     if level == "apply":
-        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in ASKED} for row in questions])
+        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} for row in questions])
     return Dataset.from_list([doc | settings for doc in docs.values()])
 
 
@@ -92,6 +92,7 @@ def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     False
     """
     content = [
-        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *ASKED))] for doc in docs
+        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *QUESTION_ITEMS))]
+        for doc in docs
     ]
     return hashlib.sha256("\n".join(sorted(map(json.dumps, content))).encode()).hexdigest()

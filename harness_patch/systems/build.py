@@ -64,7 +64,7 @@ def build_system(
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
     stages = parse(spec)
-    if stages[0].role == "whole":
+    if stages[0].role == "control":
         if options:
             raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spec} has none, leave it out")
         return ConstantLetter(stages[0].model)

@@ -16,14 +16,14 @@ DEFAULT_ENGINE = "hf"
 #: Number of stages -> their roles; role -> kind of its engine.
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
-WHOLE = "letter"
+LETTER = "letter"
 
 
 class Stage(NamedTuple):
     """Describe one stage of a system.
 
     Attributes:
-        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `whole` (a system without stages).
+        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages).
         engine: Name in the registry; for a text stage also the name of a model type of lm-eval.
         model: Name of the model for the engine; empty for an engine without models.
     """
@@ -62,8 +62,8 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Raises:
         SpeechIQError: The number of stages is not 1 to 3, a stage is empty, or the engine is unknown for its stage.
     """
-    if spec.partition(":")[0] == WHOLE:
-        return [Stage("whole", WHOLE, spec.removeprefix(WHOLE).removeprefix(":"))]
+    if spec.partition(":")[0] == LETTER:
+        return [Stage("control", LETTER, spec.removeprefix(LETTER).removeprefix(":"))]
     parts = spec.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(

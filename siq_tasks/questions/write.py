@@ -200,7 +200,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
     if normalize(row["question"]) in map(normalize, asked):
         return "a question asked before"
     if reveals_answer(row["question"], row["options"], row["answer"]):
-        return "a question that gives its answer away"
+        return "a question that contains its answer"
     return None
 
 

@@ -76,7 +76,7 @@ BAD_WRITERS = {
     "a tag": (draft("1?", "2?", "3?", distractors=["<inaudible>", "b", "c"]), "options that break a rule"),
     "options alike": (draft("1?", "2?", "3?", distractors=["b", "B", "c"]), "options that break a rule"),
     "one question thrice": (draft("1?", "1?", "1?"), "a question asked before"),
-    "a leak": (draft("Is it rightly?", "Rightly, no?", "So rightly?"), "a question that gives its answer away"),
+    "a leak": (draft("Is it rightly?", "Rightly, no?", "So rightly?"), "a question that contains its answer"),
 }
 
 
