@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import accelerate.utils
 import torch
@@ -17,72 +17,27 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from speechiq.core.clip import Clip, as_clip
+from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
 from speechiq.core.usage import usage
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
+from speechiq.harness_patch.jobs import Job, first_clip, group_questions
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, expand_alias
 from speechiq.harness_patch.systems.spec import REFERENCE
-from speechiq.harness_patch.systems.system import Question
 
 log = logging.getLogger(__name__)
 
 #: How long processes wait for each other: practically without a limit, like lm-eval's own models.
 PATIENCE = timedelta(weeks=52)
-
-
-class Job(NamedTuple):
-    """Describe a request without the parts that only its own process needs.
-
-    Attributes:
-        prompt: Text and clips of the prompt.
-        target: Generation settings as `normalize` returns them, or the continuation to score.
-        repeats: Number of answers.
-        purpose: `transcribe` or `answer`, or empty if the audio items of the task do not have it.
-        question: Question without the rest of the prompt, or empty.
-        options: Options of the question, or empty.
-        reference: Reference of the clips if the doc has one, for engines that need it.
-    """
-
-    prompt: Prompt
-    target: Any
-    repeats: int
-    purpose: str
-    question: str
-    options: tuple[str, ...]
-    reference: str | None
-
-    @classmethod
-    def of(cls, request: Instance, target: Any) -> Job:
-        """Return the job of a request; it has no clips if the task has only text."""
-        given: Any = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
-        audio = list(given) if isinstance(given, list | tuple) else [given]
-        name = request.doc.get("id")
-        clips = [as_clip(one, f"{request.task_name}/{request.doc_id}" if name is None else str(name)) for one in audio]
-        items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
-        return cls(
-            Prompt.about(request.args[0], clips),
-            target,
-            request.repeats or 1,
-            items.get("purpose") or "",
-            items.get("question") or "",
-            tuple(items.get("options") or ()),
-            request.doc.get("text"),
-        )
-
-    @property
-    def wants_transcript(self) -> bool:
-        """Return whether the job asks for a transcript."""
-        return self.purpose == "transcribe"
 
 
 class HFAudio(SpeechModel, LM):
@@ -176,7 +131,7 @@ class HFAudio(SpeechModel, LM):
         for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
         jobs = {key: Job.of(request, normalize(request.args[1])) for key, request in distinct.items()}
-        for n, questions in _questions(list(jobs.values())).items():
+        for n, questions in group_questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
@@ -193,13 +148,13 @@ class HFAudio(SpeechModel, LM):
             with self.system.at_work():
                 return work(own)
 
-        return share(jobs, work_on_own, clip=_first_clip, rank=self.rank, ranks=self.world_size)
+        return share(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
 
     def _respond(self, jobs: list[Job]) -> list[list[Response]]:
         to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
         transcripts = self.system.transcribe([jobs[i].prompt for i in to_transcribe])
         answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
-        for n, questions in _questions(jobs).items():
+        for n, questions in group_questions(jobs).items():
             answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
         return [answers[i] for i in range(len(jobs))]
 
@@ -290,15 +245,6 @@ def _check_spread(options: dict[str, Any], processes: int) -> None:
         )
 
 
-def _questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
-    """Return the questions among the jobs: number of answers -> place in `jobs` -> question."""
-    found: dict[int, dict[int, Question]] = defaultdict(dict)
-    for i, job in enumerate(jobs):
-        if not job.wants_transcript:
-            found[job.repeats][i] = Question(job.prompt, job.target, job.question, job.options)
-    return found
-
-
 def _read_batch_size(batch_size: int | str) -> BatchSize:
     """Return a positive whole number, or `auto` (lm-eval's `auto:N` means the same here)."""
     if str(batch_size).partition(":")[0] == "auto":
@@ -306,8 +252,3 @@ def _read_batch_size(batch_size: int | str) -> BatchSize:
     if not str(batch_size).isdecimal() or int(batch_size) < 1:
         raise SpeechIQError(f"--batch_size {batch_size}: neither a whole number above 0 nor auto; give one of them")
     return int(batch_size)
-
-
-def _first_clip(job: Job) -> tuple[str, float]:
-    """Return the key of a job's first clip, or its text if it has no clip, and the duration (s)."""
-    return next(((clip.key, clip.duration) for clip in job.prompt.clips), (job.prompt.text, 1.0))
