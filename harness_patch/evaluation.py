@@ -1,6 +1,6 @@
 """Check speech runs before and around lm-eval's `simple_evaluate` and `evaluate`.
 
-Whatever starts a run, lm-eval's command line, a config file or a program, these two functions are called.
+Every run calls these two functions: lm-eval's command line, a config file, and a program.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import functools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +17,22 @@ from speechiq.core import former_names
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.store import store_folder
 from speechiq.engines._transformers import WHISPER_NOISE
-from speechiq.harness_patch import _lm_eval
+from speechiq.harness_patch import _lm_eval, hints
 from speechiq.harness_patch.outputs import check_output_path
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-PREFIX = "siq_"
-#: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
-device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
-#: Lines that are wrong or of no use in a speech run, by logger.
+#: False while a command without `--device` runs; the default of lm-eval is then `cuda:0` on every machine.
+device_was_given: ContextVar[bool] = ContextVar("device_was_given", default=True)
+#: Logger -> text of a line that is wrong or useless in a speech run.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
 
 
 class SpeechModel(ABC):
-    """A model type of lm-eval that is a speech system."""
+    """Define what the checks need of a model type of lm-eval that is a speech system."""
 
     @abstractmethod
     def running(self) -> AbstractContextManager[None]:
@@ -43,7 +43,7 @@ class SpeechModel(ABC):
         """Refuse `--system_instruction` if the system cannot follow it.
 
         Raises:
-            SpeechIQError: naming the reason.
+            SpeechIQError: The message has the reason.
         """
 
 
@@ -51,8 +51,8 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     """Return `simple_evaluate` with checks before it.
 
     Args:
-        simple_evaluate: of lm-eval.
-        model_types: names under which speech systems are registered.
+        simple_evaluate: Function of lm-eval.
+        model_types: Names under which speech systems are registered.
     """
 
     @functools.wraps(simple_evaluate)
@@ -63,7 +63,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
                 _refuse_secrets(options)
                 _refuse_shared_cache(options.get("use_cache"))
                 check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
-                if not device_was_asked_for.get():
+                if not device_was_given.get():
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
@@ -74,7 +74,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
 
 
 def _refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse addresses with a password or key before lm-eval logs and stores them."""
+    """Refuse addresses that contain a password or key, before lm-eval logs and stores them."""
     given = {"--model_args": options.get("model_args"), "--metadata": options.get("metadata")}
     advice = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
     refuse_secrets(given, f"{options['model']}:", advice)
@@ -86,59 +86,63 @@ def guard_tasks(evaluate: Callable) -> Callable:
     @functools.wraps(evaluate)
     def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         tasks = _lm_eval.find_tasks(task_dict)
-        ours = {name: task for name, task in tasks.items() if _is_ours(task)}
-        if ours:
-            _check_tasks(ours, len(ours) < len(tasks), lm, kwargs)
-        if not _is_speech_system(lm):
-            return evaluate(lm, task_dict, *args, **kwargs)
-        if ours:
+        suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
+        if suite:
+            _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
+        speech = _is_speech_system(lm)
+        if speech and suite:
             lm.refuse_instruction(kwargs.get("system_instruction"))
-        with lm.running():
+        with lm.running() if speech else nullcontext():
+            if (run := hints.command.get()) is not None:
+                run.evaluated = bool(speech or suite) and lm.rank == 0
+                run.cached = speech and store_folder() is not None
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
 
 
-def _check_tasks(ours: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
+def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
     from speechiq.siq_tasks.options import refuse_unread
 
-    refuse_unread([task.metadata_keys for task in ours.values()], others)
+    refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
         raise SpeechIQError(
-            f"--cache_requests: {next(iter(ours))} is not kept so, as its key ignores prompts and metadata; leave it "
-            f"out, requests are built in seconds"
+            f"--cache_requests: {next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata; "
+            f"leave it out, requests are built in seconds"
         )
-    if not options.get("log_samples", True) and lm.rank == 0:
-        say(
-            "without --log_samples no sample rows are saved, and `siq score`, `siq compare` and `siq report` "
-            "need them; stop and add --log_samples --output_path FOLDER"
-        )
+    if options.get("log_samples", True) or lm.rank != 0:
+        return
+    if (run := hints.command.get()) is not None:
+        hints.warn_if_unsaved(run)
+    else:
+        say("log_samples=False: the results have no sample rows, which siq score reads; stop and give log_samples=True")
 
 
 def _refuse_shared_cache(path: str | None) -> None:
     if path is not None:
         raise SpeechIQError(
-            f"--use_cache {path}: lm-eval's cache has no key for the system and would give one the transcripts of "
-            f"another; leave it out, the response cache (SIQ_STORE, on by default) keeps the answers of each system"
+            f"--use_cache {path}: lm-eval's cache has no key for the system and would give a system the transcripts of "
+            f"another; leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system"
         )
 
 
 @contextmanager
 def _given(options: Mapping[str, Any]) -> Iterator[None]:
-    """Let tasks know which metadata the user gave, without the model arguments that lm-eval mixes in."""
+    """Pass the user's metadata to the tasks, without the model arguments that lm-eval adds to it."""
     from speechiq.siq_tasks.options import Given, given
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
-    for former in former_names.METADATA.keys() & metadata.keys():
-        say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
+    if hints.is_first_process():
+        for former in sorted(former_names.METADATA.keys() & metadata.keys()):
+            say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
     names = options.get("tasks") or []
     token = given.set(
         Given(
             former_names.rename_metadata({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
-            suite_alone=all(isinstance(name, str) and name.startswith(PREFIX) for name in names),
+            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIX) for name in names),
         )
     )
     try:
@@ -149,7 +153,7 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def _without(logger_name: str, text: str) -> Iterator[None]:
-    """Hold back the lines of a logger that contain `text`."""
+    """Suppress the lines of a logger that contain `text`."""
     logger = logging.getLogger(logger_name)
 
     def is_other(record: logging.LogRecord) -> bool:
@@ -162,7 +166,7 @@ def _without(logger_name: str, text: str) -> Iterator[None]:
         logger.removeFilter(is_other)
 
 
-def _is_ours(task: object) -> bool:
+def _is_speech_task(task: object) -> bool:
     from speechiq.siq_tasks.task import SpeechTask
 
     return isinstance(task, SpeechTask)
