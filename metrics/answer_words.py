@@ -172,6 +172,8 @@ HARMLESS = re.compile(
 )
 AFFIRMS = _words("yes yeah yep correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
 
+#: Options that a single word answers.
+PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
 #: Chinese and Japanese.
 CUE_AT_END = re.compile(
     r"(?:答案|正确|正確|正解|答え|回答|选项|選項|選択肢|选择|選擇|应选|选|選|故选|应为|應為|正しいのは|结论|結論|是|為|为)"
@@ -180,3 +182,13 @@ CUE_AT_END = re.compile(
 DENIES_WITHIN = re.compile(r"不|没|沒|非|错|錯|误|誤|排除|ない|ません|なく|違|间违|ではなく|아니|않|틀")
 CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|したがって|従って|つまり|따라서|그러므로")
 PRAISES_WITHIN = re.compile(r"正确|正確|正しい|对的|最合适|맞|정답")
+#: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
+AFTER_A_LETTER = (
+    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
+    r"isn't|wasn't|are|as|because|since|"
+    r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
+    r"can't|cannot|can't|which|rather|instead|"
+    r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
+    r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
+    r"adalah|đúng|olduğu|doğru)(?!\w)))"
+)

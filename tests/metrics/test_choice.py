@@ -21,6 +21,10 @@ def test_a_tie_goes_to_the_letter_that_reached_its_count_first(letters, winner):
     assert vote(list(letters)) == winner
 
 
+def test_a_vote_takes_any_number_of_letters():
+    assert vote([]) == "?" and vote(["C"]) == "C" and vote("ABBAB") == "B"
+
+
 @given(st.lists(st.sampled_from(LETTERS + UNPARSED), min_size=5, max_size=5))
 def test_the_winner_has_a_plurality_of_the_letters_read(letters):
     counts = Counter(letter for letter in letters if letter != UNPARSED)
