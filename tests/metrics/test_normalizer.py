@@ -63,5 +63,5 @@ def test_normalizing_does_not_import_torch():
 def test_wer_takes_texts_and_lists():
     assert wer("a b c d", "a b c") == 0.25 == wer(["a b c d"], ["a b c"])
     assert wer(["a b c d", "e f"], ["a b c", "e f"]) == pytest.approx(1 / 6)
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(SpeechIQError, match="give one hypothesis per reference"):
         wer(["a", "b"], ["a"])

@@ -10,7 +10,7 @@ from speechiq.core.usage import usage
 from speechiq.metrics import embedder
 from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
 from speechiq.metrics.embedder import embed as states
-from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score
+from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -94,6 +94,29 @@ def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, mon
     again = states(REFERENCES[::-1], EMBEDDER)
     np.testing.assert_array_equal(first, again[::-1])
     assert usage["embeddings"] - before == len(REFERENCES)
+
+
+def test_similarity_of_texts_is_what_the_level_scores(cosines, demo_models):
+    pairs = zip(REFERENCES, HYPOTHESES, cosines[:3].min(axis=1), strict=True)
+    for reference, hypothesis, expected in pairs:
+        assert similarity(reference, hypothesis, embedder=EMBEDDER) == expected
+    mean = similarity(reference=REFERENCES, hypothesis=HYPOTHESES, embedder=EMBEDDER)
+    assert mean == pytest.approx(cosines[:3].min(axis=1).mean())
+    assert similarity("It's $2000.", "it is two thousand dollars", EMBEDDER, embedder_text="english") == pytest.approx(
+        1
+    )
+    assert round(similarity(REFERENCES[0], HYPOTHESES[0], EMBEDDER), 3) == 0.924, "the example of the docstring"
+
+
+def test_similarity_of_empty_texts(demo_models):
+    assert similarity("", "", EMBEDDER) == pytest.approx(1)
+    assert similarity("", "so it goes", EMBEDDER) == similarity("so it goes", "", EMBEDDER) < 1
+
+
+def test_similarity_of_no_texts_is_undefined_and_loads_nothing():
+    assert np.isnan(similarity([], [], embedder="x/y"))
+    with pytest.raises(SpeechIQError, match=r"^references: 1 texts, hypotheses: 2; give one hypothesis per reference$"):
+        similarity("so", ["so", "it"], embedder="x/y")
 
 
 def test_the_score_is_the_lower_cosine():
