@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read import answers
 from speechiq.reducer.read.answers import Vote, read_answers
 from speechiq.reducer.read.rows import TextRow, read_rows
 from tests.reducer.conftest import write_answers
