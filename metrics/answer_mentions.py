@@ -90,5 +90,5 @@ def _join(pair: re.Match[str]) -> str:
 
 
 def named_letter(mention: str) -> str:
-    """Return the letter for which a private character stands."""
+    """Return the letter of a private character."""
     return ALPHABET[ord(mention) % 64]

@@ -33,7 +33,7 @@ def vote(letters: Sequence[str]) -> str:
             `ABBAC` is a sequence of letters.
 
     Returns:
-        The letter; `?` if there is no answer or none has a letter.
+        The letter; `?` without answers, or if none of them has a letter.
 
     >>> vote(["A", "B", "B", "A", "?"]), vote(["?", "?"]), vote([])
     ('B', '?', '?')

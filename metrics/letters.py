@@ -46,7 +46,7 @@ _WITH_WORD = re.compile(r"\W*([A-Z])[^\w?]+([A-Za-z]+)\W*|\W*([A-Za-z]+)[^\w?]+(
 _HEAD = re.compile(r"(?:(?:the )?(?:correct )?answer(?: is)?\W{0,3})?([a-z]+)(?=\s*(?:[.,;!]|$))", re.IGNORECASE)
 _SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
 _MAX_GAP = 7
-#: Words up to which an answer that only names an option's text is taken to answer; longer ones may repeat the speech.
+#: Words up to which the text of an option alone counts as an answer; longer answers may repeat the speech.
 _SHORT = 50
 
 
@@ -80,7 +80,7 @@ class _Reading:
             self.claims.pop(letter, None)
 
     def exclude_vague(self) -> None:
-        """Exclude the options that were only named before a clause that leaves them open."""
+        """Exclude the options that were only named, before a clause that leaves them open."""
         if max(self.claims.values(), default=0) <= BARE:
             self.exclude(self.topic)
 
@@ -91,10 +91,10 @@ class _Reading:
 
 
 def parse_letter(answer: str, options: Sequence[str]) -> str:
-    """Return the letter that `answer` gives, or `?` if a careful reader could not say which.
+    """Return the letter that `answer` gives, or `?` if a careful reader could not decide.
 
     Args:
-        answer: The system's answer; reasoning up to `</think>` is left out.
+        answer: The system's answer; reasoning up to `</think>` is left out. An empty answer is unparsed.
         options: The options' texts, in the order of their letters; from two to twenty-six.
 
     >>> options = ["a factory fire", "higher diesel prices", "a legal fine", "a strike", "None of the above"]
@@ -168,7 +168,7 @@ def _denies(clause: str, tokens: Sequence[str]) -> bool:
 
 
 def _read_remark(tokens: Sequence[str], denied: bool, same_sentence: bool, reading: _Reading) -> None:
-    """Read a clause that names no option: it may judge the option named before it."""
+    """Read a clause without an option: it may judge the option named before it."""
     if tokens and tokens[0] in ("but", "and"):
         tokens = tokens[1:]
     if same_sentence and tokens and tokens[0] in words.OPEN:

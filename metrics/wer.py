@@ -72,6 +72,7 @@ class ErrorRate(float):
     errors: Errors
 
     def __new__(cls, errors: Errors) -> ErrorRate:
+        """Return the rate of `errors`; NaN if the reference is empty."""
         rate = super().__new__(cls, errors.per_unit(errors.total))
         rate.errors = errors
         return rate

@@ -134,7 +134,7 @@ class Checkpoint:
     def identity(self) -> dict[str, Any]:
         """What tells its rows in the store from others'."""
         place = self.loading.adapter
-        adapter = {} if place is None else {"adapter": identity(place, holds=ADAPTER)}
+        adapter = {} if place is None else {"adapter": identity(place, file=ADAPTER)}
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:

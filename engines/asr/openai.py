@@ -10,7 +10,7 @@ import numpy as np
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
-from speechiq.core.response import Response, whole
+from speechiq.core.response import Response, replace_surrogates
 from speechiq.core.usage import usage
 from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
 from speechiq.engines.base import ASREngine, Setup
@@ -75,4 +75,4 @@ def _read(reply: Any) -> str:
         raise NoAnswer("sent a transcription without text")
     if not isinstance(text, str):
         raise TypeError(f"text is a {type(text).__name__}")
-    return whole(text).strip()
+    return replace_surrogates(text).strip()

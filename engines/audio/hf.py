@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.batches import OnResult, drop, once, run_in_batches, together
+from speechiq.core.batches import OnResult, collect_parts, drop, once, run_in_batches
 from speechiq.core.checkpoints import find_audio_language_model
 from speechiq.core.clip import Clip
 from speechiq.core.context import check_tokens, read_context
@@ -149,7 +149,7 @@ class AudioLLM(AudioEngine):
         texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
         asked = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in asked]
-        keep_whole = together(sizes, _join, on_result)
+        keep_whole = collect_parts(sizes, _join, on_result)
         parts = iter(self._run(label, asked, limits, self._feed_to_transcribe, self._write_down, keep_whole))
         written = [[next(parts) for _ in range(size)] for size in sizes]
         if cut := sum(any(part.cut for part in group) for group in written):

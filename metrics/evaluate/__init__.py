@@ -38,7 +38,7 @@ def path(name: str) -> str:
         name: A key of `MODULES`: `wer`, `similarity` or `choice`.
 
     Raises:
-        SpeechIQError: There is no such module.
+        SpeechIQError: No module has this name.
 
     >>> Path(path("wer")).name
     'speechiq_wer.py'

@@ -25,7 +25,7 @@ Args:
 Returns:
     wer, cer, substitutions, deletions, insertions: The means over the clips. Substitutions, deletions and insertions
         are per reference word, and add up to wer. Clips whose reference has no words after normalization have no
-        rate and are left out; NaN if there are no others.
+        rate and are left out; NaN if all are left out.
     wer_corpus: All errors over all reference words, of all clips.
     repetition: The share of all clips whose transcript repeats one phrase many times and whose reference does not.
 """

@@ -193,7 +193,7 @@ def spoil_other_content(file):
         (spoil_nothing, "no such audio file"),
         (spoil_empty, "not readable as audio"),
         (spoil_noise, "not readable as audio"),
-        (spoil_zero_length, "holds no samples"),
+        (spoil_zero_length, "has no samples"),
         (spoil_shorter, r"should end at 1\.00 s but the file has 0\.50 s"),
         (spoil_other_content, "sha256 is not"),
     ],

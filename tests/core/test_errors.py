@@ -46,7 +46,7 @@ def pieces():
 
 def test_a_ctrl_c_in_code_of_speechiq_is_one_line_and_in_other_code_a_traceback(tmp_path):
     done = run("python", "-c", STOPPED.format(call=f"write_whole({str(tmp_path / 'file')!r}, pieces(), '')"))
-    assert done.returncode != 0 and done.stderr.startswith("speechiq: stopped by hand; the same command goes on")
+    assert done.returncode != 0 and done.stderr.startswith("speechiq: stopped by hand; the same command continues")
     assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
     done = run("python", "-c", STOPPED.format(call="list(pieces())"))
     assert done.stderr.startswith("Traceback") and "KeyboardInterrupt" in done.stderr

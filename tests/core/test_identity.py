@@ -17,7 +17,7 @@ def test_an_adapter_of_a_hub_is_its_commit(tmp_path):
     repository.joinpath("refs", "main").write_text(commit)
     repository.joinpath("snapshots", commit).mkdir(parents=True)
     repository.joinpath("snapshots", commit, "adapter_config.json").write_text("{}")
-    ask = "from speechiq.core.identity import identity; print(identity('me/adapter', holds='adapter_config.json'))"
+    ask = "from speechiq.core.identity import identity; print(identity('me/adapter', file='adapter_config.json'))"
     told = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
     assert told.stdout.strip() == str({"model": "me/adapter", "commit": commit}), told.stderr
 

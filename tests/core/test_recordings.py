@@ -125,20 +125,20 @@ def float_wav(value: float) -> bytes:
     ("data", "message"),
     [
         (b"", "not readable as audio: the file is empty"),
-        (b"this is no audio file" * 100, r"not readable as audio \(Format not recognised"),
+        (b"this is not an audio file" * 100, r"not readable as audio \(Format not recognised"),
         (b"#EXTM3U\n#EXTINF:1,\n/etc/hostname\n", "not readable as audio"),
         (patched(WAV, 40, struct.pack("<I", 160_000)), "promises 160000 bytes of samples, the file has 128000"),
         (patched(WAV, 40, struct.pack("<I", 64_000)), "promises 64000 bytes of samples, but 64000 more follow"),
         (patched(WAV, 40, bytes(4)), "promises 0 bytes of samples, but 128000 more follow"),
         (patched(WAV, 24, struct.pack("<I", 1)), "a sampling rate of 1 Hz"),
-        (patched(FLAC, 22, struct.pack(">I", 32_000)), "longer than it says"),
+        (patched(FLAC, 22, struct.pack(">I", 32_000)), "longer than its header says"),
         (patched(FLAC, 22, struct.pack(">I", 65_000)), "cut off or damaged"),
         (patched(FLAC, 26, bytes(range(16))), "do not have the MD5 sum"),
         (float_wav(np.nan), "a sample of nan"),
         (float_wav(np.inf), "a sample of inf"),
         (float_wav(-np.inf), "a sample of inf"),
         (float_wav(1e38), r"a sample of 1e\+38; full scale is 1"),
-        (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it holds no samples"),
+        (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
         (by_sndfile("VOC", "PCM_16"), "a VOC file, whose length cannot be checked; convert it to WAV or FLAC"),
         (by_sndfile("HTK", "PCM_16"), "a HTK file"),
     ],
@@ -160,7 +160,7 @@ TONE = speech_like(16_000)
     [
         (stereo(TONE, TONE), []),
         (stereo(TONE, 0 * TONE), []),
-        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems hear"]),
+        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems receive"]),
         (0 * TONE, ["it is digital silence"]),
         (0 * TONE[:1], ["it is shorter than 0.1 s", "it is digital silence"]),
         (TONE[3:4], ["it is shorter than 0.1 s"]),
@@ -199,7 +199,7 @@ def test_a_late_part_of_a_long_file_is_that_of_the_whole(how):
 def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
     file = tmp_path / "a.wav"
     file.write_bytes(WAV)
-    with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are not there"):
+    with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are missing"):
         print(Clip(AudioFile(str(file), ""), 2.0, 3.0).samples)
 
 

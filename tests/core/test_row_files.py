@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core import row_files
-from speechiq.core.row_files import RowIndex, is_whole, seal
+from speechiq.core.row_files import RowIndex, is_intact, seal
 
 rows = st.dictionaries(st.text("0123456789abcdef", min_size=1), st.lists(st.text() | st.floats(allow_nan=False)))
 
@@ -33,6 +33,6 @@ def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch):
 
 def test_a_line_that_lost_or_changed_anything_is_not_whole():
     line = seal("a", ["\n", "\u2028", float("nan")])
-    assert is_whole(line) and line.count(b"\n") == 1 and json.loads(line[row_files.TEXT :])[0] == "a"
-    assert not any(is_whole(line[:cut]) for cut in range(len(line)))
-    assert not any(is_whole(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))
+    assert is_intact(line) and line.count(b"\n") == 1 and json.loads(line[row_files.TEXT :])[0] == "a"
+    assert not any(is_intact(line[:cut]) for cut in range(len(line)))
+    assert not any(is_intact(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from speechiq.core import row_files
 from speechiq.core import stage_cache as module
+from speechiq.core.checksummed import content_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import open_plain
 from speechiq.core.row_files import seal
-from speechiq.core.stage_cache import StageCache, cached, key_digest
+from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.stages import list_stages, merge, prune
 from speechiq.core.store import store_folder
 
@@ -33,7 +34,7 @@ def square(items, on_result):
 
 def stored(folder, items, stage=STAGE):
     """The rows that are on disk, by item."""
-    cache, keys = StageCache(stage, folder), {key_digest(str(item)): item for item in items}
+    cache, keys = StageCache(stage, folder), {content_sha256(str(item)): item for item in items}
     cache.fetch(keys)
     return {keys[key]: row for key, row in cache.rows.items()}
 
@@ -93,16 +94,16 @@ def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_pat
     assert file.read_bytes() == damaged and stored(folder, range(10)) == whole
 
 
-@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(key_digest("9"), [9])[:-1]], ids=repr)
+@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(content_sha256("9"), [9])[:-1]], ids=repr)
 def test_what_follows_a_torn_line_in_a_file_is_read_and_skipped_lines_are_counted_once(tmp_path, caplog, torn):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     (file,) = tmp_path.rglob("*.jsonl")
     with file.open("ab") as lines:
-        lines.write(torn + seal(key_digest("2"), "glued to it") + seal(key_digest("3"), "whole") + torn)
+        lines.write(torn + seal(content_sha256("2"), "glued to it") + seal(content_sha256("3"), "whole") + torn)
     cache = StageCache(STAGE, tmp_path)
     for _ in range(3):
-        cache.fetch([key_digest(str(key)) for key in (1, 2, 3, 9)])
-    assert cache.rows == {key_digest("1"): {"square": 1, "half": 1 / 3}, key_digest("3"): "whole"}
+        cache.fetch([content_sha256(str(key)) for key in (1, 2, 3, 9)])
+    assert cache.rows == {content_sha256("1"): {"square": 1, "half": 1 / 3}, content_sha256("3"): "whole"}
     (record,) = caplog.records
     assert "2 damaged lines are skipped" in record.getMessage() and "computed again" in record.getMessage()
 
@@ -220,7 +221,7 @@ def test_a_stage_may_be_taken_away_in_the_midst_of_a_write(tmp_path, monkeypatch
         prune(tmp_path, 0)
 
     monkeypatch.setattr(os, "fsync", take_away_once)
-    cache.add({key_digest("1"): ["first"]})
+    cache.add({content_sha256("1"): ["first"]})
     assert stored(tmp_path, [1]) == {1: ["first"]} and list_stages(tmp_path)
 
 
@@ -263,7 +264,7 @@ def test_a_stale_file_handle_is_listed_once_more(tmp_path, monkeypatch):
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     cache = StageCache(STAGE, tmp_path)
     (cache.folder / "1.jsonl").mkdir()
-    with pytest.raises(SpeechIQError, match=r"cannot read '.*/1\.jsonl': Is a directory; take it away, .*store=off"):
+    with pytest.raises(SpeechIQError, match=r"cannot read '.*/1\.jsonl': Is a directory; remove it, .*store=off"):
         cache.fetch(["a"])
 
 
@@ -287,7 +288,7 @@ def test_a_disk_that_is_full_is_one_line_and_all_that_was_done_is_read(tmp_path,
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
         with pytest.raises(
-            SpeechIQError, match=r"cannot write '.*\.jsonl': File too large; free or choose another place"
+            SpeechIQError, match=r"cannot write '.*\.jsonl': File too large; free disk space, or choose another place"
         ):
             cached(cache, list(range(20)), str, lambda new, on_result: [on_result([i], ["x" * 9000]) for i in new])
     finally:
@@ -301,7 +302,9 @@ def test_a_disk_that_is_full_is_one_line_and_all_that_was_done_is_read(tmp_path,
 
 def test_a_folder_that_cannot_be_written_is_one_line_before_anything_is_computed(tmp_path):
     tmp_path.joinpath("file").touch()
-    with pytest.raises(SpeechIQError, match=r"cannot write '.*stage\.json': Not a directory; free or choose another"):
+    with pytest.raises(
+        SpeechIQError, match=r"cannot write '.*stage\.json': Not a directory; free disk space, or choose another"
+    ):
         StageCache(STAGE, tmp_path / "file")
 
 
@@ -309,12 +312,12 @@ def test_many_rows_in_many_files_are_found_at_once(tmp_path):
     folder, rows, files = StageCache(STAGE, tmp_path).folder, 100_000, 500
     for number in range(files):
         keys = range(number, rows, files)
-        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(key_digest(key), key) for key in keys))
+        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(content_sha256(key), key) for key in keys))
     cache = StageCache(STAGE, tmp_path)
     assert len(cache) == rows
     began = time.process_time()
     for key in range(0, rows, rows // 50):
-        cache.fetch([key_digest(key)])
+        cache.fetch([content_sha256(key)])
     assert time.process_time() - began < 10
     assert list(cache.rows.values()) == list(range(0, rows, rows // 50))
 
@@ -323,8 +326,8 @@ def add_and_merge(folder, process):
     for key in range(process, 120, 6):
         cache = StageCache(STAGE, folder)
         cache.fetch(["nothing"])
-        cache.add({key_digest(str(key)): key})
-        cache.add({key_digest(str(key + 1000)): key})
+        cache.add({content_sha256(str(key)): key})
+        cache.add({content_sha256(str(key + 1000)): key})
         if not process:
             for stage in list_stages(folder):
                 merge(stage, quiet_for=-1)

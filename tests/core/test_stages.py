@@ -57,7 +57,7 @@ def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
     fill(tmp_path, "shared")
     (described,) = tmp_path.glob("*/stage.json")
     described.with_name("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; fix that, or choose another"):
+    with pytest.raises(SpeechIQError, match=f"cannot remove '{described.parent}': .*; fix that, or choose another"):
         prune(tmp_path, 0)
 
 
@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_leaves_all_files_unmerged(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free or"):
+        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free disk space, or"):
             merge(stage, quiet_for=-1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

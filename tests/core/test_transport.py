@@ -146,12 +146,15 @@ def chunked(data):
     ("data", "message"),
     [
         (reply(gzip.compress(b" " * 10**8), headers="Content-Encoding: gzip\r\n"), "sent a compressed reply (gzip)"),
-        (reply("{}", "302 Found", "Location: /v1/elsewhere\r\n"), "redirects by a 302, which drops what was sent"),
+        (
+            reply("{}", "302 Found", "Location: /v1/elsewhere\r\n"),
+            "redirects by a 302, which drops the request's content",
+        ),
         (reply("{}", "307 Temporary Redirect", "Location: /v1/again\r\n"), "redirected 5 times"),
         (chunked(b'5\r\n{"ch'), "broke off its reply"),
         (reply(b'{"choices": "\xff\xfe"}'), "sent no chat completion (not UTF-8)"),
-        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deep)"),
-        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deep)"),
+        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
+        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
         (reply("9" * 5000), "sent no chat completion (Exceeds the limit"),
         (reply("NaN"), "sent no chat completion ('float' object"),
         (reply("<!DOCTYPE html><title>Log in</title>"), "sent no chat completion (Expecting value"),
@@ -253,21 +256,25 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(url, secret, where
     with pytest.raises(SpeechIQError) as told:
         Endpoint("m", url if where == "option" else None, advice=ADVICE)
     given_by = "--base-url" if where == "option" else "OPENAI_BASE_URL"
-    assert str(told.value).startswith(f"openai:m: {given_by} holds {secret}, which would be written into the results; ")
+    assert str(told.value).startswith(
+        f"openai:m: {given_by} contains {secret}, which would be written into the results; "
+    )
     assert "set the environment variable OPENAI_API_KEY" in str(told.value)
     assert "hunter2" not in str(told.value) and KEY not in str(told.value)
 
 
 def test_an_address_that_is_none_is_shown_only_if_it_cannot_hold_a_secret():
     for url, shown in (("localhost:8000", "'localhost:8000'"), ("http://host:pa/ss@x?y", "it")):
-        with pytest.raises(SpeechIQError, match=rf"--base-url: {shown} is no address; give one like http://HOST"):
+        with pytest.raises(SpeechIQError, match=rf"--base-url: {shown} is not an address; give one like http://HOST"):
             Endpoint("m", url, advice=ADVICE)
 
 
 @pytest.mark.parametrize("key", ["sk-hunter2\nmore", "sk-h\u00fcnter2", "sk-hunter2\x1b[2J"])
 def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
+    with pytest.raises(
+        SpeechIQError, match="OPENAI_API_KEY contains a line break or a letter that no key has; set it again"
+    ) as told:
         Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
     assert "nter2" not in str(told.value)
 
@@ -275,7 +282,9 @@ def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch
 @pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
 def test_an_account_that_no_header_can_hold_is_refused(variable, monkeypatch):
     monkeypatch.setenv(variable, "org-1\n")
-    with pytest.raises(SpeechIQError, match=f"is in {variable}; set it anew"):
+    with pytest.raises(
+        SpeechIQError, match=f"{variable} contains a line break or a letter that no key has; set it again"
+    ):
         Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
 
 

@@ -130,14 +130,14 @@ def test_an_embedder_that_is_not_a_name_is_refused(name):
 
 
 def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
-    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is no language model"):
+    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is not a language model"):
         check_embedder("demo:whisper-base")
 
 
 def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
     chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
     assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
-    tokens = load_embedder(EMBEDDER, "chat")._tokenise(["Hello"])
+    tokens = load_embedder(EMBEDDER, "chat")._tokenize(["Hello"])
     assert load_embedder(EMBEDDER, "chat").tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
 
 

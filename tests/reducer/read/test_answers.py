@@ -91,7 +91,7 @@ def test_runs_without_apply(two_runs):
 @pytest.mark.parametrize(
     ("doc", "told"),
     [
-        ({"audio": {"duration": 10**400}}, "cannot be used: it holds a number of 401 digits"),
+        ({"audio": {"duration": 10**400}}, "cannot be used: it contains a number of 401 digits"),
         ({"audio": json.loads("[" * 90 + "]" * 90)}, "cannot be used: it is nested more than 64 deep"),
         (
             {"id": None},
