@@ -156,16 +156,16 @@ class Endpoint:
             return read_choices(reply, self.name, self.advice.length, may_be_empty)
 
         try:
-            return self.ask("/chat/completions", "chat completion", read, body)
+            return self.post("/chat/completions", "chat completion", read, body)
         except Refusal as refusal:
             if refusal.code != CONTENT_FILTER:
                 raise
             return [Choice(FILTERED, CONTENT_FILTER)] * parameters.get("n", 1)
 
-    def ask(
+    def post(
         self,
         path: str,
-        wanted: str,
+        expected: str,
         read: Callable[[Any], Result],
         body: Mapping[str, Any],
         file: tuple[str, bytes, str] | None = None,
@@ -174,7 +174,7 @@ class Endpoint:
 
         Args:
             path: Path below the address.
-            wanted: What the reply should be, in words, for the error.
+            expected: What the reply should be, in words, for the error.
             read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
             file: Name, content and media type of the file.
@@ -191,7 +191,7 @@ class Endpoint:
             return self._client.post(path, body=body, files=files, **options)
 
         return run(
-            self._call(send, lambda reply: read(read_json(reply)), wanted, self._timeout, self._max_retries),
+            self._call(send, lambda reply: read(read_json(reply)), expected, self._timeout, self._max_retries),
         )
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Endpoint:
         return {"cast_to": Response, "options": {"headers": headers | keyless}}
 
     async def _call(
-        self, send: Send, read: Callable[[httpx2.Response], Result], wanted: str, timeout: float, retries: int
+        self, send: Send, read: Callable[[httpx2.Response], Result], expected: str, timeout: float, retries: int
     ) -> Result:
         from openai import APIStatusError
 
@@ -218,7 +218,7 @@ class Endpoint:
                 response = error.response
                 fault, may_pass = self._refuse(error), is_temporary(response)
             except Exception as error:
-                fault, may_pass = self._explain(error, wanted)
+                fault, may_pass = self._explain(error, expected)
             if not may_pass or number > retries:
                 break
             pause = find_pause(number, response)
@@ -226,7 +226,7 @@ class Endpoint:
             await asyncio.sleep(pause)
         raise fault
 
-    def _explain(self, error: Exception, wanted: str) -> tuple[SpeechIQError, bool]:
+    def _explain(self, error: Exception, expected: str) -> tuple[SpeechIQError, bool]:
         """Return the cause of a failed call in one line, and whether the same call may succeed later.
 
         Raises:
@@ -235,23 +235,23 @@ class Endpoint:
         import httpx2
         import openai
 
-        where = f"check {self.advice.base_url}"
+        check = f"check {self.advice.base_url}"
         match error:
             case TimeoutError():
                 return self._fault("no answer in time", f"try {self.advice.patience}"), True
             case NoAnswer():
                 return self._fault(self._quote(error), "try another model or prompt"), True
             case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
-                return self._fault("no connection", f"{where} and that the endpoint is up"), True
+                return self._fault("no connection", f"{check} and that the endpoint is up"), True
             case openai.APIConnectionError(__cause__=cause):
                 symptom = f"broke off its reply ({self._quote(cause)})"
-                return self._fault(symptom, f"{where} and that the endpoint is up"), True
+                return self._fault(symptom, f"{check} and that the endpoint is up"), True
             case Unusable():
-                return self._fault(self._quote(error), where), False
+                return self._fault(self._quote(error), check), False
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
                 reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-                symptom = f"sent no {wanted} ({self._quote(reason)})"
-                return self._fault(symptom, f"{where}, which often ends in /v1"), False
+                symptom = f"sent no {expected} ({self._quote(reason)})"
+                return self._fault(symptom, f"{check}, which often ends in /v1"), False
         raise error
 
     def _refuse(self, error: openai.APIStatusError) -> Refusal:

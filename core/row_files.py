@@ -90,7 +90,7 @@ class RowFile:
         """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one.
 
         Raises:
-            SpeechIQError: The folder takes no file, or the disk is full.
+            SpeechIQError: The folder is not writable, or the disk is full.
         """
         for _ in range(TRIES):
             known, self._path = self._path, None

@@ -60,7 +60,7 @@ class OpenAIASR(ASREngine):
     def _send(self, samples: np.ndarray) -> str:
         form = {"model": self.remote.model, **self.settings}
         file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
-        return self.remote.endpoint.ask(PATH, "transcription", _read, form, file)
+        return self.remote.endpoint.post(PATH, "transcription", _read, form, file)
 
     def identity(self) -> dict[str, Any]:
         return {"stage": "asr", **self.describe()}

@@ -1,4 +1,4 @@
-"""Every audio file is accepted at its exact length, or refused by name, whatever happened to it."""
+"""Every audio file is accepted at its exact length, or refused by name, for every kind of damage."""
 
 import io
 import re
@@ -49,8 +49,8 @@ def files():
     }
 
 
-def hear(data: bytes) -> tuple[float, list[str]] | None:
-    """The length and warnings of what is accepted, and decodes to that length; None if it is refused by name."""
+def measure(data: bytes) -> tuple[float, list[str]] | None:
+    """Return the length and warnings of an accepted file, which decodes to that length; None for a refused one."""
     try:
         found = inspect(data, "calls.wav")
     except SpeechIQError as error:
@@ -65,42 +65,42 @@ KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_whole_file_is_accepted_at_its_length(files, name):
-    duration, warnings = hear(files[name, "whole"])
+    duration, warnings = measure(files[name, "whole"])
     assert duration == pytest.approx(SECONDS, abs=PADDING_S)
     assert warnings == ([UNKNOWN_END] if name in {*OPEN_END, "amr", "aac"} else [])
 
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("name", KINDS)
-def test_a_file_that_was_cut_is_refused_or_accepted_as_what_is_left_with_a_doubt(files, name, how):
-    heard = hear(files[name, how])
-    if heard is None:
+def test_a_file_that_was_cut_is_refused_or_accepted_as_what_is_left_with_a_warning(files, name, how):
+    measured = measure(files[name, how])
+    if measured is None:
         return
     if how == "last byte missing" and name in NOT_IN_THE_SAMPLES:
-        assert heard == hear(files[name, "whole"])
+        assert measured == measure(files[name, "whole"])
         return
     assert name == "wav-piped"
-    assert heard[0] == pytest.approx(SECONDS * (len(files[name, how]) - 44) / 128_000, abs=1e-3)
-    assert heard[1] == [UNKNOWN_END]
+    assert measured[0] == pytest.approx(SECONDS * (len(files[name, how]) - 44) / 128_000, abs=1e-3)
+    assert measured[1] == [UNKNOWN_END]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_damage_in_the_middle_is_refused_where_the_coding_tells_it(files, name):
-    heard = hear(files[name, "damaged"])
-    assert heard is None or (name in NO_CHECKSUMS and heard[0] == pytest.approx(SECONDS, abs=PADDING_S))
+def test_damage_in_the_middle_is_refused_if_the_coding_shows_it(files, name):
+    measured = measure(files[name, "damaged"])
+    assert measured is None or (name in NO_CHECKSUMS and measured[0] == pytest.approx(SECONDS, abs=PADDING_S))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_missing_bytes_in_the_middle_are_refused(files, name):
-    heard = hear(files[name, "gap"])
-    assert heard is None or (name == "wav-piped" and heard[0] == pytest.approx(SECONDS - 500 / 16_000, abs=1e-3))
+    measured = measure(files[name, "gap"])
+    assert measured is None or (name == "wav-piped" and measured[0] == pytest.approx(SECONDS - 500 / 16_000, abs=1e-3))
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_two_files_in_one_are_refused_or_both_are_heard(files, name):
-    heard = hear(files[name, "two in one"])
-    if heard is not None and name not in ONE_OF_TWO:
-        assert heard[0] > 2 * SECONDS - PADDING_S
+def test_two_files_in_one_are_refused_or_both_are_decoded(files, name):
+    measured = measure(files[name, "two in one"])
+    if measured is not None and name not in ONE_OF_TWO:
+        assert measured[0] > 2 * SECONDS - PADDING_S
 
 
 def test_the_list_of_files_is_long(files):
@@ -166,7 +166,7 @@ TONE = speech_like(16_000)
         (TONE[3:4], ["it is shorter than 0.1 s"]),
     ],
 )
-def test_what_can_hardly_hold_speech_is_accepted_with_a_doubt(samples, warnings):
+def test_what_can_hardly_contain_speech_is_accepted_with_a_warning(samples, warnings):
     found = inspect(by_sndfile("WAV", "FLOAT", samples=samples), "calls.wav")
     assert found.duration == len(samples) / 16_000
     assert sorted(found.warnings) == sorted(warnings)
@@ -231,7 +231,7 @@ print(found.duration, (after - before) // 1024)
 
 
 @pytest.mark.slow
-def test_a_large_file_is_never_whole_in_memory(tmp_path):
+def test_a_large_file_is_never_in_memory_at_once(tmp_path):
     small, large = tmp_path / "small.wav", tmp_path / "large.wav"
     small.write_bytes(WAV)
     header = io.BytesIO()

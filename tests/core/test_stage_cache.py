@@ -153,7 +153,7 @@ def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, capl
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' + b"9" * 401 + b"}"])
-def test_a_stage_that_cannot_be_read_stops_nobody_and_is_written_anew_when_it_is_used(tmp_path, content):
+def test_a_stage_that_cannot_be_read_stops_no_run_and_is_written_again_at_its_next_use(tmp_path, content):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     cached(StageCache({"model": "other"}, tmp_path), [1], str, square)
     (bad,) = {*tmp_path.glob("*/stage.json")} - {StageCache(STAGE, tmp_path).folder / "stage.json"}
@@ -193,7 +193,7 @@ def test_a_process_killed_at_any_moment_leaves_only_whole_rows(tmp_path, caplog)
     assert not caplog.records
 
 
-def test_rows_of_another_format_are_not_read_and_the_version_is_told(tmp_path, monkeypatch):
+def test_rows_of_another_format_are_not_read_and_the_version_is_recorded(tmp_path, monkeypatch):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     with monkeypatch.context() as newer:
         newer.setattr(module, "version", lambda name: "9.9")
@@ -203,7 +203,7 @@ def test_rows_of_another_format_are_not_read_and_the_version_is_told(tmp_path, m
     assert {stage.stage["speechiq"] for stage in list_stages(tmp_path)} == {version("speechiq"), "9.9"}
 
 
-def test_a_run_whose_stage_is_taken_away_meanwhile_goes_on_and_its_later_rows_are_found(tmp_path):
+def test_a_run_whose_stage_is_removed_meanwhile_continues_and_its_later_rows_are_found(tmp_path):
     def compute(items, on_result):
         square(items[:2], on_result)
         assert prune(tmp_path, 0) and not list_stages(tmp_path)
@@ -213,7 +213,7 @@ def test_a_run_whose_stage_is_taken_away_meanwhile_goes_on_and_its_later_rows_ar
     assert [stage.rows for stage in list_stages(tmp_path)] == [1] and stored(tmp_path, [1, 2, 3]) == {3: "third"}
 
 
-def test_a_stage_may_be_taken_away_in_the_midst_of_a_write(tmp_path, monkeypatch):
+def test_a_stage_may_be_removed_in_the_midst_of_a_write(tmp_path, monkeypatch):
     cache, flush = StageCache(STAGE, tmp_path), os.fsync
 
     def take_away_once(file):
@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
         cache.fetch(["a"])
 
 
-def test_only_what_is_asked_for_comes_into_memory(tmp_path):
+def test_only_requested_rows_come_into_memory(tmp_path):
     cached(
         StageCache(STAGE, tmp_path),
         list(range(100)),
@@ -361,7 +361,7 @@ def test_threads_share_one(tmp_path):
     assert cache.added == 80 == len(stored(tmp_path, range(80))) and len(list(tmp_path.rglob("*.jsonl"))) == 1
 
 
-def test_the_store_is_a_folder_of_the_cache_unless_said_otherwise(tmp_path, monkeypatch):
+def test_the_store_is_a_folder_of_the_cache_by_default(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
     monkeypatch.delenv("SIQ_STORE", raising=False)
     assert store_folder() == tmp_path / "responses"

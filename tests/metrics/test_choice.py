@@ -17,7 +17,7 @@ DOC = {"options": OPTIONS, "answer": "B"}
         ("??BBA", "B"), ("BAAAB", "A"), ("EEABC", "E"), ("CABAB", "A"),
     ],
 )  # fmt: skip
-def test_a_tie_goes_to_the_letter_that_reached_its_count_first(letters, winner):
+def test_a_tie_goes_to_the_letter_that_got_to_its_count_first(letters, winner):
     assert vote(list(letters)) == winner
 
 

@@ -36,17 +36,17 @@ def test_a_number_of_thousands_of_digits_is_normalized_too():
 
 
 def test_rates_follow_the_normalizer_of_the_doc():
-    doc, said = {"text": "It cost two thousand dollars."}, "it cost $2000"
-    english, basic = score(doc, [said]), score(doc | {"normalizer": "basic"}, [said])
+    doc, text = {"text": "It cost two thousand dollars."}, "it cost $2000"
+    english, basic = score(doc, [text]), score(doc | {"normalizer": "basic"}, [text])
     assert english["wer"] == 0 and basic["wer"] > 0
     assert basic["wer"] == basic["wer_basic"] == english["wer_basic"] == basic["wer_first"] == basic["wer_oracle"]
     assert basic["wer_corpus"] == basic["wer"] and basic["substitutions"] + basic["deletions"] > 0
 
 
-@pytest.mark.parametrize("told", ["German", "", 3, ["english"]])
-def test_an_unknown_normalizer_is_refused_with_the_known_ones(told):
+@pytest.mark.parametrize("name", ["German", "", 3, ["english"]])
+def test_an_unknown_normalizer_is_refused_with_the_known_ones(name):
     with pytest.raises(SpeechIQError, match="unknown; known are english, basic, multilingual"):
-        read_normalizer({"normalizer": told})
+        read_normalizer({"normalizer": name})
 
 
 def test_the_version_of_the_rules_is_recorded():

@@ -26,13 +26,13 @@ def cosines(demo_models):
     return embed(HYPOTHESES + REFERENCES, REFERENCES * 2)
 
 
-def embed(hypotheses, references, **told):
-    embedding = read_embedding({"embedder": EMBEDDER} | told)
+def embed(hypotheses, references, **options):
+    embedding = read_embedding({"embedder": EMBEDDER} | options)
     return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))[:, :-1]
 
 
 def read(embedder, texts):
-    """The states of an embedder itself, without the store."""
+    """Return the states of an embedder itself, without the cache."""
     rows = {}
     embedder.embed(texts, lambda places, found: rows.update(zip(places, found, strict=True)))
     return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
@@ -42,12 +42,12 @@ def test_identical_texts_have_similarity_1(cosines):
     assert cosines[3:] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_other_texts_are_less_similar_and_nothing_heard_the_least(cosines):
+def test_other_texts_are_less_similar_and_an_empty_one_the_least(cosines):
     assert (cosines[:3] < 0.999).all()
     assert cosines[2].max() < cosines[:2].min()
 
 
-def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
+def test_batches_equal_one_plain_forward_pass_per_text(cosines, demo_models):
     (folder,) = [folder for folder in demo_models if folder.name == EMBEDDER.removeprefix("demo:")]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
@@ -63,10 +63,10 @@ def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
             assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float32", 1e-5), ("bfloat16", 1e-2)])
-def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models, dtype, apart):
+@pytest.mark.parametrize(("dtype", "difference"), [("float32", 1e-5), ("bfloat16", 1e-2)])
+def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(demo_models, dtype, difference):
     together, alone = (read(Embedder(EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
-    assert cosine(together, alone).min() > 1 - apart
+    assert cosine(together, alone).min() > 1 - difference
     np.testing.assert_array_equal(together.argmax(1), read(load_embedder(EMBEDDER), REFERENCES).argmax(1))
 
 
@@ -142,9 +142,9 @@ def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
 
 
 def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
-    said, meant = ["it is two thousand dollars"], ["It's $2000."]
-    assert embed(said, meant).max() < 1
-    assert embed(said, meant, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
+    hypotheses, references = ["it is two thousand dollars"], ["It's $2000."]
+    assert embed(hypotheses, references).max() < 1
+    assert embed(hypotheses, references, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])
@@ -163,6 +163,6 @@ def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is
         Embed().apply(["so"], [doc | {"text": "so it goes " * 4000}])
 
 
-def test_an_embedder_that_cannot_be_had_names_another_one(tmp_path):
+def test_an_embedder_that_is_not_available_names_another_one(tmp_path):
     with pytest.raises(SpeechIQError, match=r"^embedder=x/y: its config .* --metadata embedder=demo:.* is gated"):
         check_embedder("x/y")

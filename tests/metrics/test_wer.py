@@ -104,7 +104,7 @@ def test_every_metric_is_a_float_that_survives_a_gather():
     assert isinstance(rate, ErrorRate) and rate.errors == Errors(hits=2, substitutions=1)
 
 
-def test_a_corrected_text_stands_between_the_first_and_the_best_that_was_held_possible():
+def test_a_corrected_text_is_between_the_first_and_the_best_of_the_n_best_list():
     possible = ("so he goes", "so it goes", "or he goes")
     response = Response("or it goes", hypotheses=possible, provenance="trimmed")
     scores = score({"text": "so it goes"}, [CarryingText(response)])
