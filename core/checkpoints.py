@@ -92,7 +92,7 @@ def read_config(
 
 
 def is_language_model(config: PreTrainedConfig) -> bool:
-    """Return whether transformers, or the checkpoint's own code, loads this config as a causal language model."""
+    """Return whether transformers, or the checkpoint's own code, loads this config as a text-only causal model."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
     known = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING or _brings("AutoModelForCausalLM", config)

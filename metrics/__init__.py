@@ -1,1 +1,1 @@
-"""How one answer is scored."""
+"""Score one answer of a system: a file per metric."""

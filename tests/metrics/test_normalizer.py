@@ -8,7 +8,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.normalizer import RULES, normalize, read_normalizer
 from speechiq.metrics.wer import score, wer
-from tests.metrics.whisper_texts import digest, write_texts
+from tests.metrics.whisper_texts import hash_outputs, write_texts
 
 OPENAI = json.loads(Path(__file__).with_name("whisper_texts.json").read_text())
 
@@ -17,7 +17,7 @@ OPENAI = json.loads(Path(__file__).with_name("whisper_texts.json").read_text())
 def test_the_rules_equal_those_of_openais_own_code(kind):
     import speechiq.metrics.normalizer as ours
 
-    assert [digest(texts, ours._normalizer(kind)) for texts in write_texts()] == OPENAI[kind]
+    assert [hash_outputs(texts, ours._normalizer(kind)) for texts in write_texts()] == OPENAI[kind]
 
 
 def test_a_cause_is_not_a_because():
