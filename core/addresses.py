@@ -1,4 +1,4 @@
-"""Addresses of servers: http or https, a host, and no secret, since an address is written into results and logs."""
+"""Check addresses of servers: http or https, a host, and no secret, since results and logs contain the address."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ _SECRET = re.compile(
 
 
 def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequence[str] = ()) -> str:
-    """Return an address that may be used and written down, without a slash at its end.
+    """Return an address that may be used and logged, without a slash at its end.
 
     Args:
-        url: what the user gave.
-        given_by: how errors begin: the name of the system and the option or variable that holds the address.
-        fix: where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
-        example: an address as it should be.
-        secrets: texts, such as the key itself, that must not be in the address.
+        url: What the user gave.
+        given_by: The beginning of errors: the name of the system, and the option or variable that sets the address.
+        fix: Where a key belongs instead, such as `set the environment variable OPENAI_API_KEY`.
+        example: A valid address.
+        secrets: Texts, such as the key itself, that must not be in the address.
 
     Raises:
-        SpeechIQError: it is no address, or holds a secret, which the error does not repeat.
+        SpeechIQError: It is not an address, or contains a secret, which the error does not repeat.
     """
     text = str(url).strip()
     if secret := find_secret(text, secrets):
-        raise SpeechIQError(f"{given_by} holds {secret}, which would be written into the results; remove it and {fix}")
+        raise SpeechIQError(
+            f"{given_by} contains {secret}, which would be written into the results; remove it and {fix}"
+        )
     if not _is_address(text):
         shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:SHOWN])
-        raise SpeechIQError(f"{given_by}: {shown} is no address; give one like {example}")
+        raise SpeechIQError(f"{given_by}: {shown} is not an address; give one like {example}")
     return text.rstrip("/")
 
 
@@ -58,26 +60,27 @@ def find_secret(url: str, secrets: Sequence[str] = ()) -> str | None:
 
 
 def refuse_secrets(options: Any, given_by: str, fix: str) -> None:
-    """Refuse options of which one is an address that holds a secret, before they are logged.
+    """Refuse options with an address that contains a secret, before they are logged.
 
     Args:
-        options: a mapping, to any depth, or lm-eval's `name=value,name=value`.
-        given_by, fix: see `check_address`.
+        options: A mapping, to any depth, or lm-eval's `name=value,name=value`.
+        given_by: See `check_address`.
+        fix: See `check_address`.
 
     Raises:
-        SpeechIQError: one does.
+        SpeechIQError: An address contains a secret.
     """
     for name, text in _texts(options):
         for url in re.findall(r"https?://[^\s,]+", text):
             if secret := find_secret(url):
                 raise SpeechIQError(
-                    f"{given_by}{name}: the address holds {secret}, which would be written into the results; remove it "
-                    f"and {fix}"
+                    f"{given_by}{name}: the address contains {secret}, which would be written into the results; remove "
+                    f"it and {fix}"
                 )
 
 
 def _texts(options: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text among the options, with the name of the option that holds it."""
+    """Yield each text among the options, with the name of its option."""
     if isinstance(options, Mapping):
         for key, value in options.items():
             yield from _texts(value, f" {key}")

@@ -1,11 +1,11 @@
-"""Hold what a user can do about a failed call, one line for each HTTP status."""
+"""Say what a user can do about a failed call, in one line per HTTP status."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 UNKNOWN_KEY = 401
-#: By the fields of `Advice` and the environment variable that holds the key.
+#: By the fields of `Advice` and the environment variable of the key.
 BY_STATUS = {
     UNKNOWN_KEY: "check {key_variable}",
     403: "check {key_variable}",
@@ -17,13 +17,13 @@ OTHERWISE = "correct what it names"
 
 
 class Advice(NamedTuple):
-    """What a user can do about a fault, in the options of the command at hand.
+    """What a user can do about a fault, in terms of the options of the user's command.
 
     Attributes:
-        base_url: the option that holds the address.
-        patience: what to try if no answer comes in time.
-        size: what to try if a request is too large.
-        length: the option that sets the most tokens of an answer.
+        base_url: The option that sets the address.
+        patience: What to try if no answer comes in time.
+        size: What to try if a request is too large.
+        length: The option that limits the tokens of an answer.
     """
 
     base_url: str

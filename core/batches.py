@@ -1,4 +1,4 @@
-"""Runs work, in batches or side by side; results come in the order of the items."""
+"""Run work in batches or concurrently; results come in the order of the items."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed", "cudnn_status_not_supported")
 OnResult = Callable[[Sequence[int], Sequence[Any]], None]
-#: An item's place, result and failure; all None at the end of a thread.
+#: Position, result and failure of an item; all None at the end of a thread.
 Finished = tuple[int | None, Any, BaseException | None]
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a smaller batch may fix it: what torch, its libraries, CTranslate2 and numpy say then."""
-    said = str(error).lower()
-    return isinstance(error, MemoryError) or any(sign in said for sign in OUT_OF_MEMORY)
+    """Return whether torch, its libraries, CTranslate2 or numpy ran out of memory, which a smaller batch may fix."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(sign in text for sign in OUT_OF_MEMORY)
 
 
 @contextmanager
 def needing_memory(what: str, fix: str) -> Iterator[None]:
-    """Lack of memory inside the block as one line.
+    """Turn an out-of-memory error inside the block into an error of one line.
 
     Args:
-        what: what does not fit, in words.
-        fix: how to run it again.
+        what: What does not fit, in words.
+        fix: How to run it again.
 
     Raises:
-        SpeechIQError: memory ran out.
+        SpeechIQError: Memory ran out.
     """
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        raise SpeechIQError(f"{what}; what was done is kept, run again with {fix}") from error
+        raise SpeechIQError(f"{what}; what was computed is kept, run again with {fix}") from error
 
 
 def drop(places: Sequence[int], results: Sequence[Any]) -> None:
-    """Keeps nothing of what is done."""
+    """Ignore the results."""
 
 
 def alike(item: Any) -> bool:
-    """Takes all items for one kind."""
+    """Treat all items as one kind."""
     return True
 
 
 def once(item: Any) -> int:
-    """Counts an item as one step."""
+    """Count an item as one step."""
     return 1
 
 
@@ -72,20 +72,20 @@ def run_in_batches(
     kind: Callable[[Item], bool] = alike,
     steps: Callable[[Item], int] = once,
 ) -> list[Result]:
-    """`run` over all items: longest first, batches halved when memory runs out.
+    """Call `run` on all items: longest first, with batches halved when memory runs out.
 
     Args:
-        items: in any order.
-        run: takes a batch, gives a result an item.
-        length: what makes an item long, as anything that sorts; batches hold items of like length.
-        batch_size: the size to begin with.
-        progress: advanced by the steps of the items that are done; `run` may advance it within a batch.
-        on_result: called as soon as a batch is done, with the places of its items and their results.
-        kind: items of which it is true come first, and never into one batch with others.
-        steps: how many steps of `progress` an item is.
+        items: In any order.
+        run: Takes a batch and returns one result per item.
+        length: The length of an item, as anything that sorts; a batch has items of similar length.
+        batch_size: The initial size.
+        progress: Advanced by the steps of the items that are done; `run` may advance it within a batch.
+        on_result: Called as soon as a batch is done, with the positions of its items and their results.
+        kind: Items for which it is true come first, and never share a batch with others.
+        steps: How many steps of `progress` an item is.
 
     Raises:
-        SpeechIQError: not even a single item fits into memory.
+        SpeechIQError: Not even a single item fits into memory.
     """
     order = sorted(range(len(items)), key=lambda i: (kind(items[i]), length(items[i])), reverse=True)
     results: dict[int, Result] = {}
@@ -94,7 +94,7 @@ def run_in_batches(
         batch = order[len(results) : len(results) + batch_size]
         batch = list(next(groupby(batch, lambda i: kind(items[i])))[1])
         try:
-            found = run([items[i] for i in batch])
+            batch_results = run([items[i] for i in batch])
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -106,20 +106,20 @@ def run_in_batches(
             batch_size = len(batch) // 2
             progress.update(done - progress.n)
             continue
-        results.update(zip(batch, found, strict=True))
-        on_result(batch, found)
+        results.update(zip(batch, batch_results, strict=True))
+        on_result(batch, batch_results)
         done += sum(steps(items[i]) for i in batch)
         progress.update(done - progress.n)
     return [results[i] for i in range(len(items))]
 
 
-def together(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_result: OnResult) -> OnResult:
-    """Keeps items that are done in parts, each when the last of its parts is in.
+def collect_parts(sizes: Sequence[int], join: Callable[[list[Any]], Any], on_result: OnResult) -> OnResult:
+    """Return an `on_result` for parts of items: it passes on each item when its last part is done.
 
     Args:
-        sizes: how many parts each item has; the parts are numbered through.
-        join: makes an item's result of those of its parts, in order.
-        on_result: takes places and results of items.
+        sizes: How many parts each item has; the parts of all items are numbered consecutively.
+        join: Makes an item's result from those of its parts, in order.
+        on_result: Takes positions and results of items.
     """
     owner = [i for i, size in enumerate(sizes) for _ in range(size)]
     parts: list[dict[int, Any]] = [{} for _ in sizes]
@@ -142,17 +142,17 @@ def run_concurrently(
     progress: tqdm[Any],
     on_result: OnResult = drop,
 ) -> list[Result]:
-    """`run` over all items, several at a time: for work that waits for others, such as calls.
+    """Call `run` on all items, several at a time: for work that waits for servers, such as calls.
 
-    The first failure ends it: nothing more is begun, and what is under way still counts when it succeeds.
-    Ctrl-C ends it at once; what is under way is left to itself and does not keep the process alive.
+    The first failure ends it: no further item starts, and items under way still count if they succeed.
+    Ctrl-C ends it at once; items under way are abandoned and do not keep the process alive.
 
     Args:
-        items: begun in this order.
-        run: takes one item; called in other threads.
-        workers: the most items under way at a time.
-        progress: advanced by one an item.
-        on_result: called in this thread as soon as an item is done, with its place and result.
+        items: Started in this order.
+        run: Takes one item; called in other threads.
+        workers: The largest number of items under way.
+        progress: Advanced by one per item.
+        on_result: Called in this thread as soon as an item is done, with its position and result.
     """
     left = deque(enumerate(items))
     finished: SimpleQueue[Finished] = SimpleQueue()
@@ -182,7 +182,7 @@ def run_concurrently(
 
 
 def _work(left: deque[tuple[int, Item]], run: Callable[[Item], Any], put: Callable[[Finished], None]) -> None:
-    """Items from the left as long as there are any and none fails; last of all, `(None, None, None)`."""
+    """Run items from the left until none is left or one fails, then put `(None, None, None)`."""
     while True:
         try:
             i, item = left.popleft()

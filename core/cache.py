@@ -1,4 +1,4 @@
-"""Where speechiq keeps what it fetched or computed: one folder, `SIQ_CACHE` or the platform's own."""
+"""Locate the cache folder, for everything fetched or computed: `SIQ_CACHE`, or the platform's default."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platformdirs import user_cache_dir
 
 
 def cache_dir(*parts: str) -> Path:
-    """The cache folder, or a place below it. Nothing is created.
+    """Return the cache folder, or a path below it; nothing is created.
 
     >>> cache_dir("models", "a").relative_to(cache_dir()).as_posix()
     'models/a'
@@ -22,7 +22,7 @@ def cache_dir(*parts: str) -> Path:
 
 @contextmanager
 def working_folder() -> Iterator[str]:
-    """A folder beside what is kept, for what is not; gone when the block ends."""
+    """Make a temporary folder in the cache folder; it is removed when the block ends."""
     cache_dir().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".work-") as folder:
         yield folder

@@ -1,4 +1,4 @@
-"""How a model is named: a hub id, a folder, or `demo:NAME` for a model that `siq demo fetch` put here."""
+"""Resolve names of models: a hub id, a folder, or `demo:NAME` for a model that `siq demo fetch` put here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 DEMO = "demo:"
-RECOGNISERS = {
+RECOGNIZERS = {
     "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
     "AutoModelForCTC": "MODEL_FOR_CTC_MAPPING",
     "AutoModelForTDT": "MODEL_FOR_TDT_MAPPING",
@@ -31,15 +31,15 @@ AUDIO_LANGUAGE_MODELS = {
 
 
 def demo_folder(name: str) -> Path:
-    """The folder of the demo model `name`, there or not."""
+    """Return the folder of the demo model `name`, whether it exists or not."""
     return cache_dir("models", name)
 
 
 def resolve(name: str) -> str:
-    """What `from_pretrained` takes for `name`: a folder that exists, or a hub id as it is.
+    """Return what `from_pretrained` takes for `name`: a folder that exists, or the hub id.
 
     Raises:
-        SpeechIQError: a demo model that was not fetched, or a folder that does not exist.
+        SpeechIQError: A demo model was not fetched, or a folder does not exist.
     """
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
@@ -60,25 +60,25 @@ def resolve(name: str) -> str:
     return name
 
 
-#: What to give instead of a model that cannot be had.
+#: What to give instead of a model that is not available.
 INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
 
 
 def read_config(
     name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options: Any
 ) -> PreTrainedConfig:
-    """The `transformers` config of `name`, read before any weight is loaded.
+    """Read the `transformers` config of `name`; no weight is loaded.
 
     Args:
-        name: as for `resolve`.
-        called: how errors call it, where not by its name.
-        instead: what else the user can do, for the error.
-        trusting: see `opening`.
-        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. A checkpoint that is
-            not trusted has no `auto_map` here, the classes that its own code brings.
+        name: As for `resolve`.
+        called: The name in errors, if another one.
+        instead: What else the user can do, for the error.
+        trusting: See `opening`.
+        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. The config of a
+            checkpoint that is not trusted has no `auto_map`, which lists classes of the checkpoint's own code.
 
     Raises:
-        SpeechIQError: no config can be had under that name.
+        SpeechIQError: No config is available under that name.
     """
     from transformers import AutoConfig
 
@@ -92,7 +92,7 @@ def read_config(
 
 
 def is_language_model(config: PreTrainedConfig) -> bool:
-    """Whether transformers, or its own code, loads this config as a causal language model that reads text alone."""
+    """Return whether transformers, or the checkpoint's own code, loads this config as a text-only causal model."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
     known = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING or _brings("AutoModelForCausalLM", config)
@@ -100,19 +100,19 @@ def is_language_model(config: PreTrainedConfig) -> bool:
 
 
 def _brings(auto: str, config: PreTrainedConfig) -> bool:
-    """Whether the checkpoint's own code has a class for this auto class."""
+    """Return whether the checkpoint's own code has a class for this auto class."""
     return auto in (getattr(config, "auto_map", None) or {})
 
 
 def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
-    """What loads this kind of config as a recognizer, by the auto mappings of transformers or by its own code.
+    """Return the class that loads this config as a recognizer, by the auto mappings of transformers or by its own code.
 
     Returns:
-        The auto class, or None for any other kind, such as a language model that hears.
+        The auto class, or None for any other kind, such as an audio model.
     """
     import transformers
 
-    for auto, mapping in RECOGNISERS.items():
+    for auto, mapping in RECOGNIZERS.items():
         known = type(config) in getattr(transformers, mapping) or _brings(auto, config)
         if known and find_audio_language_model(config) is None:
             found: type[Any] = getattr(transformers, auto)
@@ -121,14 +121,14 @@ def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
 
 
 def is_speech_recognizer(config: PreTrainedConfig) -> bool:
-    """Whether transformers loads this kind of config as something that writes down speech and does nothing else."""
+    """Return whether transformers loads this config as a model that transcribes speech and does nothing else."""
     return find_recognizer(config) is not None
 
 
 def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
-    """What loads this kind of config as a language model that hears, by the auto mappings of transformers.
+    """Return what loads this config as an audio model, by the auto mappings of transformers.
 
-    Of a model that also speaks, only the part that writes text is meant.
+    A model that also generates speech is loaded without that part.
 
     Returns:
         The auto class and the config to load, or None for any other kind: text alone, images alone, a recognizer.

@@ -1,4 +1,4 @@
-"""Write and read frozen JSON files: each names its schema and carries a sha256 over its content."""
+"""Write and read checksummed JSON files: each names its schema and contains the sha256 of its content."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _CONTENT = msgspec.json.Decoder()
 
 
 def add_checksum(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content as it goes into the file: `schema` and `version` in front, `sha256` at the end.
+    """Return the content of the file: `schema` and `version` in front, `sha256` at the end.
 
     >>> list(add_checksum("things", 1, {"names": ["a"]}))
     ['schema', 'version', 'names', 'sha256']
     """
-    frozen = {"schema": schema, "version": version, **content}
-    return frozen | {"sha256": content_sha256(frozen)}
+    named = {"schema": schema, "version": version, **content}
+    return named | {"sha256": content_sha256(named)}
 
 
 def content_sha256(content: Any) -> str:
-    """The sha256 of JSON content in one canonical spelling: keys sorted, no spaces, ASCII.
+    """Return the sha256 of JSON content in canonical form: keys sorted, no spaces, ASCII.
 
     >>> content_sha256({"b": 1, "a": 2}) == content_sha256({"a": 2, "b": 1})
     True
@@ -38,16 +38,16 @@ def content_sha256(content: Any) -> str:
 
 
 def shorten(sha256: str) -> str:
-    """The first digits, by which people tell digests apart."""
+    """Return the first digits of a sha256, which are enough for people to compare."""
     return sha256[:SHORT]
 
 
 def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
-    """Read a frozen file back, `sha256` left out.
+    """Read a checksummed file; return its content without `sha256`.
 
     Args:
         path: The file.
-        schema: What it must be.
+        schema: The schema that it must have.
         version: The one version that is read.
         fix: The command that makes such a file.
 
@@ -60,14 +60,14 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is no JSON ({error}); {fix}") from error
+        raise SpeechIQError(f"{str(path)!r} is not JSON ({error}); {fix}") from error
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {fix}")
     if content.get("version") != version:
         raise SpeechIQError(
             f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {fix}"
         )
-    told = content.pop("sha256", None)
-    if told != content_sha256(content):
-        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not fit; {fix}")
+    recorded = content.pop("sha256", None)
+    if recorded != content_sha256(content):
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not match; {fix}")
     return content

@@ -1,6 +1,6 @@
 """Refer to audio by a clip: a small, frozen record, decoded only when its samples are needed.
 
-Cache keys, prompts and gathers between processes carry the record; samples are decoded on demand and not kept.
+Cache keys, prompts and messages between processes contain the record; samples are decoded on demand and not kept.
 """
 
 from __future__ import annotations
@@ -22,24 +22,21 @@ from speechiq.core.recordings.inspection import inspect, measure, refuse_unfit
 from speechiq.core.recordings.readers import open_reader
 
 SAMPLING_RATE = 16_000
-#: Seconds by which a clip that somebody listed may end after its file, as lengths are rounded in lists.
+#: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
 
 
 class Source(Protocol):
-    """Whatever a clip is cut from: a frozen, hashable record.
-
-    Attributes:
-        sha256: Of its content, in hexadecimal.
-        name: For messages.
-    """
+    """The source that a clip is cut from: a frozen, hashable record."""
 
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        """Return the sha256 of the content, in hexadecimal."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the name in messages."""
 
     def read(self, offset: float, length: float) -> np.ndarray:
         """Return `length` (s) of audio from `offset` (s) on: float32, (samples,), mono, 16 kHz."""
@@ -49,8 +46,8 @@ class Source(Protocol):
 class AudioFile:
     """An audio file.
 
-    A relative `path` is one inside `siq_tasks/`, or, if it begins with `clips/`, below the cache folder, so that docs
-    are the same on every machine.
+    A relative `path` is inside `siq_tasks/`, or, if it begins with `clips/`, below the cache folder. Docs are therefore
+    the same on every machine.
     """
 
     path: str
@@ -58,36 +55,39 @@ class AudioFile:
 
     @property
     def name(self) -> str:
+        """Return the path; see `Source.name`."""
         return self.path
 
     @property
     def file(self) -> Path:
+        """Return the path on this machine."""
         root = cache_dir() if self.path.startswith("clips/") else PACKAGE
         return root / self.path
 
     @property
-    def kept(self) -> bool:
+    def in_clip_folder(self) -> bool:
         """Return whether the file is in the clip folder, under the name of its content."""
         return self.path.startswith("clips/") and Path(self.path).stem == self.sha256
 
     def read(self, offset: float, length: float) -> np.ndarray:
+        """Decode a span; see `Source.read`."""
         return decode(self.file, offset, length)
 
     def check(self, offset: float, length: float) -> None:
-        """Refuse a file that cannot be decoded in full, or is not the one that was listed.
+        """Refuse a file that cannot be decoded in full, or differs from the listed one.
 
         It is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were put
         there, under the sha256 of their bytes.
 
         Args:
-            offset: Where a clip of it begins, s.
-            length: How long the clip is, s.
+            offset: Start of a clip of it, s.
+            length: Length of the clip, s.
 
         Raises:
             SpeechIQError: The file is missing, empty, not audio, cut off, damaged, shorter than the clip, has samples
                 that are not finite, or is not the file that the clip was made from.
         """
-        end, seconds = offset + length, math.inf if self.kept and self.file.is_file() else measure(self.file)
+        end, seconds = offset + length, math.inf if self.in_clip_folder and self.file.is_file() else measure(self.file)
         if not 0 <= offset < end <= seconds + TOLERANCE_S:
             raise SpeechIQError(
                 f"{self.file}: the clip should end at {end:.2f} s but the file has "
@@ -96,7 +96,7 @@ class AudioFile:
         if file_sha256(self.file) != self.sha256:
             raise SpeechIQError(
                 f"{self.file}: its sha256 is not {self.sha256[:12]}..., the file has "
-                f"changed since the clip was listed; restore it or list it anew"
+                f"changed since the clip was listed; restore it or list it again"
             )
 
 
@@ -109,9 +109,11 @@ class Samples:
 
     @property
     def name(self) -> str:
+        """Return the first digits of the sha256; see `Source.name`."""
         return self.sha256[:12]
 
     def read(self, offset: float, length: float) -> np.ndarray:
+        """Copy a span; see `Source.read`."""
         return _cut(self.array, offset, length).copy()
 
 
@@ -120,43 +122,46 @@ class Transform(Protocol):
 
     @property
     def key(self) -> str:
-        """Everything on which the changed sound depends, besides the sound before."""
+        """Return everything on which the changed sound depends, in addition to the sound before."""
 
     def apply(self, samples: np.ndarray) -> np.ndarray:
-        """Return the changed sound, of `samples` and as them float32, shape (samples,), mono, 16 kHz."""
+        """Return `samples` changed; both are float32, shape (samples,), mono, 16 kHz."""
 
     def duration(self, seconds: float) -> float:
-        """Return how long a sound of `seconds` is once it is changed."""
+        """Return the seconds of a sound of `seconds` after the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The transform that takes a part of a sound that is itself transformed; both in seconds."""
+    """The transform that takes a part of a transformed sound; `start` and `length` in seconds."""
 
     start: float
     length: float
 
     @property
     def key(self) -> str:
+        """Return the transform as text; see `Transform.key`."""
         return f"cut({self.start!r}+{self.length!r})"
 
     def apply(self, samples: np.ndarray) -> np.ndarray:
+        """Return the part; see `Transform.apply`."""
         return _cut(samples, self.start, self.length)
 
     def duration(self, seconds: float) -> float:
+        """Return the length of the part; see `Transform.duration`."""
         return self.length
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A span of a recording, transformed or as it is.
+    """A span of a recording, with its transforms.
 
     Attributes:
-        source: What it is cut from.
-        offset: Where it begins in the source, s.
+        source: The source that it is cut from.
+        offset: Its start in the source, s.
         length: Seconds of the source.
-        transforms: What is done to the decoded span, in this order.
-        id: How the doc that it belongs to is called.
+        transforms: Changes of the decoded span, in this order.
+        id: The id of its doc.
 
     >>> clip = Clip(AudioFile("demo/clips/kennedy.ogg", sha256="0a"), 0.5, 11.0)
     >>> clip.key, clip.name, clip.duration
@@ -192,17 +197,17 @@ class Clip:
 
     @property
     def key(self) -> str:
-        """Return what distinguishes this sound from any other, whoever asks what of it."""
+        """Return what distinguishes this sound from any other, for every task and system."""
         span = f"{self.source.sha256}@{self.offset:g}+{self.length:g}"
         return "|".join([span, *(transform.key for transform in self.transforms)])
 
     @property
     def name(self) -> str:
-        """Return how messages call the clip."""
+        """Return the name of the clip in messages."""
         return self.id or self.source.name
 
     def part(self, start: float, seconds: float) -> Clip:
-        """Return so many seconds of the clip, from `start` (s) on."""
+        """Return `seconds` of the clip, from `start` (s) on."""
         if self.transforms:
             return replace(self, transforms=(*self.transforms, Cut(start, seconds)))
         return replace(self, offset=self.offset + start, length=seconds)
@@ -215,7 +220,7 @@ def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
 
 @cache
 def file_sha256(file: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal."""
+    """Return the sha256 of a file's bytes, in hexadecimal."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -232,7 +237,7 @@ def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
             reader.skip(round(offset * reader.rate))
             channels = reader.read(round(duration * reader.rate))
             if (missing := duration - len(channels) / reader.rate) > TOLERANCE_S:
-                raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are not there")
+                raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
             mono = channels.mean(axis=1, dtype=np.float32)
             refuse_unfit(mono)
             return _resample(mono, reader.rate)
@@ -249,18 +254,18 @@ def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
 
 
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
-    """Return the clip that a doc describes by `path`, `sha256`, `duration` (s) and, if there is one, `offset` (s)."""
+    """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s)."""
     source = AudioFile(items["path"], items["sha256"])
     return Clip(source, items.get("offset") or 0.0, items["duration"], id=id)
 
 
 def as_clip(audio: Any, id: str = "") -> Clip:
-    """Return audio of any form that a task may give as a clip.
+    """Return a clip for audio in any form that a task may give.
 
     Args:
         audio: The items of a doc's clip (see `file_clip`), a decoded `{"array", "sampling_rate"}`, or encoded
             `{"bytes"}`. An array is shaped (samples,), or has its channels first or last.
-        id: How the doc is called.
+        id: The id of the doc.
 
     Raises:
         SpeechIQError: Audio in none of these forms, or without samples.
@@ -275,7 +280,7 @@ def as_clip(audio: Any, id: str = "") -> Clip:
             samples, rate = np.asarray(audio["array"], dtype=np.float32), int(audio["sampling_rate"])
     except (TypeError, ValueError, KeyError) as error:
         raise SpeechIQError(
-            f"doc_to_audio: {type(audio).__name__} is no audio ({error!r}); give a dict with array and sampling_rate"
+            f"doc_to_audio: {type(audio).__name__} is not audio ({error!r}); give a dict with array and sampling_rate"
         ) from error
     if not samples.size:
         raise SpeechIQError("doc_to_audio: an array without samples; leave the row out")

@@ -1,4 +1,4 @@
-"""Text for the terminal: every line that may hold words of a file, an endpoint or a model is made printable first."""
+"""Print to the terminal; lines may contain text of a file, an endpoint or a model and are made printable first."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ def show(*lines: str) -> None:
 
 
 def say(line: str) -> None:
-    """Prints a line on stderr, so that stdout holds results alone."""
+    """Print a line on stderr; stdout is for results alone."""
     print(f"siq: {printable(line)}", file=sys.stderr)
 
 
 def printable(text: str) -> str:
-    """The text with U+FFFD in the place of what does not print, so that no name from a file steers a terminal.
+    r"""Replace each character that does not print with U+FFFD, so that no name from a file controls a terminal.
 
-    >>> printable("whisper\\x1b[2J")
-    'whisper\N{REPLACEMENT CHARACTER}[2J'
+    >>> printable("whisper\x1b[2J")
+    'whisper�[2J'
     """
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,4 +1,4 @@
-"""Check that prompt and answer fit into the number of tokens that a language model takes."""
+"""Check that prompt and answer fit into the context of a language model."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from speechiq.core.errors import SpeechIQError
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
 
-#: Ways of stretching rotary positions that multiply the positions of the config, as vLLM counts them. With others
-#: (llama3, longrope) `max_position_embeddings` is the stretched number already.
+#: Types of rotary scaling that multiply the positions of the config, as vLLM counts them. With others (llama3,
+#: longrope) `max_position_embeddings` is the scaled number already.
 STRETCHING = ("linear", "dynamic", "yarn")
-#: Tokenizers without a limit have `model_max_length` of 1e30; no context comes near this.
+#: Tokenizers without a limit have `model_max_length` of 1e30; every real context is shorter than this.
 ENDLESS = 10**9
-#: No usual tokenizer makes more tokens of a text than one per so many bytes.
+#: Usual tokenizers make at most one token per this number of bytes.
 BYTES_PER_TOKEN = 2
 
 
 def count_by_bytes(text: str) -> int:
-    """Return how many tokens a text has at most, for a model whose tokenizer is not known."""
+    """Return the largest number of tokens of a text, for a model whose tokenizer is unknown."""
     return len(text.encode()) // BYTES_PER_TOKEN
 
 
 def read_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase | None = None) -> int | None:
-    """Return the most tokens that a model takes, by its config, else by its tokenizer; None if neither has a limit.
+    """Return the context in tokens, by the config, else by the tokenizer; None if neither has a limit.
 
-    A sliding window is not counted: it forgets, and takes more.
+    A sliding window is not a limit: the model takes more tokens and drops the oldest.
 
     Args:
-        config: of `transformers`; of a model with several parts that of its text decoder counts.
-        tokenizer: of the same checkpoint.
+        config: Of `transformers`; of a model with several parts, the config of its text decoder counts.
+        tokenizer: Of the same checkpoint.
 
     >>> from transformers import LlamaConfig, MambaConfig
     >>> read_context(LlamaConfig(max_position_embeddings=8192)), read_context(MambaConfig())
@@ -46,25 +46,25 @@ def read_context(config: PreTrainedConfig, tokenizer: PreTrainedTokenizerBase | 
 
 
 def _stretch(positions: int, rope: Any) -> int:
-    """Return how many rotary positions there are, if they are stretched for the whole model."""
+    """Return the number of rotary positions, scaled if the config scales them for all layers."""
     if not isinstance(rope, dict) or rope.get("rope_type") not in STRETCHING:
         return positions
     return int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1.0))
 
 
 def check_tokens(model: str, item: str, ids: Sequence[int], more: int, context: int | None, fix: str) -> None:
-    """Refuse a text that a model cannot read whole.
+    """Refuse a text that does not fit into the context of a model.
 
     Args:
-        model: its name.
-        item: what is read, in words.
-        ids: of its tokens.
-        more: tokens that the model may write after it.
-        context: see `read_context`.
-        fix: what to do.
+        model: Name of the model.
+        item: Name of the text, in words.
+        ids: Tokens of the text.
+        more: Number of tokens that the model may write after it.
+        context: See `read_context`.
+        fix: What the user can do.
 
     Raises:
-        SpeechIQError: more tokens than the model takes.
+        SpeechIQError: There are more tokens than the model takes.
     """
     if context is not None and len(ids) + more > context:
         answer = f" and {more:,} for the answer" if more else ""

@@ -1,4 +1,4 @@
-"""Find damaged files of a checkpoint and say in words what is wrong; nothing in them is executed."""
+"""Find damaged files of a checkpoint and describe the damage; nothing in the files is executed."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ SETTINGS = (
 
 
 def find_damaged_weights(place: str | Path) -> str | None:
-    """Return what is wrong with the weights of a folder, by the headers of its safetensors files; None if nothing is.
+    """Return the damage of the weights in a folder, by the headers of its safetensors files; None if there is none.
 
     Args:
-        place: the folder; a hub id has no damage.
+        place: The folder; a hub id has no damage.
     """
     folder = Path(place)
     return next(_damage(folder, INDEX, _read_index), None) or next(_damage(folder, WEIGHTS, _read_header), None)
 
 
 def find_damage(place: str | Path) -> str | None:
-    """Return what is wrong with any file of a checkpoint; None if nothing is.
+    """Return the damage of any file of a checkpoint; None if there is none.
 
     Args:
-        place: see `find_damaged_weights`.
+        place: See `find_damaged_weights`.
     """
     folder = Path(place)
     found = (_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
@@ -46,10 +46,10 @@ def find_damage(place: str | Path) -> str | None:
 
 
 def find_special(place: str | Path) -> str | None:
-    """Return what in a folder is neither a file nor a folder, such as a pipe, which a library would wait for.
+    """Return what in a folder is neither a file nor a folder, such as a pipe, on which a library would block.
 
     Args:
-        place: see `find_damaged_weights`.
+        place: See `find_damaged_weights`.
     """
     for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
         with suppress(OSError):
@@ -60,24 +60,24 @@ def find_special(place: str | Path) -> str | None:
 
 
 def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
-    """Refuse a model that transformers filled with random numbers where its checkpoint has none.
+    """Refuse a model that transformers filled with random numbers because its checkpoint misses weights.
 
     Vectors may be missing: some checkpoints leave out those that only training needs.
 
     Args:
-        name: of the checkpoint, for the error.
-        model: as loaded.
-        missing: the weights that `from_pretrained` did not find.
+        name: Name of the checkpoint, for the error.
+        model: The loaded model.
+        missing: The weights that `from_pretrained` did not find.
 
     Raises:
-        SpeechIQError: matrices are missing.
+        SpeechIQError: Matrices are missing.
     """
     weights = dict(model.named_parameters())
-    lacking = sorted(key for key in missing if key in weights and weights[key].ndim > 1)
-    if lacking:
+    matrices = sorted(key for key in missing if key in weights and weights[key].ndim > 1)
+    if matrices:
         raise SpeechIQError(
-            f"{name}: its weights lack {len(lacking)} of the {len(weights)} that its config.json asks for, first "
-            f"{lacking[0]}; give the weights that belong to that config"
+            f"{name}: {len(matrices)} of the {len(weights)} weights that its config.json describes are missing, first "
+            f"{matrices[0]}; give the weights that belong to that config"
         )
 
 
@@ -93,7 +93,7 @@ def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path]
 
 
 class _Damage(ValueError):
-    """A fault of a file, in words that follow its name."""
+    """Damage of a file, in words that follow its name."""
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _read_object(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise _Damage(f"is not valid JSON: {error}") from error
     if not isinstance(found, dict):
-        raise _Damage(f"holds a {type(found).__name__}, not a JSON object")
+        raise _Damage(f"contains a {type(found).__name__}, not a JSON object")
     return found
 
 
@@ -112,7 +112,7 @@ def _read_index(file: Path) -> None:
         raise _Damage("has no weight_map")
     missing = sorted({str(name) for name in shards.values() if not file.with_name(str(name)).is_file()})
     if missing:
-        raise _Damage(f"names {len(missing)} files that are missing, first {missing[0]}")
+        raise _Damage(f"lists {len(missing)} files that are missing, first {missing[0]}")
 
 
 def _read_header(file: Path) -> None:
@@ -131,4 +131,4 @@ def _read_pickle(file: Path) -> None:
     try:
         torch.load(file, map_location="meta", weights_only=True)
     except Exception as error:
-        raise _Damage("is damaged, or holds more than weights; it was not executed") from error
+        raise _Damage("is damaged, or contains more than weights; it was not executed") from error

@@ -1,7 +1,7 @@
-"""Call the server of a model: one way to try again, to hide keys, and to say in one line what went wrong.
+"""Call the server of a model: retries, hidden keys, and errors in one line, the same for all callers.
 
-The openai package builds requests and sorts errors by HTTP status. It does not try again itself, since its own way
-knows neither a reply without an answer nor how to announce a long wait, and it limits no time from first to last byte.
+The openai package builds requests and sorts errors by HTTP status. Its own retries are off: they ignore a reply without
+an answer, do not announce a long wait, and do not limit the time from the first to the last byte.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ if TYPE_CHECKING:
 
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 OPENAI = "https://api.openai.com/v1"
-#: Variables that the openai package puts into headers beside the key.
+#: Variables that the openai package puts into headers in addition to the key.
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 TIMEOUT, RETRIES = 300.0, 8
 PROBE_TIMEOUT, SHOWN = 10.0, 200
-WORTH_SAYING = 3.0
+#: Seconds from which a wait is announced.
+ANNOUNCED = 3.0
 
 Result = TypeVar("Result")
 Send = Callable[[], Awaitable["httpx2.Response"]]
 
 
 class Refusal(SpeechIQError):
-    """An answer that is an HTTP error, after all retries.
+    """An HTTP error that the server answered, after all retries.
 
     Attributes:
-        status: of the answer.
-        code: the endpoint's own name for the reason, such as `content_filter`.
+        status: The HTTP status.
+        code: The endpoint's own name for the reason, such as `content_filter`.
     """
 
     def __init__(self, message: str, status: int, code: str | None) -> None:
@@ -58,18 +59,18 @@ class Endpoint:
     """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
-        model: as the endpoint calls it.
-        base_url: its address; without it `OPENAI_BASE_URL`, else OpenAI's own.
-        key_variable: the environment variable that holds the key. Without it `OPENAI_API_KEY`, which an
-            endpoint of one's own may do without.
-        timeout: seconds for one call, from the connection to the last byte of the reply.
-        max_retries: how often a 408, 409, 429, 5xx, a lost connection, a reply that is late or holds no answer is
-            tried again, after growing pauses or as long as the server asks for.
-        advice: for the errors.
+        model: The model's name at the endpoint.
+        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
+        key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
+            endpoint other than OpenAI's.
+        timeout: Seconds for one call, from the connection to the last byte of the reply.
+        max_retries: How often a call is retried after a 408, 409, 429, 5xx, a lost connection, or a reply that is late
+            or has no answer. Pauses grow, or last as long as the server requests.
+        advice: For the errors.
 
     Raises:
-        SpeechIQError: no key, no address, an address that holds a secret, a key that no header can hold, an unusable
-            proxy, or the package openai is not installed.
+        SpeechIQError: The key is missing, the address is invalid or contains a secret, the key does not fit into a
+            header, the proxy is unusable, or the package openai is not installed.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Endpoint:
         for variable, value in {self.key_variable: self._key, **account}.items():
             if not (value.isascii() and value.isprintable()):
                 raise SpeechIQError(
-                    f"{self.name}: a line break or a letter that no key has is in {variable}; set it anew"
+                    f"{self.name}: {variable} contains a line break or a letter that no key has; set it again"
                 )
         try:
             from openai import AsyncOpenAI
@@ -123,10 +124,10 @@ class Endpoint:
         )
 
     def check(self) -> None:
-        """Refuse an endpoint that does not answer, or not to this key; what else it answers is not used.
+        """Refuse an endpoint that does not answer or refuses the key; any other answer is accepted.
 
         Raises:
-            SpeechIQError: nobody is there, or the key is refused.
+            SpeechIQError: The connection fails, or the key is refused.
         """
         options = self._options({})
         try:
@@ -138,16 +139,16 @@ class Endpoint:
     def chat(
         self, content: str | Sequence[Mapping[str, Any]], *, may_be_empty: bool = True, **parameters: Any
     ) -> list[Choice]:
-        """Return the answers to a message; if a content filter kept it back, `FILTERED` for each that was wanted.
+        """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
 
         Args:
-            content: of the message, text or parts.
-            may_be_empty: whether an answer without a word counts, or is a failed call.
-            **parameters: of the chat API.
+            content: Content of the message, text or parts.
+            may_be_empty: Whether an answer without text counts; if not, it is a failed call.
+            **parameters: Parameters of the chat API.
 
         Raises:
-            Refusal: the server answered by an HTTP error.
-            SpeechIQError: it gave no answer, or something else than a chat completion.
+            Refusal: The server answered with an HTTP error.
+            SpeechIQError: It gave no answer, or something other than a chat completion.
         """
         body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
 
@@ -155,32 +156,32 @@ class Endpoint:
             return read_choices(reply, self.name, self.advice.length, may_be_empty)
 
         try:
-            return self.ask("/chat/completions", "chat completion", read, body)
+            return self.post("/chat/completions", "chat completion", read, body)
         except Refusal as refusal:
             if refusal.code != CONTENT_FILTER:
                 raise
             return [Choice(FILTERED, CONTENT_FILTER)] * parameters.get("n", 1)
 
-    def ask(
+    def post(
         self,
         path: str,
-        wanted: str,
+        expected: str,
         read: Callable[[Any], Result],
         body: Mapping[str, Any],
         file: tuple[str, bytes, str] | None = None,
     ) -> Result:
-        """Return what `read` makes of the JSON that the server replies to what is posted.
+        """Post a request and return its reply, parsed by `read`.
 
         Args:
-            path: below the address.
-            wanted: what the reply should be, in words, for the error.
-            read: takes the JSON apart; a `NoAnswer` is a failed call.
+            path: Path below the address.
+            expected: What the reply should be, in words, for the error.
+            read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
             body: JSON, or the fields of a form if there is a file.
-            file: its name, content and media type.
+            file: Name, content and media type of the file.
 
         Raises:
-            Refusal: the server answered by an HTTP error.
-            SpeechIQError: it gave no answer, or something else than was wanted.
+            Refusal: The server answered with an HTTP error.
+            SpeechIQError: It gave no answer, or another kind of reply.
         """
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
@@ -190,11 +191,11 @@ class Endpoint:
             return self._client.post(path, body=body, files=files, **options)
 
         return run(
-            self._call(send, lambda reply: read(read_json(reply)), wanted, self._timeout, self._max_retries),
+            self._call(send, lambda reply: read(read_json(reply)), expected, self._timeout, self._max_retries),
         )
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
-        """Return what the openai package takes with each call: headers, of which it adds that of the key."""
+        """Return the arguments of each call of the openai package, which adds the header of the key."""
         from httpx2 import Response
         from openai import Omit
 
@@ -202,7 +203,7 @@ class Endpoint:
         return {"cast_to": Response, "options": {"headers": headers | keyless}}
 
     async def _call(
-        self, send: Send, read: Callable[[httpx2.Response], Result], wanted: str, timeout: float, retries: int
+        self, send: Send, read: Callable[[httpx2.Response], Result], expected: str, timeout: float, retries: int
     ) -> Result:
         from openai import APIStatusError
 
@@ -217,7 +218,7 @@ class Endpoint:
                 response = error.response
                 fault, may_pass = self._refuse(error), is_temporary(response)
             except Exception as error:
-                fault, may_pass = self._explain(error, wanted)
+                fault, may_pass = self._explain(error, expected)
             if not may_pass or number > retries:
                 break
             pause = find_pause(number, response)
@@ -225,32 +226,32 @@ class Endpoint:
             await asyncio.sleep(pause)
         raise fault
 
-    def _explain(self, error: Exception, wanted: str) -> tuple[SpeechIQError, bool]:
-        """Return what a call failed by, in one line, and whether the same call may succeed later.
+    def _explain(self, error: Exception, expected: str) -> tuple[SpeechIQError, bool]:
+        """Return the cause of a failed call in one line, and whether the same call may succeed later.
 
         Raises:
-            Exception: the error itself, if it is neither the server's nor the connection's.
+            Exception: The error itself, if neither the server nor the connection caused it.
         """
         import httpx2
         import openai
 
-        where = f"check {self.advice.base_url}"
+        check = f"check {self.advice.base_url}"
         match error:
             case TimeoutError():
                 return self._fault("no answer in time", f"try {self.advice.patience}"), True
             case NoAnswer():
                 return self._fault(self._quote(error), "try another model or prompt"), True
             case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
-                return self._fault("cannot be reached", f"{where} and that the endpoint is up"), True
+                return self._fault("no connection", f"{check} and that the endpoint is up"), True
             case openai.APIConnectionError(__cause__=cause):
                 symptom = f"broke off its reply ({self._quote(cause)})"
-                return self._fault(symptom, f"{where} and that the endpoint is up"), True
+                return self._fault(symptom, f"{check} and that the endpoint is up"), True
             case Unusable():
-                return self._fault(self._quote(error), where), False
+                return self._fault(self._quote(error), check), False
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
                 reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-                symptom = f"sent no {wanted} ({self._quote(reason)})"
-                return self._fault(symptom, f"{where}, which often ends in /v1"), False
+                symptom = f"sent no {expected} ({self._quote(reason)})"
+                return self._fault(symptom, f"{check}, which often ends in /v1"), False
         raise error
 
     def _refuse(self, error: openai.APIStatusError) -> Refusal:
@@ -267,16 +268,16 @@ class Endpoint:
         return SpeechIQError(f"{self.name} at {self.host}: {symptom}; {fix}")
 
     def _quote(self, text: Any) -> str:
-        """Return what a server or library said as one short line that shows no key and steers no terminal."""
+        """Return text of a server or library as one short line without the key and without control characters."""
         text = str(text)
         if self._key:
             text = text.replace(self._key, "***")
         return printable(" ".join(text.split())[:SHOWN])
 
     def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
-        """Say that this waits, unless a call beside it has just said so."""
+        """Announce the wait, unless another call has just announced one."""
         now = time.monotonic()
-        if pause + took >= WORTH_SAYING and now >= self._quiet_until:
+        if pause + took >= ANNOUNCED and now >= self._quiet_until:
             self._quiet_until = now + pause
             with tqdm.external_write_mode(file=sys.stderr):
                 say(f"{str(fault).partition(';')[0]}; waits {pause:.0f} s, then try {number} of {tries}")

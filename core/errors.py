@@ -1,4 +1,4 @@
-"""The one error type a user is meant to see."""
+"""Define the error that users see, and print it in one line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from speechiq.core.console import printable
 
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
-#: Characters of the longest message, of which the middle is left out: it begins with the thing and ends with the fix.
+#: Characters of the longest message. The middle of a longer one is left out: messages begin with the thing and end
+#: with the fix.
 LONGEST, HEAD, TAIL = 2000, 1400, 500
 
 
 class SpeechIQError(Exception):
-    """Something a user can fix. The message is one line: the thing, the value, the fix.
+    r"""Something a user can fix. The message is one line: the thing, the value, the fix.
 
-    >>> print(SpeechIQError("sent\\n\\x1b[2J; check base_url"))
+    >>> print(SpeechIQError("sent\n\x1b[2J; check base_url"))
     sent �[2J; check base_url
     """
 
@@ -31,8 +32,8 @@ class SpeechIQError(Exception):
 def print_in_one_line() -> None:
     """Make an uncaught `SpeechIQError` end the process with its one line instead of a traceback.
 
-    So does a `KeyboardInterrupt` with a message, which says what it stopped, one that stopped an import, as most of the
-    start of a command is, and one that stopped code of speechiq.
+    The same applies to a `KeyboardInterrupt` with a message, which says what it stopped, to one during an import, as
+    most of the start of a command is, and to one in code of speechiq.
     """
     if not isinstance(sys.excepthook, OneLine):
         sys.excepthook = OneLine(sys.excepthook)
@@ -42,13 +43,14 @@ class OneLine:
     """The hook for uncaught errors that `print_in_one_line` sets.
 
     Args:
-        previous: the hook for all other errors.
+        previous: The hook for all other errors.
     """
 
     def __init__(self, previous: Hook) -> None:
         self.previous = previous
 
     def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Print the error in one line, or leave it to the previous hook."""
         if isinstance(error, SpeechIQError | KeyboardInterrupt) and (line := str(error) or _stopped(error, trace)):
             print(f"speechiq: {printable(line)}", file=sys.stderr)
         else:
@@ -56,11 +58,11 @@ class OneLine:
 
 
 def _stopped(error: BaseException, trace: TracebackType | None) -> str:
-    """Return what to say of a Ctrl-C; empty if it stopped neither an import nor code of speechiq."""
+    """Return the message for a Ctrl-C; empty if it stopped neither an import nor code of speechiq."""
     if not isinstance(error, KeyboardInterrupt):
         return ""
     frames = [(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame, _ in walk_tb(trace)]
     if any(code == "<module>" and name != "__main__" for name, code in frames):
         return "stopped by hand while starting"
     ours = any(name.startswith("speechiq.") for name, _ in frames)
-    return "stopped by hand; the same command goes on with what the response store has" * ours
+    return "stopped by hand; the same command continues from the response cache" * ours

@@ -1,4 +1,4 @@
-"""Run coroutines of several threads in one event loop, which Ctrl-C does not have to wait for."""
+"""Run coroutines of several threads in one event loop that does not delay Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Say how to install a package that is missing, by names that pip finds, wherever this package came from."""
+"""Say how to install a missing package, by names that pip finds however speechiq was installed."""
 
 from __future__ import annotations
 
-#: Packages and the extras of `setup.cfg` that bring them.
+#: Package -> the extra of `setup.cfg` that installs it.
 EXTRAS = {
     "bitsandbytes": "quantization",
     "faster-whisper": "faster-whisper",

@@ -1,4 +1,4 @@
-"""Files: what a user names is opened only if it is a plain file, and what is written is written whole or not at all."""
+"""Open only plain files, and write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from typing import BinaryIO
 
 from speechiq.core.errors import SpeechIQError
 
-#: Bytes of the largest file that is read into memory as one piece.
+#: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
-#: Names of drafts, as they are and as they were (target, process and thread), and after how many seconds without a
-#: change one counts as left over: its writer was killed.
+#: Names of drafts of this version and of earlier ones (target, process and thread).
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
+#: Seconds without a change after which a draft counts as left over: its writer was killed.
 LEFT_OVER = 86_400
 
 
 def exists(path: str | Path) -> bool:
-    """Whether something is there; unlike `Path.exists`, bears a name too long for a file."""
+    """Return whether the path exists; unlike `Path.exists`, accept a name too long for a file."""
     return os.path.exists(path)  # noqa: PTH110
 
 
 def is_file(path: str | Path) -> bool:
-    """Return whether a plain file is there; unlike `Path.is_file`, bears a name too long for a file."""
+    """Return whether the path is a plain file; unlike `Path.is_file`, accept a name too long for a file."""
     return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_folder(path: str | Path) -> bool:
-    """Return whether a folder is there; unlike `Path.is_dir`, bears a name too long for a folder."""
+    """Return whether the path is a folder; unlike `Path.is_dir`, accept a name too long for a folder."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def expand(path: str | Path) -> Path:
-    """Return a path with its `~` expanded; unlike `Path.expanduser`, bears a user that does not exist."""
+    """Return a path with its `~` expanded; unlike `Path.expanduser`, accept a user that does not exist."""
     return Path(os.path.expanduser(path))  # noqa: PTH111
 
 
 def open_plain(path: str | Path) -> BinaryIO:
-    """Open a plain file for reading; a pipe is not waited for.
+    """Open a plain file for reading, without blocking on a pipe.
 
     Raises:
         OSError: It cannot be opened, or is a folder, a pipe or a device.
@@ -61,8 +61,8 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
     """Return the content of a plain file.
 
     Args:
-        path: Of the file.
-        largest: How many bytes it may have.
+        path: Path of the file.
+        largest: Bytes of the largest file that is read.
 
     Raises:
         OSError: It cannot be read, is not a plain file, or is larger.
@@ -74,10 +74,10 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:
-    """Open a file for adding to its end; a link is not followed.
+    """Open a file for appending; a link is not followed.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         new: Whether the file is made; if not, it has to exist.
 
     Raises:
@@ -89,16 +89,20 @@ def append_plain(path: Path, *, new: bool) -> BinaryIO:
 
 
 def refuse_to_overwrite(path: Path, force: bool) -> None:
-    """Raises a `SpeechIQError` where a file stands at `path` and the user did not say `--force`."""
+    """Refuse to overwrite a file without `--force`.
+
+    Raises:
+        SpeechIQError: A file exists at `path`, and `force` is not set.
+    """
     if exists(path) and not force:
-        raise SpeechIQError(f"{str(path)!r} exists and may hold somebody's work; name another file or add --force")
+        raise SpeechIQError(f"{str(path)!r} exists; name another file, or add --force to overwrite it")
 
 
 def check_output(path: Path, force: bool, advice: str) -> None:
     """Check before the work that a file can be written; nothing is left behind.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         force: Whether a file that exists may be replaced.
         advice: What a user can do if it cannot be written.
 
@@ -121,23 +125,27 @@ def check_output_folder(path: Path, advice: str) -> None:
     """Check before the work that files can be written into a folder, which may be missing; nothing is left behind.
 
     Args:
-        path: Of the folder.
+        path: Path of the folder.
         advice: What a user can do if it cannot be written to.
 
     Raises:
-        SpeechIQError: It is not a folder, or takes no file.
+        SpeechIQError: It is not a folder, or no file can be written into it.
     """
     target = Path(os.path.realpath(path))
-    there = next(folder for folder in (target, *target.parents) if exists(folder))
+    existing = next(folder for folder in (target, *target.parents) if exists(folder))
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {advice}") from error
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:
-    """Raises a `SpeechIQError` where two of some outputs are one place, of which the last written would be left."""
+    """Refuse outputs of which two are the same file, as only the last one written would remain.
+
+    Raises:
+        SpeechIQError: Two paths are the same file.
+    """
     places: dict[str, Path] = {}
     for path in filter(None, paths):
         if places.setdefault(os.path.realpath(path), path) is not path:
@@ -145,18 +153,18 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
 
 
 def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:
-    """Write beside the target, flush to the disk, then move into place: no reader ever meets half a file.
+    """Write next to the target, flush to the disk, then move into place: no reader ever finds half a file.
 
-    The draft has a name that nobody can foresee, and is a new file: no link that was placed there is followed.
+    The draft has a random name and is a new file: a link that somebody placed there is not followed.
 
     Args:
-        path: of the file; a link is followed.
-        content: all of it, or piece by piece.
-        fix: what a user can do where it cannot be written.
-        make_folders: whether folders that are missing are made.
+        path: Path of the file; a link is followed.
+        content: All of it, or a part at a time.
+        fix: What a user can do if it cannot be written.
+        make_folders: Whether missing folders are made.
 
     Raises:
-        SpeechIQError: the folder takes no file, the disk no more, or the target is a folder or a device.
+        SpeechIQError: The folder is not writable, the disk is full, or the target is a folder or a device.
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")
@@ -178,7 +186,7 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_
 
 
 def left_over(folder: Path) -> Iterator[Path]:
-    """Yield the drafts directly in a folder that killed writers left; those of writers at work are younger."""
+    """Yield the drafts directly in a folder that killed writers left; drafts of active writers are younger."""
     with suppress(OSError):
         for draft in folder.iterdir():
             if DRAFT.fullmatch(draft.name) and measure_age(draft) > LEFT_OVER:
@@ -186,7 +194,7 @@ def left_over(folder: Path) -> Iterator[Path]:
 
 
 def measure_age(file: Path) -> float:
-    """Return the seconds since a file changed; 0 for one that is gone."""
+    """Return the seconds since a file changed; 0 for a file that no longer exists."""
     with suppress(FileNotFoundError):
         return time.time() - file.lstat().st_mtime
     return 0.0

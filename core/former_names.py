@@ -1,13 +1,13 @@
-"""Map names of earlier versions, which stored runs and task files of users still hold, to those of today."""
+"""Map names of earlier versions, which stored runs and task files of users still contain, to the current ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: Metadata key of earlier versions -> key of today.
+#: Metadata key of earlier versions -> current key.
 METADATA = {"normaliser": "normalizer", "normaliser_version": "normalizer_version"}
-#: Column of a sample row -> what earlier versions called it.
+#: Column of a sample row -> its name in earlier versions.
 COLUMNS = {"audio_coverage": "heard", "repetition": "loop"}
 
 

@@ -1,4 +1,4 @@
-"""Notice early that the model hub cannot be reached."""
+"""Notice early that the model hub is not available."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ WAITS = (0.0, 1.0)
 def notice_offline() -> bool:
     """Put huggingface_hub into its offline mode if the name of the hub cannot be resolved.
 
-    Then what is in its cache loads at once, and what is not fails at once, without five retries. Behind a proxy, which
-    resolves names itself, nothing is concluded.
+    In offline mode models in the hub's cache load at once, and others fail at once, without five retries. Behind a
+    proxy, which resolves names itself, the mode stays as it is.
 
     Returns:
-        Whether it is offline, by this or by `HF_HUB_OFFLINE`.
+        Whether it is offline, set here or by `HF_HUB_OFFLINE`.
     """
     from huggingface_hub import constants
 
@@ -30,7 +30,7 @@ def notice_offline() -> bool:
         return constants.HF_HUB_OFFLINE
     host = urlsplit(constants.ENDPOINT).hostname
     if not any(_resolves(host, wait) for wait in WAITS):
-        log.warning("%s cannot be resolved: models are taken from the hub's cache on this machine alone", host)
+        log.warning("%s cannot be resolved: only models in the hub's cache on this machine are available", host)
         constants.HF_HUB_OFFLINE = True
     return constants.HF_HUB_OFFLINE
 

@@ -15,6 +15,7 @@ def check_plain(name: Any, where: str) -> str:
     """Return the name of a data set, which becomes part of file names, or refuse it.
 
     Args:
+        name: The name.
         where: File and key, for errors.
 
     Raises:
@@ -40,7 +41,7 @@ def shorten(clip: str) -> str:
 
 
 def find_listed(clip: str, listed: Collection[str]) -> str | None:
-    """Return the name under which a file lists a clip: its id, or its id without the data set; None if it does not.
+    """Return the name under which a file lists a clip: its id, or its id without the data set; None if it is missing.
 
     >>> find_listed("calls/monday", {"monday"}), find_listed("calls/monday", {"calls/monday", "monday"})
     ('monday', 'calls/monday')
@@ -49,15 +50,15 @@ def find_listed(clip: str, listed: Collection[str]) -> str | None:
 
 
 def complete_ids(rows: Iterable[Mapping[str, Any]], clips: Iterable[str]) -> list[dict[str, Any]]:
-    """Return rows about clips with the clips' whole ids; an `id` that names no clip stays as it is.
+    """Return rows about clips with the clips' complete ids; an `id` that names no clip stays unchanged.
 
     Args:
-        rows: With `id`, whole or without the data set.
-        clips: Whole ids.
+        rows: Rows with an `id`, complete or without the data set.
+        clips: Complete ids.
 
     >>> complete_ids([{"id": "monday"}, {"id": "calls/tuesday"}, {"id": "x"}], ["calls/monday", "calls/tuesday"])
     [{'id': 'calls/monday'}, {'id': 'calls/tuesday'}, {'id': 'x'}]
     """
     clips = list(clips)
-    whole = {shorten(clip): clip for clip in clips} | {clip: clip for clip in clips}
-    return [{**row, "id": whole.get(row["id"], row["id"])} for row in rows]
+    complete = {shorten(clip): clip for clip in clips} | {clip: clip for clip in clips}
+    return [{**row, "id": complete.get(row["id"], row["id"])} for row in rows]

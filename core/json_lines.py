@@ -1,4 +1,4 @@
-"""Files of JSON lines that a person writes or edits: an object a line, faults named by file and line."""
+"""Read and write JSON lines that a person edits: one object per line; errors name file and line."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _ANY = msgspec.json.Decoder()
 
 
 class Line(NamedTuple):
-    """A line that holds an object.
+    """A line with an object.
 
     Attributes:
-        number: from 1.
-        where: file and line, for errors.
-        row: the object.
+        number: Number of the line, from 1.
+        where: File and line, for errors.
+        row: The object.
     """
 
     number: int
@@ -31,14 +31,14 @@ class Line(NamedTuple):
 
 
 def read_objects(path: Path, fix: str) -> Iterator[Line]:
-    """The lines of a file; empty ones are passed over.
+    """Yield the lines of a file; empty ones are skipped.
 
     Args:
-        path: in UTF-8, with or without a byte order mark.
-        fix: what to do about a line that is no object.
+        path: A file in UTF-8, with or without a byte order mark.
+        fix: What to do about a line that is not an object.
 
     Raises:
-        SpeechIQError: the file cannot be read, or a line is no JSON object.
+        SpeechIQError: The file cannot be read, or a line is not a JSON object.
     """
     try:
         lines = read_plain(path).decode("utf-8-sig").split("\n")
@@ -56,10 +56,10 @@ def read_objects(path: Path, fix: str) -> Iterator[Line]:
         except ValueError as error:
             raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {fix}") from error
         if not isinstance(row, dict):
-            raise SpeechIQError(f"{where} is not a whole JSON object (it holds {row!r:.80}); {fix}")
+            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80}); {fix}")
         yield Line(number, where, row)
 
 
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """The bytes of such a file; half a surrogate pair, which UTF-8 has no form for, is written as its escape."""
+    """Return the bytes of such a file; half of a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote: read into a given form, with NaN and halves of surrogate pairs, within bounds."""
+"""Decode JSON from other programs into a given form, with NaN and halves of surrogate pairs, within limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 Form = TypeVar("Form")
 
 DEEPEST = 64
-#: Bytes of the longest text that is read by `json`, which takes some 20 times as much memory.
+#: Bytes of the longest text that is read by `json`, which needs about 20 times as much memory.
 LONGEST_LOOSE = 2**25
 
 
@@ -20,12 +20,12 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
     """Return the value of a JSON text.
 
     Args:
-        text: As a file holds it; NaN, infinities and halves of surrogate pairs, which Python's `json` writes, are read.
-        decoder: Says the form; what it does not name is passed over.
+        text: The text; NaN, infinities and halves of surrogate pairs, which Python's `json` writes, are accepted.
+        decoder: Gives the form; fields that it does not name are skipped.
 
     Raises:
         msgspec.ValidationError: The value has another form.
-        ValueError: The text is no JSON, is nested too deeply, or has NaN and is too long.
+        ValueError: The text is not JSON, is nested too deeply, or has NaN and is too long.
 
     >>> decode(b'{"score": NaN}', msgspec.json.Decoder(dict[str, float]))
     {'score': nan}
@@ -43,21 +43,25 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
 
 
 def refuse_extremes(value: Any) -> None:
-    """Raise a `ValueError` for what other code stumbles over: nesting below `DEEPEST`, integers above all floats.
+    """Refuse values on which other code fails: nesting deeper than `DEEPEST`, integers above all floats.
 
     Args:
-        value: Of JSON types.
+        value: A value of JSON types.
+
+    Raises:
+        ValueError: The value is one of these.
 
     >>> refuse_extremes({"duration": [10**400]})
     Traceback (most recent call last):
-    ValueError: it holds a number of 401 digits
+    ValueError: it contains a number of 401 digits
     """
     level = [value]
     for _ in range(DEEPEST):
         for number in level:
             if type(number) is int and abs(number) > 2**1023:
-                raise ValueError(f"it holds a number of {math.floor(math.log10(abs(number))) + 1} digits")
-        inside = [list(of.values()) if isinstance(of, dict) else of for of in level if isinstance(of, dict | list)]
+                raise ValueError(f"it contains a number of {math.floor(math.log10(abs(number))) + 1} digits")
+        nested = (value for value in level if isinstance(value, dict | list))
+        inside = [list(value.values()) if isinstance(value, dict) else value for value in nested]
         level = list(chain.from_iterable(inside))
         if not level:
             return

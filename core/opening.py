@@ -1,4 +1,4 @@
-"""Turn everything that can go wrong while a checkpoint is opened into one line, in this one place."""
+"""Turn every error of opening a checkpoint into one line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ LONGEST = 300
 
 @contextmanager
 def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iterator[None]:
-    """Raise all that goes wrong inside as one line that names the damaged file, where one is.
+    """Turn any error inside the block into one line that names the damaged file, if there is one.
 
-    Libraries raise errors of any type for files that are cut off, nested or of another kind, tokenizers even one that
+    Libraries raise errors of any type for files that are cut off, nested or of another kind; tokenizers raise one that
     is not an `Exception`.
 
     Args:
-        what: cannot be done, in words.
-        fix: what to do about it.
-        places: folders whose files are checked; hub ids are not.
-        trusting: what to do where the checkpoint brings Python code that is not trusted.
+        what: What cannot be done, in words.
+        fix: What to do about it.
+        places: Folders whose files are checked; hub ids are not.
+        trusting: What to do if the checkpoint has Python code that is not trusted.
 
     Raises:
-        SpeechIQError: something went wrong.
+        SpeechIQError: The block failed.
     """
     if special := next(filter(None, map(find_special, places)), None):
         raise SpeechIQError(f"{what} ({special}); {fix}")
@@ -44,15 +44,15 @@ def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iter
 
 
 def describe(error: BaseException) -> str:
-    """Return what an error of another library says first, with its type unless the words make sense alone.
+    """Return the first line of an error of another library, with its type unless the words make sense alone.
 
     >>> describe(OSError("no such file.")), describe(KeyError("model"))
     ('no such file', "KeyError: 'model'")
     """
-    said = first_line(error)
-    return said if isinstance(error, PLAIN) or said == type(error).__name__ else f"{type(error).__name__}: {said}"
+    line = first_line(error)
+    return line if isinstance(error, PLAIN) or line == type(error).__name__ else f"{type(error).__name__}: {line}"
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error of another library says first, without its full stop."""
+    """Return the first line of an error of another library, without its period."""
     return next((line.strip().rstrip(".") for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,4 +1,4 @@
-"""Progress bars, one for all processes."""
+"""Show progress bars, one for all processes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tqdm import tqdm
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
-    """A bar over `items`, or one to be updated; shown by the first process alone.
+    """Return a bar over `items`, or one to be updated; only the first process shows it.
 
     Args:
-        items: what is gone through, or `None`.
-        total: how many there are.
-        verb: who does what, such as `demo:whisper-base transcribing`.
-        unit: what is counted.
+        items: The items to iterate over, or `None`.
+        total: Number of items.
+        verb: Who does what, such as `demo:whisper-base transcribing`.
+        unit: Name of an item.
     """
     return tqdm(items, total=total, desc=verb, unit=unit, disable=os.environ.get("RANK", "0") != "0")

@@ -1,4 +1,4 @@
-"""Define what a model is asked: turns of words with clips in them, and words alone."""
+"""Define prompts: turns of text with clips in them, and text alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message: who says it, and its words and clips in their order."""
+    """One message: its role, and its texts and clips in their order."""
 
     role: str
     content: tuple[str | Clip, ...]
@@ -35,45 +35,46 @@ class Turn:
 class Prompt:
     """Turns of a conversation; a model answers the last one.
 
-    >>> Prompt.about("What is said?").turns
-    (Turn(role='user', content=('What is said?',)),)
+    >>> Prompt.about("What is the topic?").turns
+    (Turn(role='user', content=('What is the topic?',)),)
     """
 
     turns: tuple[Turn, ...]
 
     @classmethod
     def about(cls, text: str, clips: Sequence[Clip] = ()) -> Prompt:
-        """Return one turn of a user, in which each `<audio>` of the text is the place of a clip.
+        """Return one turn of a user, with a clip in the place of each `<audio>` of the text.
 
         Clips without a place come first. Without clips `<audio>` is a word like any other.
 
         Raises:
             SpeechIQError: More places than clips.
         """
-        forgotten = len(clips) - text.count(AUDIO)
-        if clips and forgotten < 0:
+        without_place = len(clips) - text.count(AUDIO)
+        if clips and without_place < 0:
             raise SpeechIQError(
                 f"{clips[0].name}: its prompt {text[:60]!r} has more {AUDIO} ({text.count(AUDIO)}) than clips "
-                f"({len(clips)}); let doc_to_audio give a clip for each, or doc_to_text say it in other words"
+                f"({len(clips)}); give a clip for each in doc_to_audio, or use another word in doc_to_text"
             )
-        words = (f"{AUDIO}\n" * forgotten + text).split(AUDIO) if clips else [text]
+        words = (f"{AUDIO}\n" * without_place + text).split(AUDIO) if clips else [text]
         content = chain.from_iterable(zip_longest(words, clips, fillvalue=""))
         return cls((Turn(USER, tuple(part for part in content if part)),))
 
     @property
     def content(self) -> tuple[str | Clip, ...]:
-        """Return the words and clips of a prompt that is one turn of a user.
+        """Return the texts and clips of a prompt that is one turn of a user.
 
         Raises:
             SpeechIQError: It is another conversation, which no engine takes.
         """
         if [turn.role for turn in self.turns] != [USER]:
-            said = ", ".join(turn.role for turn in self.turns) or "nobody"
-            raise SpeechIQError(f"a prompt with turns of {said}: engines take one turn of the user; join the turns")
+            roles = ", ".join(turn.role for turn in self.turns) or "no one"
+            raise SpeechIQError(f"a prompt with turns of {roles}: engines take one turn of the user; join the turns")
         return self.turns[0].content
 
     @property
     def clips(self) -> tuple[Clip, ...]:
+        """Return the clips in their order."""
         return tuple(part for part in self.content if isinstance(part, Clip))
 
     @property
@@ -90,7 +91,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """Return the words, with `<audio>` in the place of each clip."""
+        """Return the text, with `<audio>` in the place of each clip."""
         return "".join(AUDIO if isinstance(part, Clip) else part for part in self.content)
 
     @property
@@ -100,11 +101,11 @@ class Prompt:
 
     @property
     def name(self) -> str:
-        """Return how messages call the prompt."""
+        """Return the name of the prompt in messages."""
         return _name(self.text, ", ".join(clip.name for clip in self.clips))
 
     def coverage(self, shares: Sequence[float]) -> float:
-        """Return the share of the seconds of all clips that was fed, of each clip's share; NaN without clips."""
+        """Return the audio coverage of all clips together, from that of each clip; NaN without clips."""
         seconds = [clip.duration for clip in self.clips]
         return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
 
@@ -114,9 +115,9 @@ class TextPrompt:
     """A prompt for a language model.
 
     Attributes:
-        text: Its words.
+        text: The text.
         shared: Characters up to the end of the last transcript in it, which prompts about one clip may share.
-        about: How messages call the clips that it is about; empty for a prompt about no clip.
+        about: Names of the clips that it is about, for messages; empty for a prompt about no clip.
     """
 
     text: str
@@ -130,7 +131,7 @@ class TextPrompt:
 
     @property
     def name(self) -> str:
-        """Return how messages call the prompt."""
+        """Return the name of the prompt in messages."""
         return _name(self.text, self.about)
 
 

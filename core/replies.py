@@ -1,4 +1,4 @@
-"""Read replies of endpoints: JSON, chat completions in it, and what is not an answer."""
+"""Read replies of endpoints: JSON, chat completions in it, and replies without an answer."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import whole
+from speechiq.core.response import replace_surrogates
 
 if TYPE_CHECKING:
     import httpx2
 
 CONTENT_FILTER = "content_filter"
-#: What the system said where a content filter left nothing.
+#: The text of an answer that a content filter removed.
 FILTERED = "[content filter]"
 LENGTH = "length"
 
 
 class Unusable(Exception):
-    """A reply that is refused whatever it holds; the message says what the server did."""
+    """A reply that is refused for any content; the message says what the server did."""
 
 
 class NoAnswer(Exception):
-    """A valid reply without an answer in it, which counts as a failed call; the message says what came instead."""
+    """A valid reply without an answer, which counts as a failed call; the message says what the server sent instead."""
 
 
 class Choice(NamedTuple):
     """One answer of a completion.
 
     Attributes:
-        text: what was said; of a refusal its words, of what a filter left nothing of `FILTERED`.
-        end: why it ended, as the server names it.
+        text: The text; for a refusal its text, for an answer that a content filter removed `FILTERED`.
+        end: The server's name for the reason why it ended.
     """
 
     text: str
@@ -38,17 +38,17 @@ class Choice(NamedTuple):
 
 
 def read_json(reply: httpx2.Response) -> Any:
-    """Return the body of a reply taken as JSON.
+    """Return the JSON in the body of a reply.
 
     Raises:
-        ValueError: it is not JSON, not UTF-8, or nested too deep.
+        ValueError: It is not JSON, not UTF-8, or nested too deeply.
     """
     try:
         return json.loads(reply.content.decode())
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except RecursionError:
-        raise ValueError("JSON that is nested too deep") from None
+        raise ValueError("JSON that is nested too deeply") from None
     except ValueError as error:
         kind = reply.headers.get("content-type", "json").partition(";")[0]
         raise ValueError(error if "json" in kind else f"{kind} instead of JSON") from None
@@ -58,15 +58,15 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
     """Return the answers in a chat completion.
 
     Args:
-        reply: the JSON of the completion.
-        name: of the model, for errors.
-        length: the option that sets the most tokens of an answer, for errors.
-        may_be_empty: whether an answer without a word counts.
+        reply: The JSON of the completion.
+        name: Name of the model, for errors.
+        length: The option that limits the tokens of an answer, for errors.
+        may_be_empty: Whether an answer without text counts.
 
     Raises:
-        NoAnswer: there are none, or one has neither content nor refusal, or one is empty and may not be.
-        SpeechIQError: one ended at the token limit before it said anything.
-        ValueError, TypeError, LookupError: it is no chat completion.
+        NoAnswer: The completion has no answer, one has neither content nor refusal, or one is empty and may not be.
+        SpeechIQError: An answer ended at the token limit before it had any text.
+        ValueError, TypeError, LookupError: It is not a chat completion.
     """
     choices = reply["choices"]
     if not choices:
@@ -84,10 +84,10 @@ def _read(choice: Any, name: str, length: str) -> Choice:
         raise TypeError(f"content is a {type(text).__name__}")
     if not text and end == LENGTH:
         raise SpeechIQError(
-            f"{name}: a reply ended at the token limit before it said anything; a model that thinks first needs more, "
-            f"{length}=4096"
+            f"{name}: a reply ended at the token limit before it had any text; a model that reasons first needs more "
+            f"tokens, {length}=4096"
         )
     if not text and message.get("content") is None:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
         raise NoAnswer(f"sent a reply without text ({reason})")
-    return Choice(whole(text), end if isinstance(end, str) else None)
+    return Choice(replace_surrogates(text), end if isinstance(end, str) else None)

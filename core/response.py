@@ -1,4 +1,4 @@
-"""Define what a speech system makes of a clip: a text, and how it came about."""
+"""Define the response of a system to a clip: a text, and its provenance."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from speechiq.core.clip import Clip
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {
     "clean": "taken as the corrector wrote it",
-    "trimmed": "taken after what is no transcript was cut off",
-    "refused": "empty or unlike all that the recognizer held possible: the recognizer's first text stands",
-    "skipped": "the recognizer heard nothing, so the corrector was not asked",
+    "trimmed": "taken after text that is not transcript was cut off",
+    "refused": "empty or unlike every text of the n-best list: the recognizer's first text is used",
+    "skipped": "the recognizer wrote no text, so the corrector was not called",
 }
 _HALF = re.compile("[\ud800-\udfff]")
 _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
@@ -23,16 +23,16 @@ _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A transcript or an answer, and how it came about.
+    """A transcript or an answer, and its provenance.
 
-    In its texts half of a surrogate pair, which no file in UTF-8 can hold, becomes U+FFFD.
+    Half of a surrogate pair, which UTF-8 cannot encode, becomes U+FFFD in its texts.
 
     Attributes:
-        text: What was written.
-        audio: What was said, by a system that speaks.
-        coverage: Seconds of the clip that the system was fed / seconds of the clip; NaN if unknown.
-        hypotheses: What a recognizer held possible, best first; empty if it gave one text only.
-        provenance: How a corrector's text came about (a key of `CORRECTIONS`); empty without a corrector.
+        text: The text that the system wrote.
+        audio: The spoken answer of a system that generates speech.
+        coverage: Seconds of the clip that the system received / seconds of the clip; NaN if unknown.
+        hypotheses: The n-best list of a recognizer, best first; empty if it gave one text only.
+        provenance: How a corrector's text became the transcript (a key of `CORRECTIONS`); empty without a corrector.
 
     >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text
     ('so it goes', 'so')
@@ -45,8 +45,8 @@ class Response:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", whole(self.text))
-        object.__setattr__(self, "hypotheses", tuple(map(whole, self.hypotheses)))
+        object.__setattr__(self, "text", replace_surrogates(self.text))
+        object.__setattr__(self, "hypotheses", tuple(map(replace_surrogates, self.hypotheses)))
 
     def cut(self, until: str | Sequence[str] | None) -> Response:
         """Return the response up to the first of the stop sequences, or to the only one."""
@@ -58,35 +58,35 @@ class Response:
 
 @runtime_checkable
 class ResponseText(Protocol):
-    """A text that the harness takes from a model, and that carries the response which it is the text of."""
+    """A text that the harness takes from a model and that carries its response."""
 
     response: Response
 
     def with_text(self, text: str) -> str:
-        """Return another text that carries a response which came about the same way."""
+        """Return another text that carries a response with the same coverage and provenance."""
 
 
 def response_of(text: str) -> Response:
-    """Return the response that a text carries; of another model type's text, a response of which nothing is known."""
+    """Return the response that a text carries; for a text of another model type, one with unknown coverage."""
     return text.response if isinstance(text, ResponseText) else Response(text)
 
 
 def reword(text: str, words: str) -> str:
-    """Return `words`, carrying the response that `text` carries, if it carries one."""
+    """Return `words`, which carry the response of `text` if it has one."""
     return text.with_text(words) if isinstance(text, ResponseText) else words
 
 
-def whole(text: str) -> str:
-    """Return the text with U+FFFD in the place of half surrogate pairs, which no file in UTF-8 can hold.
+def replace_surrogates(text: str) -> str:
+    r"""Return the text with U+FFFD in the place of half surrogate pairs, which UTF-8 cannot encode.
 
-    >>> whole("caf\\ud83d") == "caf\N{REPLACEMENT CHARACTER}"
-    True
+    >>> replace_surrogates("cafe\ud83d")
+    'cafe�'
     """
     return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def drop_reasoning(answer: str) -> str:
-    """What a reasoning model says after it has thought; nothing where it did not come to an end.
+    """Return the answer after a model's reasoning; an empty text if the reasoning did not end.
 
     >>> drop_reasoning("<think>A? No.</think>B"), drop_reasoning("<think>A? No")
     ('B', '')

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import httpx2
 
-SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_ASKED = 0.5, 8.0, 60.0
+#: Seconds; the last one limits what a server may request.
+SHORTEST_PAUSE, LONGEST_PAUSE, LONGEST_REQUESTED = 0.5, 8.0, 60.0
 TEMPORARY = (408, 409, 429)
 
 
 def is_temporary(reply: httpx2.Response) -> bool:
-    """Return whether the same request may succeed later: as the server says, else by the HTTP status."""
+    """Return whether the same request may succeed later: by the server's own header, else by the HTTP status."""
     answer = reply.headers.get("x-should-retry")
     if answer in ("true", "false"):
         return answer == "true"
@@ -23,27 +24,27 @@ def is_temporary(reply: httpx2.Response) -> bool:
 
 
 def find_pause(tries: int, reply: httpx2.Response | None) -> float:
-    """Return the seconds to wait: as long as the server asks for, at most `LONGEST_ASKED`, else longer each time.
+    """Return the seconds to wait: as long as the server requests, at most `LONGEST_REQUESTED`, else longer each time.
 
     Args:
-        tries: those that have failed, 1 or more.
-        reply: to the last of them, if there was one.
+        tries: Number of failed tries, at least 1.
+        reply: The reply to the last of them, if there was one.
     """
-    asked = _read_pause(reply) if reply is not None else 0.0
-    if asked > 0:
-        return min(asked, LONGEST_ASKED)
-    # The random part keeps calls that failed together from coming back together.
+    requested = _read_pause(reply) if reply is not None else 0.0
+    if requested > 0:
+        return min(requested, LONGEST_REQUESTED)
+    # The random part spreads calls that failed at the same time.
     return min(SHORTEST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)
 
 
 def _read_pause(reply: httpx2.Response) -> float:
-    """Return the seconds that the headers ask for; 0 if they ask for none that can be read."""
-    asked = reply.headers.get("retry-after", "")
+    """Return the seconds that the headers request; 0 if there are none that can be read."""
+    value = reply.headers.get("retry-after", "")
     try:
         if "retry-after-ms" in reply.headers:
             return float(reply.headers["retry-after-ms"]) / 1000
-        if asked[:1].isalpha():
-            return (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds()
-        return float(asked)
+        if value[:1].isalpha():
+            return (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+        return float(value)
     except (ValueError, TypeError):
         return 0.0

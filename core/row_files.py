@@ -1,4 +1,4 @@
-"""Read and write files of rows: one line per row, with its key and a checksum, only ever appended to."""
+"""Read and write append-only files of rows: one line per row, with its key and a checksum."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from speechiq.core.files import append_plain, is_file, open_plain
 from speechiq.core.json_text import decode
 
 ROWS = ".jsonl"
-FIX = "choose another place (store=FOLDER), or run without the store (store=off)"
+FIX = "choose another place (store=FOLDER), or run without the response cache (store=off)"
 HOST = re.sub(r"[^\w.-]", "_", socket.gethostname())[:40]
 GONE = errno.ENOENT, errno.ESTALE
 TRIES = 3
-#: Bytes that no file has.
+#: More bytes than any file has.
 LARGEST = 2**48
-TEXT, KEY = 9, 11  # where they begin in a line
+#: Where the text and the key of a row begin in its line.
+TEXT, KEY = 9, 11
 _ROW = msgspec.json.Decoder(tuple[str, Any])
 
 
 def seal(key: str, row: Any) -> bytes:
-    r"""Return the line of a row.
+    r"""Return the line of a row, with its checksum in front.
 
     >>> seal("a", [1])
     b'eda38613 ["a",[1]]\n'
@@ -43,8 +44,8 @@ def seal(key: str, row: Any) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def is_whole(line: bytes) -> bool:
-    """Return whether the line has its checksum and begins as `seal` begins one."""
+def is_intact(line: bytes) -> bool:
+    """Return whether the line matches its checksum and begins as `seal` begins one."""
     return (
         line[-1:] == b"\n"
         and line[TEXT:KEY] == b'["'
@@ -54,31 +55,31 @@ def is_whole(line: bytes) -> bool:
 
 
 def unseal(line: bytes) -> dict[str, Any]:
-    """Return the row of a line under its key; empty where the line is not as `seal` made it.
+    """Return the row of a line under its key; empty if the line is not as `seal` wrote it.
 
     >>> unseal(seal("a", [1])), unseal(b"eda38613 ")
     ({'a': [1]}, {})
     """
     try:
-        return dict([decode(line[TEXT:], _ROW)]) if is_whole(line) else {}
+        return dict([decode(line[TEXT:], _ROW)]) if is_intact(line) else {}
     except ValueError:
         return {}
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the files of rows in a folder, in the order in which they were begun."""
+    """Return the files of rows in a folder, in the order in which they were made."""
     return sorted(folder.glob(f"*{ROWS}"))
 
 
 class RowFile:
-    """A file that one process alone appends to, so that neither locks nor a shared clock are needed.
+    """A file that only one process appends to: neither locks nor a shared clock are needed.
 
-    Its name has the time, the host, the process and a random part. After a failed write, which may leave half a line,
-    and if the file was removed, a new one begins.
+    Its name has the time, the host, the process and a random part. A new file begins after a failed write, which may
+    leave half a line, and if the file was removed.
 
     Args:
         folder: Where the file is made with the first rows.
-        fix: What a user can do if it cannot be written, after "free or".
+        fix: What a user can do if it cannot be written, after "free disk space, or".
     """
 
     def __init__(self, folder: Path, fix: str = FIX) -> None:
@@ -89,7 +90,7 @@ class RowFile:
         """Add lines and flush them to the disk; if the file is removed meanwhile, write them to a new one.
 
         Raises:
-            SpeechIQError: The folder takes no file, or the disk is full.
+            SpeechIQError: The folder is not writable, or the disk is full.
         """
         for _ in range(TRIES):
             known, self._path = self._path, None
@@ -107,22 +108,23 @@ class RowFile:
                     return
             except OSError as error:
                 if error.errno not in GONE:
-                    raise SpeechIQError(f"cannot write '{path}': {error.strerror}; free or {self._fix}") from error
-        raise SpeechIQError(f"cannot write '{path}': it is removed again and again; {self._fix}")
+                    raise SpeechIQError(
+                        f"cannot write '{path}': {error.strerror}; free disk space, or {self._fix}"
+                    ) from error
+        raise SpeechIQError(f"cannot write '{path}': another process keeps removing it; {self._fix}")
 
 
 class RowIndex:
-    """Where each row of some files is: every line is read and checked once, and two numbers per row stay in memory.
+    """The places of the rows of some files: every line is checked once, and two numbers per row stay in memory.
 
     Args:
-        fix: What a user can do if a file cannot be read, after "take it away,".
+        fix: What a user can do if a file cannot be read, after "remove it,".
 
     Attributes:
-        skipped: How many lines are not as they were written, an unfinished last line among them.
         gone: Whether a file was removed; its rows may be in another one, which a new index finds.
 
     Raises:
-        SpeechIQError: A file is there and cannot be read.
+        SpeechIQError: A file exists and cannot be read.
     """
 
     def __init__(self, fix: str = FIX) -> None:
@@ -133,6 +135,7 @@ class RowIndex:
 
     @property
     def skipped(self) -> int:
+        """Return how many lines differ from what was written, unfinished last lines included."""
         return self._damaged + len(self._unfinished)
 
     def __len__(self) -> int:
@@ -140,19 +143,19 @@ class RowIndex:
         return len(self._places)
 
     def refresh(self, files: Iterable[Path]) -> None:
-        """Read what was added to the files since the last time; other processes may be adding to them."""
+        """Read the lines that were added to the files since the last call; other processes may be adding more."""
         for file in files:
             with self._reading(file):
                 number, end = self._ends.setdefault(file, (len(self._ends), 0))
                 if file.stat().st_size != end:
-                    self._read_on(file, number, end)
+                    self._index_lines(file, number, end)
 
-    def _read_on(self, file: Path, number: int, offset: int) -> None:
+    def _index_lines(self, file: Path, number: int, offset: int) -> None:
         self._unfinished.discard(file)
         with open_plain(file) as lines:
             lines.seek(offset)
             for line in lines:
-                if is_whole(line):
+                if is_intact(line):
                     self._places[hash(line[KEY : line.index(b'"', KEY)])] = number * LARGEST + offset
                 elif line.endswith(b"\n"):
                     self._damaged += 1
@@ -163,15 +166,15 @@ class RowIndex:
         self._ends[file] = number, offset
 
     def read(self, keys: Collection[str]) -> dict[str, Any]:
-        """Return the rows of these keys as far as they are there; of two with one key, the last."""
+        """Return the rows of those keys that are in the files; for a duplicate key, the last row."""
         rows: dict[str, Any] = {}
         for line in self._lines({hash(key.encode()) for key in keys} & self._places.keys()):
             rows |= unseal(line)
         return {key: rows[key] for key in keys if key in rows}
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the last whole line of each key."""
-        return filter(is_whole, self._lines(self._places))
+        """Yield the last intact line of each key."""
+        return filter(is_intact, self._lines(self._places))
 
     def _lines(self, hashes: Iterable[int]) -> Iterator[bytes]:
         files, places = list(self._ends), sorted(map(self._places.__getitem__, hashes))
@@ -187,5 +190,5 @@ class RowIndex:
             yield
         except OSError as error:
             if error.errno not in GONE:
-                raise SpeechIQError(f"cannot read '{file}': {error.strerror}; take it away, {self._fix}") from error
+                raise SpeechIQError(f"cannot read '{file}': {error.strerror}; remove it, {self._fix}") from error
             self.gone = True

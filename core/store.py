@@ -1,4 +1,4 @@
-"""Choose where the results of stages are stored: `SIQ_STORE`, `store=` of a run, or a folder in the cache folder."""
+"""Choose the folder of the response cache: `SIQ_STORE`, `store=` of a run, or a folder in the cache folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _chosen: ContextVar[str | None] = ContextVar("store", default=None)
 
 @contextmanager
 def use_store(place: str | Path | None) -> Iterator[None]:
-    """Make `place`, a folder or `off`, the store inside the block; None leaves it as it is."""
+    """Use `place`, a folder or `off`, as the response cache inside the block; None changes nothing."""
     token = _chosen.set(_chosen.get() if place is None else str(place))
     try:
         yield
@@ -28,6 +28,6 @@ def use_store(place: str | Path | None) -> Iterator[None]:
 
 
 def store_folder() -> Path | None:
-    """Return where the store is: as `use_store` says, `SIQ_STORE`, or a folder in the cache; `None` if it is `off`."""
+    """Return the response cache: by `use_store`, `SIQ_STORE`, or a folder in the cache folder; `None` if `off`."""
     place = _chosen.get() or os.environ.get(VARIABLE)
     return None if place == OFF else expand(place) if place else cache_dir("responses")

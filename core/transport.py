@@ -1,4 +1,4 @@
-"""The HTTP client below the openai package: it refuses replies without end, compressed ones, and other servers."""
+"""Open the HTTP client below the openai package; it refuses endless and compressed replies, and other servers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ KEEPS_METHOD = (307, 308)
 
 
 def open_transport() -> httpx2.AsyncClient:
-    """Return a pool of connections for the openai package; it takes proxies and certificates from the environment.
+    """Return a pool of connections for the openai package; proxies and certificates come from the environment.
 
-    Nothing in it limits the time of a call, since only the caller can limit that of all its redirects together.
+    It does not limit the time of a call: only the caller can limit that of all redirects together.
 
     Raises:
-        OSError, ValueError: the environment names a proxy or certificates that cannot be used.
+        OSError, ValueError: The environment names a proxy or certificates that cannot be used.
     """
     return httpx2.AsyncClient(
         headers={"Accept-Encoding": "identity"},
@@ -31,14 +31,14 @@ def open_transport() -> httpx2.AsyncClient:
 
 
 async def _check(response: httpx2.Response) -> None:
-    """Refuse a reply by its headers, or later as soon as it is too large.
+    """Refuse a reply by its headers, or later when it becomes too large.
 
     Raises:
-        Unusable: it is compressed, or a redirect that is not followed.
+        Unusable: It is compressed, or a redirect that is not followed.
     """
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
-        raise Unusable(f"sent a compressed reply ({encoding[:20]}), which it was asked not to do")
+        raise Unusable(f"sent a compressed reply ({encoding[:20]}), although the request excluded that")
     if response.has_redirect_location:
         _check_redirect(response)
     response.stream = _Bounded(response)
@@ -54,7 +54,7 @@ def _check_redirect(response: httpx2.Response) -> None:
     if (here.scheme, here.host, here.port) != (there.scheme, there.host, there.port):
         raise Unusable(f"redirects to another server, {there.scheme}://{there.netloc.decode()}")
     if response.status_code not in KEEPS_METHOD and request.method != "GET":
-        raise Unusable(f"redirects by a {response.status_code}, which drops what was sent")
+        raise Unusable(f"redirects by a {response.status_code}, which drops the request's content")
     # The next request of the same call begins with these extensions.
     request.extensions["redirects"] = request.extensions.get("redirects", 0) + 1
     if request.extensions["redirects"] == REDIRECTS:
@@ -62,7 +62,7 @@ def _check_redirect(response: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The bytes of a reply, of which there are at most `LARGEST`."""
+    """The bytes of a reply, at most `LARGEST`."""
 
     def __init__(self, response: httpx2.Response) -> None:
         assert isinstance(response.stream, httpx2.AsyncByteStream)

@@ -1,9 +1,9 @@
-"""How often the expensive things were done in this process, so that work done twice shows."""
+"""Count expensive work in this process, which makes work done twice visible."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-#: Clips through a recognizer (`asr_clips`) or an audio encoder (`encoded_clips`), prompts read (`prefills`),
-#: tokens written (`generated_tokens`), texts embedded (`embeddings`), calls to endpoints (`calls`).
+#: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), prompts prefilled
+#: (`prefills`), tokens generated (`generated_tokens`), texts embedded (`embeddings`), calls to endpoints (`calls`).
 usage: Counter[str] = Counter()

@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.response import drop_reasoning
 
-#: Names under which a JSON answer holds what it chose, best first.
+#: Names of the field with the choice in a JSON answer, best first.
 FIELDS = [
     *("final_answer", "finalanswer", "answer", "correct_answer", "correctanswer", "choice", "selected", "letter"),
     *("option", "selection", "response", "correct", "result", "prediction", "label", "output"),
@@ -36,7 +36,7 @@ _RULE = re.compile(r"^[ \t]*(?:```+\w*|[-=*_]{3,})[ \t]*$", re.MULTILINE)
 
 
 def strip_answer(answer: str) -> str:
-    r"""Return the plain text of an answer; if it sets its choice apart (a JSON field, a tag, a box), that alone.
+    r"""Return the plain text of an answer; if its choice is marked (a JSON field, a tag, a box), only the choice.
 
     >>> strip_answer('Here it is: {"why": "not (A)", "answer": "B"}'), strip_answer("So $\\boxed{\\text{B}}$.")
     ('B', '(B)')
@@ -46,10 +46,10 @@ def strip_answer(answer: str) -> str:
     text = drop_reasoning(answer).translate(_CHARACTERS)
     text = _CONTROL.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'"))
     text = _squeeze(text)
-    if (held := _read_json(text)) is not None:
-        return _untag(held)
-    if (held := _read_tag(text)) is not None:
-        return _untag(held)
+    if (choice := _read_json(text)) is not None:
+        return _untag(choice)
+    if (choice := _read_tag(text)) is not None:
+        return _untag(choice)
     if boxes := _BOXED.findall(text):
         return _untag(boxes[-1])
     return _untag(text)
@@ -68,7 +68,7 @@ def _squeeze(text: str) -> str:
 
 
 def _read_tag(text: str) -> str | None:
-    """Return the content of the last `<answer>` of the text; None if there is none."""
+    """Return the content of the last `<answer>` or similar tag of the text; None without one."""
     lowered = text.lower()
     for name in _FINAL_TAGS:
         start, end = lowered.rfind(f"<{name}>"), lowered.rfind(f"</{name}>")
@@ -78,7 +78,7 @@ def _read_tag(text: str) -> str | None:
 
 
 def _read_json(text: str) -> str | None:
-    """Return the answer that the last JSON object of the text gives; None if there is no object."""
+    """Return the answer that the last JSON object of the text gives; None without an object."""
     if not _OBJECT.search(text):
         return None
     found, at, decoder = None, 0, json.JSONDecoder()
@@ -102,14 +102,14 @@ def _choose(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        if all(isinstance(one, str) for one in value):
+        if all(isinstance(item, str) for item in value):
             return " or ".join(value)
         return _choose(value[0]) if len(value) == 1 else None
     if isinstance(value, Mapping):
-        plain = {str(name).casefold().replace(" ", "_"): held for name, held in value.items()}
+        fields = {str(name).casefold().replace(" ", "_"): content for name, content in value.items()}
         for field in FIELDS:
-            for name, held in plain.items():
+            for name, content in fields.items():
                 if name == field or (len(field) > 5 and field in name):
-                    chosen = _choose(held)
+                    chosen = _choose(content)
                     return "" if chosen is None else chosen
     return None

@@ -1,7 +1,7 @@
 """List the words by which an answer to a multiple-choice question claims an option, excludes it or turns to another.
 
-Each set holds words of about twenty languages in lower case, compared by equality; a stem (`STEMS`) is compared with
-the beginning of a word. Chinese and Japanese are written without spaces, so their words are searched in a clause.
+Each set has words of about twenty languages in lower case, compared by equality; a stem (`STEMS`) is compared with
+the beginning of a word. Chinese and Japanese are written without spaces: their words are searched in a clause.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def _words(listed: str) -> frozenset[str]:
     return frozenset(unicodedata.normalize("NFKC", listed).split())
 
 
-#: Name what is chosen, or choosing: a letter after one of these is claimed.
+#: Words for the choice or for choosing: a letter after one of these is claimed.
 CUES = _words(
     """
     answer answers answered ans option choice letter letters choose chose chosen pick picked select
@@ -31,10 +31,10 @@ CUES = _words(
     """
 )
 
-#: Alone before a letter, these name an option without choosing it.
+#: Words that, alone before a letter, name an option without choosing it.
 NAMES = _words("option choice letter opción option letra lettre optie opcja вариант")
 
-#: May stand between a cue and its letter, or before a letter that is said alone.
+#: Words that may come between a cue and its letter, or before a letter alone.
 LINKS = _words(
     """
     bold is are was be been to
@@ -59,7 +59,7 @@ LINKS = _words(
     """
 )
 
-#: Said of an option, these claim it.
+#: Words about an option that claim it.
 PRAISE = _words(
     """
     correct right true best answer fits fit matches match likely better appropriate accurate supported yes choice
@@ -71,7 +71,7 @@ PRAISE = _words(
     """
 )
 
-#: Turn a claim into an exclusion.
+#: Words that turn a claim into an exclusion.
 DENIALS = _words(
     """
     not no nor neither never none nothing cannot cant wrong incorrect false untrue unlikely unsupported irrelevant
@@ -93,7 +93,7 @@ STEMS = tuple(
     _words("isn't wasn't aren't doesn't don't didn't can't couldn't won't wouldn't shouldn't neither n'est n' eliminat")
 ) + tuple(_words("nesprávn неправильн неверн falsch onjuist nieprawid descart exclu incorrect errón"))
 
-#: Leave open what is said of an option.
+#: Words that leave open whether an option is meant.
 OPEN = _words(
     """
     initial other others tempting plausible possible although though while initially if whether unless suppose supposing
@@ -101,7 +101,7 @@ OPEN = _words(
     aunque quoique embora sebbene hoewel хотя
     """
 )
-#: Said of an option, these make the claim less clear.
+#: Words about an option that make the claim less clear.
 MODALS = _words("might may could maybe perhaps possibly")
 #: The last words of a remark about all that an option says.
 ALL_OF_IT = _words(
@@ -115,16 +115,16 @@ OPENING = re.compile(
     r"\bsounds? (?:good|plausible)|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
     re.IGNORECASE,
 )
-#: Said of one option beside another, these leave open which of them is meant.
+#: Words about one option next to another that leave open which of them is meant.
 HEDGES = _words(
     """
     maybe perhaps possibly might could or vielleicht quizá quizás tal peut-être talvez forse misschien или может
     """
 )
-#: At the head of a clause, these make it a condition.
+#: First words of a clause that make it a condition.
 CONDITIONS = _words("if whether suppose supposing unless were si se wenn falls ob если als")
 
-#: After one of these the next claim replaces those before; `RETRACTED` also takes back what was claimed.
+#: After one of these words the next claim replaces those before; `RETRACTED` also withdraws earlier claims.
 CONCLUDES = _words(
     """
     so therefore thus hence consequently finally final ultimately overall conclusion conclude actually accordingly
@@ -133,7 +133,7 @@ CONCLUDES = _words(
     daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
     """
 )
-#: Two words or more that deny as one of `DENIALS` does.
+#: Phrases that deny, as the words of `DENIALS` do.
 DENYING = re.compile(
     r"\b(?:is|are|was) out\b(?! of)|\b(?:hard|difficult) to believe\b|\brul(?:e|es|ed|"
     r"ing)\b(?: \S{1,20}){0,2} out\b|\brul(?:e|es|ed|ing) out\b|\brather than\b|\binstead of\b|\bother than\b|"
@@ -142,7 +142,7 @@ DENYING = re.compile(
     r"\bscheidet\b|\bin plaats van\b",
     re.IGNORECASE,
 )
-#: A sentence of these words alone speaks of the option named before it.
+#: A sentence of only these words is about the option named before it.
 VERDICTS = _words(
     """
     no not nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either
@@ -159,7 +159,7 @@ RETRACTED = re.compile(
     r"подожди|нет,|等等|不对|待って|いや)\b",
     re.IGNORECASE,
 )
-#: Ways of saying that hold a denial and deny nothing.
+#: Phrases that contain a denial and deny nothing.
 HARMLESS = re.compile(
     r"\b(?:without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
@@ -172,6 +172,8 @@ HARMLESS = re.compile(
 )
 AFFIRMS = _words("yes yeah yep correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
 
+#: Options that a single word answers.
+PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
 #: Chinese and Japanese.
 CUE_AT_END = re.compile(
     r"(?:答案|正确|正確|正解|答え|回答|选项|選項|選択肢|选择|選擇|应选|选|選|故选|应为|應為|正しいのは|结论|結論|是|為|为)"
@@ -180,3 +182,13 @@ CUE_AT_END = re.compile(
 DENIES_WITHIN = re.compile(r"不|没|沒|非|错|錯|误|誤|排除|ない|ません|なく|違|间违|ではなく|아니|않|틀")
 CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|したがって|従って|つまり|따라서|그러므로")
 PRAISES_WITHIN = re.compile(r"正确|正確|正しい|对的|最合适|맞|정답")
+#: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
+AFTER_A_LETTER = (
+    r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
+    r"isn't|wasn't|are|as|because|since|"
+    r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
+    r"can't|cannot|can't|which|rather|instead|"
+    r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
+    r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
+    r"adalah|đúng|olduğu|doğru)(?!\w)))"
+)

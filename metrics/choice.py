@@ -1,8 +1,8 @@
 """Score the level Apply: five answers to a question, their letters, and the vote (paper, section 3.3).
 
-A letter is read off an answer (`metrics/letters.py`), or the answer is unparsed (`?`). The plurality of
-the letters read is the system's answer, a tie going to the letter that reached its count first. Where no
-answer could be read the vote is unparsed too, and the question counts as not answered right.
+A letter is read from each answer (`metrics/letters.py`); an answer without one is unparsed (`?`). The system's answer
+is the letter that most answers give; in a tie, the letter that got to its count first. If no answer can be read, the
+vote is unparsed too, and the question does not count as answered correctly.
 """
 
 from __future__ import annotations
@@ -14,18 +14,29 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
-from speechiq.metrics.letters import UNPARSED, parse_letter
+from speechiq.metrics.letters import parse_letter
+from speechiq.metrics.option_letters import LETTERS, UNPARSED
 
+__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "score", "vote"]
+
+#: The text of option (E).
 NONE_OF_THE_ABOVE = "None of the above"
-LETTERS = "ABCDE"
+#: How many of five answers must be right for `acc_strict`.
 STRICT = 3
 
 
 def vote(letters: Sequence[str]) -> str:
-    """The plurality of the letters that could be read; a tie goes to the one that reached its count first.
+    """Return the letter that most answers give; in a tie, the letter that got to its count first.
 
-    >>> vote(["A", "B", "B", "A", "?"]), vote(["?", "?"])
-    ('B', '?')
+    Args:
+        letters: One letter per answer, in the order of the answers; `?` for an answer without one. A text such as
+            `ABBAC` is a sequence of letters.
+
+    Returns:
+        The letter; `?` without answers, or if none of them has a letter.
+
+    >>> vote(["A", "B", "B", "A", "?"]), vote(["?", "?"]), vote([])
+    ('B', '?', '?')
     """
     counts: Counter[str] = Counter()
     winner = UNPARSED
@@ -37,9 +48,13 @@ def vote(letters: Sequence[str]) -> str:
 
 
 class Vote(Filter):
-    """lm-eval filter: a question's answers become `[vote, [letter, ...]]`; a letter is heard as its answer was."""
+    """Turn the answers to each question into `[vote, [letter, ...]]`, as a filter of lm-eval.
+
+    Each letter carries the response of its answer, which has its audio coverage.
+    """
 
     def apply(self, resps: Iterable[Sequence[str]], docs: Iterable[Mapping[str, Any]]) -> list[list[Any]]:
+        """Return one `[vote, [letter, ...]]` per question."""
         voted = []
         for answers, doc in zip(resps, docs, strict=True):
             options = [*doc["options"], NONE_OF_THE_ABOVE]
@@ -49,17 +64,21 @@ class Vote(Filter):
 
 
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
-    """`process_results` of the level Apply: one question.
+    """Score one question; the `process_results` of the level Apply.
 
     Args:
         doc: `answer` is the right letter.
-        results: what `Vote` made of the answers.
+        results: One item of the output of `Vote`: the vote, and at least one letter.
 
     Returns:
         `acc` (the vote is right), `acc_strict` (at least three answers are right, the rule behind the
         paper's released numbers), `unparsed` (share of answers without a letter), `none_of_the_above`
-        (the vote is E), `agreement` (share of the answers that carry the vote; 0 without a vote), `heard`
-        (share of the clip's seconds that the system was fed; NaN where it did not say).
+        (the vote is E), `agreement` (share of the answers that give the letter of the vote; 0 without a vote),
+        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them).
+
+    >>> rates = score({"answer": "B"}, [["B", ["B", "B", "A", "C", "?"]]])
+    >>> rates["acc"], rates["acc_strict"], rates["agreement"], rates["unparsed"]
+    (1.0, 0.0, 0.4, 0.2)
     """
     voted, letters = results[0]
     return {

@@ -1,7 +1,7 @@
 """Embed texts with a language model: the last layer's state at the token that predicts the next word.
 
-A text's state is cached on disk, so that the references of a data set are embedded once for all
-systems ever scored, and the model is loaded only where a text is new.
+States are cached on disk: the references of a data set are embedded once for all systems, and the model is loaded
+only for new texts.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 DEFAULT_EMBEDDER = "meta-llama/Llama-3.1-8B-Instruct"
 INSTEAD = (
     f"name another embedder, such as --metadata embedder=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs no "
-    f"hub; {DEFAULT_EMBEDDER} is gated: accept its licence on its page and run `hf auth login`"
+    f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`"
 )
 LONGER = "leave the item out, or name an embedder with a longer context"
-NOBODY: Mapping[str, str] = {}
+NO_NAMES: Mapping[str, str] = {}
 CPU_BATCH, ACCELERATOR_BATCH = 1, 32
 OPTIONS = {
     "embedder_template": ("plain", "chat"),
@@ -47,12 +47,12 @@ OPTIONS = {
 
 
 def read_embedding(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return how texts are embedded, from a task's metadata, with the default of each option that it does not name.
+    """Return the embedder and its options from a task's metadata, with the default of each that is missing.
 
     Returns:
         `embedder`, `embedder_template` (`plain`, or `chat`: the prompt as a user's turn of the model's chat
         template), `embedder_text` (`raw`, or the normalizer that is applied to both texts) and
-        `embedder_dtype`, in which the embedder computes.
+        `embedder_dtype`, the dtype of the embedder.
 
     Raises:
         SpeechIQError: The embedder is not a language model, or an option has an unknown value.
@@ -75,15 +75,14 @@ def check_embedder(name: str) -> PreTrainedConfig:
         The embedder's config.
 
     Raises:
-        SpeechIQError: There is no config under that name, it is of another kind of model, or files are cut off or
-            missing.
+        SpeechIQError: No config has that name, it belongs to another kind of model, or files are cut off or missing.
     """
     config = read_config(name, called=f"embedder={name}", instead=INSTEAD, trusting="choose another embedder")
     if damage := find_damaged_weights(resolve(name)):
         raise SpeechIQError(f"embedder={name}: {damage}; fetch or save the checkpoint again")
     if not is_language_model(config):
         raise SpeechIQError(
-            f"embedder={name}: a {config.model_type} model is no language model; name a causal language "
+            f"embedder={name}: a {config.model_type} model is not a language model; name a causal language "
             f"model, such as --metadata embedder={DEFAULT_EMBEDDER}"
         )
     return config
@@ -100,7 +99,9 @@ def embed(
 
     Args:
         texts: The texts to embed.
-        name, template, dtype: See `Embedder`.
+        name: See `Embedder`.
+        template: See `Embedder`.
+        dtype: See `Embedder`.
         owners: Text -> its name in errors.
 
     Raises:
@@ -121,16 +122,16 @@ def _stage_cache(name: str, template: str, dtype: str, folder: Path | None) -> S
 
 
 class Embedder:
-    """A causal language model read for its hidden states.
+    """A causal language model whose hidden states are read.
 
     Args:
-        name: hub id, folder, or `demo:NAME`.
+        name: Hub id, folder, or `demo:NAME`.
         template: `plain` or `chat`.
-        dtype: in which it computes.
-        batch_size: texts a batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
+        dtype: `float32`, `bfloat16` or `float16`.
+        batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
 
     Raises:
-        SpeechIQError: no language model, `chat` where the model has no chat template, or too large a model.
+        SpeechIQError: The model is not a language model, has no chat template for `chat`, or is too large.
     """
 
     def __init__(
@@ -180,26 +181,26 @@ class Embedder:
         fix = "fetch it again, or choose another embedder"
         return opening(f"embedder={self.name}: cannot be loaded", fix, self._place, trusting=fix)
 
-    def embed(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str] = NOBODY) -> None:
-        """Pass the last hidden state at the last token of each text to `keep`.
+    def embed(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str] = NO_NAMES) -> None:
+        """Pass the last hidden state at the last token of each text to `on_result`.
+
+        A batch has texts of similar length, padded on the right: in float32 a text's state does not depend on the
+        other texts of its batch, to 1e-5. On a CPU, where batches save nothing, each text is a batch, and its state is
+        the same to the last bit.
 
         Args:
-            texts: what is embedded.
-            on_result: called after each batch with the places of its texts and their states, little-endian
+            texts: The texts to embed.
+            on_result: Called after each batch with the positions of its texts and their states, little-endian
                 float32 in base64.
             owners: Text -> its name in errors.
 
-        Batches hold texts of like length, padded on the right, so that in float32 a text's state does not depend
-        on the texts beside it, to 1e-5. On a CPU, where batches save nothing, each text is read alone, and its
-        state is the same to the last bit.
-
         Raises:
-            SpeechIQError: A text is longer than the model's context, which is checked before any is read, or a state
-                is not a number.
+            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded, or
+                a state is not a number.
         """
         import torch
 
-        tokens = self._tokenise(texts)
+        tokens = self._tokenize(texts)
         for text, ids in zip(texts, tokens, strict=True):
             owner = owners.get(text, f"the text {text[:60]!r}")
             check_tokens(f"embedder={self.name}", owner, ids, 0, self.context, LONGER)
@@ -225,7 +226,7 @@ class Embedder:
         usage["embeddings"] += len(batch)
         return [base64.b64encode(state.tobytes()).decode() for state in states]
 
-    def _tokenise(self, texts: Sequence[str]) -> list[list[int]]:
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         if self.template == "plain":
             tokens: list[list[int]] = self.tokenizer(list(texts)).input_ids
             return tokens
@@ -236,5 +237,5 @@ class Embedder:
 
 @lru_cache(maxsize=1)
 def load_embedder(name: str, template: str = "plain", dtype: str = "float32") -> Embedder:
-    """The embedder `name`; the last one asked for stays in memory."""
+    """Return the embedder `name`; the last one that was loaded stays in memory."""
     return Embedder(name, template, dtype)

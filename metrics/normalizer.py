@@ -1,7 +1,7 @@
-"""Normalize texts, so that two written forms of the same words are equal.
+"""Normalize texts: two written forms of the same words become equal.
 
 `english` and `basic` are the rules of OpenAI's Whisper, as transformers carries them, with OpenAI's table of British
-and American words (`whisper_spelling.json`; its MIT licence is in the same folder). Both are for English only: they
+and American words (`whisper_spelling.json`; its MIT license is in the same folder). Both are for English only: they
 delete combining marks, such as the vowel signs of Hindi, so words that differ in these alone are equal. `multilingual`
 keeps the marks.
 """
@@ -28,7 +28,7 @@ RULES = {
 DEFAULT = "english"
 # Whisper's rules fail on numbers that Python does not convert.
 _LONG_NUMBER = re.compile(r"(?:\d,?){4000}(?=\d)")
-_SPELLING = Path(__file__).with_name("whisper_spelling.json")
+_BRITISH_TO_AMERICAN = Path(__file__).with_name("whisper_spelling.json")
 
 
 def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -41,19 +41,24 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     {'normalizer': 'english', 'normalizer_version': 'openai-whisper 20250625'}
     """
     kind = metadata.get("normalizer", DEFAULT)
+    _refuse_unknown(kind)
+    return {"normalizer": kind, "normalizer_version": RULES[kind]}
+
+
+def _refuse_unknown(kind: object) -> None:
     if not isinstance(kind, str) or kind not in RULES:
         raise SpeechIQError(f"normalizer={kind}: unknown; known are {', '.join(RULES)}")
-    return {"normalizer": kind, "normalizer_version": RULES[kind]}
 
 
 @cache
 def _normalizer(kind: str) -> Callable[[str], str]:
+    _refuse_unknown(kind)
     if kind == "multilingual":
         return _keep_words
     basic, english = whisper_text_rules()
     if kind == "basic":
         return basic()
-    rules = english(json.loads(_SPELLING.read_bytes()))
+    rules = english(json.loads(_BRITISH_TO_AMERICAN.read_bytes()))
     return lambda text: rules(_LONG_NUMBER.sub(r"\g<0> ", text))
 
 
@@ -63,8 +68,15 @@ def _keep_words(text: str) -> str:
     return "".join(" " if unicodedata.category(sign)[0] in "PS" else sign for sign in folded)
 
 
-def normalize(text: str, kind: str = DEFAULT) -> str:
-    """Return `text` as the normalizer `kind` (a key of `RULES`) writes it, with single spaces.
+def normalize(text: str, kind: str | None = DEFAULT) -> str:
+    """Return `text` as the normalizer `kind` writes it, with single spaces.
+
+    Args:
+        text: Any text; an empty one stays empty.
+        kind: A key of `RULES`; None for a text as written.
+
+    Raises:
+        SpeechIQError: The normalizer is unknown.
 
     >>> normalize("Mr. Lee paid two thousand, uh, dollars.")
     'mister lee paid $2000'
@@ -73,4 +85,4 @@ def normalize(text: str, kind: str = DEFAULT) -> str:
     >>> normalize("कि, की!"), normalize("कि, की!", "multilingual")
     ('क क', 'कि की')
     """
-    return " ".join(_normalizer(kind)(text).split())
+    return " ".join((text if kind is None else _normalizer(kind)(text)).split())

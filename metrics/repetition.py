@@ -1,8 +1,8 @@
-"""Loops: a transcript that says the same phrase over and over, as recognizers do where they lose the speech.
+"""Detect repetition: a transcript that repeats one phrase many times, as recognizers do when they lose the speech.
 
-A text loops where a phrase stands at least `TIMES` times in a row and these repeats make at least `WORDS`
-words. What a speaker really repeats is no loop: a text is excused where its reference loops too. The rule is
-the same for all systems, and nothing is cut off a transcript that loops.
+A text repeats itself if a phrase occurs at least `TIMES` times in a row and these repeats have at least `WORDS` words
+together. Repetition by the speaker does not count: a text is excused if its reference repeats itself too. The rule is
+the same for all systems, and no repeat is cut off a transcript.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ WORDS = 8
 LONGEST_PHRASE = 50
 
 
-def loops(text: str) -> bool:
-    """Whether `text` loops; words are compared as Whisper's basic normalizer writes them.
+def repeats_itself(text: str) -> bool:
+    """Return whether `text` repeats itself; words are compared as Whisper's basic normalizer writes them.
 
-    >>> loops("we are very, very, very glad"), loops("Thank you. " * 4)
+    >>> repeats_itself("we are very, very, very glad"), repeats_itself("Thank you. " * 4)
     (False, True)
     """
     words = normalize(text, "basic").split()
@@ -30,10 +30,12 @@ def loops(text: str) -> bool:
     )
 
 
-def loop(hypothesis: str, reference: str) -> float:
-    """Metric of a clip: 1 where the hypothesis loops and the reference does not, else 0.
+def repetition(hypothesis: str, reference: str) -> float:
+    """Return 1 if the hypothesis repeats itself and the reference does not, else 0.
 
-    >>> loop("no, no, no, no, no, no, no, no", "no"), loop("so it goes", "so it goes")
+    An empty hypothesis has 0. An empty reference excuses nothing.
+
+    >>> repetition("no, no, no, no, no, no, no, no", "no"), repetition("so it goes", "so it goes")
     (1.0, 0.0)
     """
-    return float(loops(hypothesis) and not loops(reference))
+    return float(repeats_itself(hypothesis) and not repeats_itself(reference))

@@ -1,13 +1,16 @@
 """Score the level Understand: how similar a language model's states of hypothesis and reference are.
 
-Two one-word prompts hold the text; the embedding of a text under a prompt is the last layer's hidden state
+Call `similarity` on texts. `Embed` and `score` are what the tasks of lm-eval name.
+
+Two one-word prompts contain the text; the embedding of a text under a prompt is the last layer's hidden state
 at the prompt's last token, the state that predicts the next word (paper, section 3.2, eqs. 1 and 2). The
-similarity of a clip is the lower of the two cosines. An empty hypothesis is embedded like any other text:
+similarity of a clip is the lower of the two cosines. An empty text is embedded like any other text:
 as empty brackets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +18,9 @@ import numpy as np
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of
-from speechiq.metrics.embedder import OPTIONS, embed
+from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
 from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.pairs import pair_texts
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",
@@ -24,40 +28,114 @@ PROMPTS = {
 }
 
 
+def similarity(
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    embedder: str = DEFAULT_EMBEDDER,
+    *,
+    embedder_template: str = "plain",
+    embedder_text: str = "raw",
+    embedder_dtype: str = "float32",
+) -> float:
+    """Return the similarity of one hypothesis to its reference, or the mean over several.
+
+    The embedder is loaded on the first call and stays in memory; states are cached on disk (`SIQ_STORE`).
+
+    Args:
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        embedder: A causal language model: hub id, folder, or `demo:NAME`.
+        embedder_template: `plain`, or `chat`: the prompt as a user's turn of the model's chat template.
+        embedder_text: `raw`, or the normalizer that is applied to both texts.
+        embedder_dtype: The dtype in which the embedder computes: `float32`, `bfloat16` or `float16`.
+
+    Returns:
+        The lower of the two cosines: 1 for equal texts, to rounding. An empty reference or hypothesis is embedded as
+        empty brackets, like any other text; two empty texts have similarity 1. NaN for empty lists.
+
+    Raises:
+        SpeechIQError: The lists have different lengths, the embedder cannot be loaded or is not a language model, an
+            option has an unknown value, or a text is longer than the embedder's context.
+
+    >>> spoken, written = "I feel pain in the lower back.", "I feel painting in the world back."
+    >>> round(similarity(spoken, written, embedder="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
+    0.924
+    """
+    pairs = pair_texts(reference, hypothesis)
+    if not pairs:
+        return math.nan
+    embedding = read_embedding(
+        {
+            "embedder": embedder,
+            "embedder_template": embedder_template,
+            "embedder_text": embedder_text,
+            "embedder_dtype": embedder_dtype,
+        }
+    )
+    return float(np.mean(compute_cosines(pairs, embedding).min(axis=1)))
+
+
+def compute_cosines(
+    pairs: Sequence[tuple[str, str]], embedding: Mapping[str, str], names: Sequence[str] | None = None
+) -> np.ndarray:
+    """Return the cosines of each reference with its hypothesis: (pairs, prompts), float64, in the order of `PROMPTS`.
+
+    A text that occurs more than once is embedded once.
+
+    Args:
+        pairs: (reference, hypothesis) per clip, at least one.
+        embedding: See `read_embedding`.
+        names: One name per clip, for errors; by default its number.
+
+    Raises:
+        SpeechIQError: A text is longer than the embedder's context.
+    """
+    name, template, kind, dtype = (embedding[option] for option in ("embedder", *OPTIONS))
+    owners: dict[str, str] = {}
+    prompted = []
+    for prompt in PROMPTS.values():
+        for number, pair in enumerate(pairs):
+            reference, hypothesis = (prompt.format(text=_prepare(text, kind)) for text in pair)
+            clip = names[number] if names else str(number)
+            owners.setdefault(hypothesis, f"the transcript of {clip}")
+            owners[reference] = f"the reference of {clip}"
+            prompted.append((reference, hypothesis))
+    texts = sorted(owners)
+    states = embed(texts, name, template, dtype, owners=owners)
+    row = {text: i for i, text in enumerate(texts)}
+    references, hypotheses = ([row[text] for text in side] for side in zip(*prompted, strict=True))
+    return cosine(states[hypotheses], states[references]).reshape(len(PROMPTS), -1).T
+
+
 def cosine(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Row-wise cosine similarity in float64: (rows, size) and (rows, size) to (rows,)."""
+    """Return the row-wise cosine similarity in float64: (rows, size) and (rows, size) to (rows,).
+
+    >>> cosine(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[3.0, 0.0], [1.0, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
     first, second = first.astype(np.float64), second.astype(np.float64)
     norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     return np.asarray(np.einsum("ij,ij->i", first, second) / norms)
 
 
 class Embed(Filter):
-    """lm-eval filter: a clip's hypothesis becomes its cosines with the reference, one a prompt, and how much was heard.
+    """Turn each clip's hypothesis into its cosines, one per prompt, and its audio coverage, as a filter of lm-eval.
 
-    Each doc names its embedder and how to use it. A text that occurs more than once is embedded once.
+    Each doc names its embedder and how to use it; all docs of a task name the same.
     """
 
     def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+        """Return `[cosine, cosine, audio coverage]` per clip."""
         hypotheses = list(resps)
-        ((name, template, kind, dtype),) = {tuple(doc[option] for option in ("embedder", *OPTIONS)) for doc in docs}
-        pairs = [
-            (prompt.format(text=_prepare(hypothesis, kind)), prompt.format(text=_prepare(doc["text"], kind)))
-            for prompt in PROMPTS.values()
-            for hypothesis, doc in zip(hypotheses, docs, strict=True)
+        options = ("embedder", *OPTIONS)
+        (chosen,) = {tuple(doc[option] for option in options) for doc in docs}
+        pairs = [(doc["text"], hypothesis) for hypothesis, doc in zip(hypotheses, docs, strict=True)]
+        names = [str(doc.get("id", number)) for number, doc in enumerate(docs)]
+        cosines = compute_cosines(pairs, dict(zip(options, chosen, strict=True)), names)
+        return [
+            [*values, response_of(hypothesis).coverage]
+            for values, hypothesis in zip(cosines.tolist(), hypotheses, strict=True)
         ]
-        texts = sorted({text for pair in pairs for text in pair})
-        states = embed(texts, name, template, dtype, owners=_owners(pairs, docs))
-        row = {text: i for i, text in enumerate(texts)}
-        said, meant = zip(*((row[h], row[r]) for h, r in pairs), strict=True)
-        values = cosine(states[list(said)], states[list(meant)]).reshape(len(PROMPTS), -1)
-        return [[*row, response_of(said).coverage] for row, said in zip(values.T.tolist(), hypotheses, strict=True)]
-
-
-def _owners(pairs: Sequence[tuple[str, str]], docs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return text -> its name in errors."""
-    names = [str(doc.get("id", number)) for number, doc in enumerate(docs)] * len(PROMPTS)
-    said = {text: f"the transcript of {name}" for (text, _), name in zip(pairs, names, strict=True)}
-    return said | {text: f"the reference of {name}" for (_, text), name in zip(pairs, names, strict=True)}
 
 
 def _prepare(text: str, kind: str) -> str:
@@ -65,15 +143,19 @@ def _prepare(text: str, kind: str) -> str:
 
 
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[str, float]:
-    """`process_results` of the level Understand.
+    """Score one clip; the `process_results` of the level Understand.
+
+    Args:
+        doc: Not read; lm-eval passes it.
+        results: One item of the output of `Embed`.
 
     Returns:
-        `similarity` (the lower cosine), `similarity_background`, `similarity_summary`, `heard` (share of
-        the clip's seconds that the system was fed; NaN where it did not say).
+        `similarity` (the lower cosine), `similarity_background`, `similarity_summary`, `audio_coverage` (seconds that
+        the system received / seconds of the clip; NaN if it did not report them).
 
     >>> score({}, [[0.5, 0.25, 1.0]])
     {'similarity': 0.25, 'similarity_background': 0.5, 'similarity_summary': 0.25, 'audio_coverage': 1.0}
     """
-    *values, heard = results[0]
+    *values, coverage = results[0]
     cosines = {f"similarity_{name}": value for name, value in zip(PROMPTS, values, strict=True)}
-    return {"similarity": min(cosines.values()), **cosines, "audio_coverage": heard}
+    return {"similarity": min(cosines.values()), **cosines, "audio_coverage": coverage}

@@ -1,12 +1,13 @@
 """Score the level Remember: word and character error rates against the reference (paper, section 3.1).
 
-Every clip is scored on its own, with the normalizer that the task names (`wer`; by default Whisper's English one)
-and with Whisper's basic one (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
+Call `wer` and `cer` on texts. `score` and `pool` are what the tasks of lm-eval name.
+
+Each clip is scored on its own, with the normalizer that the task names (`wer`; by default Whisper's English rules)
+and with Whisper's basic rules (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
 of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
 
-Where a corrector rewrote what a recognizer heard, `wer_first` is the rate of the recognizer's first text and
-`wer_oracle` that of the best text it held possible, so that a row shows what the correction brought and what
-it could have brought.
+If a corrector rewrote the n-best list of a recognizer, `wer_first` is the rate of the first text of that list and
+`wer_oracle` the rate of its best text: a row shows what the correction gained and what it could have gained.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import jiwer
 
 from speechiq.core.response import response_of
 from speechiq.metrics.normalizer import DEFAULT, normalize
-from speechiq.metrics.repetition import loop
+from speechiq.metrics.pairs import pair_texts
+from speechiq.metrics.repetition import repetition
 
 Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
 
@@ -43,23 +45,25 @@ class Errors:
             raise ValueError(f"counts of errors cannot be negative: {self}")
 
     def __add__(self, other: Errors) -> Errors:
-        return Errors(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Errors(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def reference_length(self) -> int:
+        """Return the number of units of the reference."""
         return self.hits + self.substitutions + self.deletions
 
     @property
     def total(self) -> int:
+        """Return the number of errors of all three kinds."""
         return self.substitutions + self.deletions + self.insertions
 
     def per_unit(self, count: int) -> float:
-        """`count` divided by the length of the reference; NaN where that is 0."""
+        """Return `count` divided by the length of the reference; NaN if the reference is empty."""
         return count / self.reference_length if self.reference_length else math.nan
 
 
 class ErrorRate(float):
-    """The error rate of `errors`: a float that remembers its counts, so that rates can be pooled.
+    """The error rate of `errors`: a float that carries its counts, so that rates can be pooled.
 
     >>> pool([ErrorRate(Errors(hits=9, deletions=1)), ErrorRate(Errors(hits=9, substitutions=21))])
     0.55
@@ -68,6 +72,7 @@ class ErrorRate(float):
     errors: Errors
 
     def __new__(cls, errors: Errors) -> ErrorRate:
+        """Return the rate of `errors`; NaN if the reference is empty."""
         rate = super().__new__(cls, errors.per_unit(errors.total))
         rate.errors = errors
         return rate
@@ -77,7 +82,11 @@ class ErrorRate(float):
 
 
 def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_words) -> Errors:
-    """The errors of one alignment, of words or (`align=jiwer.process_characters`) of characters."""
+    """Count the errors of one alignment, of words or (`align=jiwer.process_characters`) of characters.
+
+    >>> count_errors("so it goes", "so it goes on")
+    Errors(hits=3, substitutions=0, deletions=0, insertions=1)
+    """
     if not reference:
         units = hypothesis.split() if align is jiwer.process_words else hypothesis
         return Errors(insertions=len(units))
@@ -85,27 +94,58 @@ def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_w
     return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
 
 
-def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str = DEFAULT) -> float:
+def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
     """Return the word error rate of one text, or of several together (all errors over all reference words).
 
+    Called as `jiwer.wer` is, with two differences: texts are normalized first, and a rate over no words is NaN.
+
     Args:
-        reference: The words that were spoken.
-        hypothesis: The transcript; as many texts as `reference` has.
-        normalizer: A key of `metrics.normalizer.RULES`.
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`; None to compare the
+            texts as written, split at white space, as jiwer does by default.
 
     Returns:
-        Errors per reference word; NaN if the references have no words.
+        Errors per reference word. An empty hypothesis has rate 1. The rate is not capped: a transcript with more
+        insertions than the reference has words has a rate above 1. NaN if the references have no words (jiwer gives
+        0 or the number of insertions), as in an empty list.
+
+    Raises:
+        SpeechIQError: The lists have different lengths, or the normalizer is unknown.
 
     >>> wer("It cost $2,000.", "it cost two thousand dollars")
     0.0
-    >>> wer(["so it goes on", "yes"], ["so it goes", "no"])
+    >>> wer(reference=["so it goes on", "yes"], hypothesis=["so it goes", "no"])
     0.4
+    >>> wer("It cost $2,000.", "it cost $2,000", normalizer=None)
+    0.6666666666666666
+    >>> wer("so it goes", ""), wer("", "so it goes")
+    (1.0, nan)
     """
-    spoken, written = ([side] if isinstance(side, str) else side for side in (reference, hypothesis))
-    return pool(
-        ErrorRate(count_errors(normalize(said, normalizer), normalize(text, normalizer)))
-        for said, text in zip(spoken, written, strict=True)
-    )
+    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_words)
+
+
+def cer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
+    """Return the character error rate of one text, or of several together (all errors over all characters).
+
+    Called as `jiwer.cer` is; arguments, edge cases and errors are those of `wer`. A space counts as a character.
+
+    Returns:
+        Errors per character of the reference; NaN if the references have no words.
+
+    >>> cer("so it goes", "so he goes")
+    0.2
+    >>> cer("so it goes", ""), cer("", "so it goes")
+    (1.0, nan)
+    """
+    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_characters)
+
+
+def _pooled_rate(
+    reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None, align: Align
+) -> float:
+    pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
+    return pool(ErrorRate(count_errors(spoken, written, align)) for spoken, written in pairs)
 
 
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
@@ -114,14 +154,18 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     Args:
         doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
             `metrics.normalizer.RULES`; by default `english`).
-        results: one hypothesis.
+        results: One hypothesis.
 
     Returns:
-        `heard` (share of the clip's seconds that the system was fed; NaN where it did not say), `loop` (see
-        `metrics/loop.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and `substitutions`, `deletions`, `insertions` per
-        reference word; `wer_first` and `wer_oracle`, both `wer` for a system without an
-        n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 where the corrector's
-        answer was that, see `CORRECTIONS`).
+        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
+        them), `repetition` (see `metrics/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
+        `substitutions`, `deletions`, `insertions` per reference word; `wer_first` and `wer_oracle`, both equal to `wer`
+        for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 if the
+        corrector's answer was that, see `CORRECTIONS`).
+
+    >>> rates = score({"text": "so it goes"}, ["so he goes on"])
+    >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
+    True
     """
     response, reference = response_of(results[0]), doc["text"]
     hypothesis = response.text
@@ -133,7 +177,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     characters = count_errors(*texts, align=jiwer.process_characters)
     return {
         "audio_coverage": response.coverage,
-        "repetition": loop(hypothesis, reference),
+        "repetition": repetition(hypothesis, reference),
         "wer": float(ErrorRate(words)),
         "wer_basic": float(ErrorRate(basic)),
         "cer": float(ErrorRate(characters)),
@@ -149,5 +193,9 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
 
 
 def pool(rates: Iterable[ErrorRate]) -> float:
-    """Aggregation of `wer_corpus`: all errors over all reference words."""
+    """Return all errors over all reference words; the aggregation of `wer_corpus`.
+
+    >>> pool([])
+    nan
+    """
     return float(ErrorRate(sum((rate.errors for rate in rates), Errors())))

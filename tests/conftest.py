@@ -1,4 +1,4 @@
-"""What tests share: the demo's models and clips, and lm-eval run as a user runs it."""
+"""Share fixtures between tests: the demo's models and clips, and lm-eval run as a user runs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEY = "sk-never-shown-4711"
 
 @pytest.fixture(scope="session")
 def demo_models() -> list[Path]:
-    """The demo's models, fetched once and kept in the cache folder between runs."""
+    """Return the folders of the demo's models, fetched once and kept in the cache folder between runs."""
     return fetch()
 
 
@@ -38,7 +38,7 @@ def endpoint_key(monkeypatch) -> None:
 
 @pytest.fixture(scope="session")
 def references() -> dict[Clip, str]:
-    """The demo's clips and what is said in them."""
+    """Return the demo's clips and their references."""
     listed = json.loads(demo.HERE.joinpath("clips.json").read_text(encoding="utf-8"))
     return {
         Clip(AudioFile(f"demo/{clip['file']}", clip["sha256"]), 0.0, clip["duration"]): clip["text"] for clip in listed
@@ -57,7 +57,7 @@ MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",)}
 
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:
-    """A console script of this environment, or `python ...`, with its output as text."""
+    """Run a console script of this environment, or `python ...`, with its output as text."""
     program, *arguments = command
     place = sys.executable if program == "python" else str(Path(sys.executable).with_name(program))
     return subprocess.run([place, *arguments], **{"capture_output": True, "text": True} | options)

@@ -1,4 +1,4 @@
-"""Records that tests need without a recording, and the form in which lm-eval has them."""
+"""Make records that tests need without a recording, and their form in lm-eval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def named(name: str, seconds: float = 1.0) -> Clip:
     return Clip(AudioFile(f"{name}.wav", f"{name:0>64}"), 0.0, seconds, id=name)
 
 
-def items(clip: Clip, **asked: Any) -> AudioItems:
+def items(clip: Clip, **request: Any) -> AudioItems:
     """Return the audio items of a request about a clip of a file."""
     return AudioItems(
         path=clip.source.name,
@@ -23,7 +23,7 @@ def items(clip: Clip, **asked: Any) -> AudioItems:
         sampling_rate=SAMPLING_RATE,
         offset=clip.offset,
         duration=clip.length,
-        **asked,
+        **request,
     )
 
 

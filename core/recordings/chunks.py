@@ -78,8 +78,8 @@ def check_au(data: Buffer) -> str | None:
     start, promised = struct.unpack_from(">II" if data[:4] == b".snd" else "<II", data, 4)
     if promised in STREAMED:
         return UNKNOWN_END
-    held = len(data) - start
-    compare(promised, held, held - promised)
+    present = len(data) - start
+    compare(promised, present, present - promised)
     return None
 
 
@@ -89,10 +89,10 @@ def check_sphere(data: Buffer) -> str | None:
     found = dict(re.findall(r"^(sample_count|channel_count|sample_n_bytes) -i (\d+)", header, re.MULTILINE))
     length = re.match(r"NIST_1A\s+(\d+)", header)
     if length is None or len(found) < 3:
-        raise Damage("its header lacks the number of samples")
+        raise Damage("its header does not give the number of samples")
     promised = int(found["sample_count"]) * int(found["channel_count"]) * int(found["sample_n_bytes"])
-    held = len(data) - int(length[1])
-    compare(promised, held, held - promised)
+    present = len(data) - int(length[1])
+    compare(promised, present, present - promised)
     return None
 
 
@@ -108,9 +108,9 @@ def _check(data: Buffer, layout: Layout) -> str | None:
             promised = long_size
         if promised in STREAMED:
             return UNKNOWN_END
-        held = len(data) - chunk.start
-        compare(promised, held)
-        compare(promised, held, _count_spare(data, layout, chunk.start + promised))
+        present = len(data) - chunk.start
+        compare(promised, present)
+        compare(promised, present, _count_spare(data, layout, chunk.start + promised))
         return None
     raise Damage(NO_SAMPLES)
 

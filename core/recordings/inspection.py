@@ -1,4 +1,4 @@
-"""Read an audio file to its end once: check that it is complete, measure it, and check that it can hold speech."""
+"""Read an audio file to its end once: check that it is complete, measure it, and check that it can contain speech."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from speechiq.core.recordings.readers import Reader, open_reader
 from speechiq.core.recordings.structure import check_structure
 
 FIX = "replace the file or leave the clip out"
-#: Full scale is 1. What recognizers square must stay finite in float32, so louder samples are no sound.
+#: Full scale is 1. Recognizers square samples, which must stay finite in float32: louder samples are not sound.
 LOUDEST = 2.0**31
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
-#: Half a step of 16 bits: below it there is digital silence.
+#: Half a step of 16 bits; a lower peak is digital silence.
 SILENCE = 2.0**-16
 #: Share of the channels' energy that must be left in their mean.
 LEFT_OVER = 1e-4
-#: Samples that are in memory at a time.
+#: Samples that are in memory at the same time.
 BLOCK = 65_536
 
 
@@ -34,7 +34,7 @@ class Inspected(NamedTuple):
     Attributes:
         kind: Kind of file, such as `wav`.
         duration: Seconds of audio, counted in decoded samples.
-        warnings: Reasons to listen to it before its scores are trusted.
+        warnings: Reasons to listen to it before trusting its scores.
     """
 
     kind: str
@@ -80,29 +80,33 @@ def _refusing(name: str) -> Iterator[None]:
 def _read_to_the_end(reader: Reader) -> Inspected:
     if not RATES[0] <= reader.rate <= RATES[1]:
         raise Damage(f"a sampling rate of {reader.rate} Hz; it must be between {RATES[0]} and {RATES[1]}")
-    heard, peak, energy, mean_energy = 0, 0.0, 0.0, 0.0
+    frames, peak, energy, mean_energy = 0, 0.0, 0.0, 0.0
     while len(block := reader.read(BLOCK)):
         refuse_unfit(block)
         mono = block.mean(axis=1, dtype=np.float64)
         peak = max(peak, float(np.abs(block).max()))
         energy += float(np.square(block, dtype=np.float64).sum()) / block.shape[1]
         mean_energy += float(np.square(mono).sum())
-        heard += len(block)
-    if not heard:
-        raise Damage("it holds no samples")
-    reader.finish(heard)
-    seconds = heard / reader.rate
+        frames += len(block)
+    if not frames:
+        raise Damage("it has no samples")
+    reader.finish(frames)
+    seconds = frames / reader.rate
     warnings = {
         f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
         "it is digital silence": peak < SILENCE,
-        "its channels cancel each other in their mean, which is what systems hear": mean_energy < LEFT_OVER * energy,
+        "its channels cancel each other in their mean, which is what systems receive": mean_energy < LEFT_OVER * energy,
     }
-    found = [warning for warning, holds in warnings.items() if holds]
+    found = [warning for warning, applies in warnings.items() if applies]
     return Inspected(reader.kind, seconds, [*filter(None, [reader.warning]), *found])
 
 
 def refuse_unfit(samples: np.ndarray) -> None:
-    """Raise a `Damage` if a sample is NaN, infinite or far louder than any sound."""
+    """Refuse samples of which one is NaN, infinite or far louder than any sound.
+
+    Raises:
+        Damage: There is such a sample.
+    """
     if samples.size and not (peak := float(np.abs(samples).max())) <= LOUDEST:
         raise Damage(f"it has a sample of {peak:g}; full scale is 1, and every sample must be finite")
 

@@ -19,7 +19,7 @@ RATES = (44_100, 48_000, 32_000)
 #: MPEG version in a header -> divisor of `RATES`.
 DIVISORS = {3: 1, 2: 2, 0: 4}
 TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
-#: Bytes before the first frame that are passed over.
+#: Bytes before the first frame that are skipped.
 LEAD = 65_536
 
 
@@ -57,7 +57,7 @@ def check(data: Buffer) -> str | None:
     if promised is None:
         return UNKNOWN_END
     if abs(frames - 1 - promised) > 1:
-        state = "cut off or damaged" if frames <= promised else "not as long as it says"
+        state = "cut off or damaged" if frames <= promised else "longer than its header says"
         raise Damage(f"{state}: its header promises {promised} frames, the file has {frames - 1}")
     return None
 

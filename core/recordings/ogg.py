@@ -1,4 +1,4 @@
-"""Check Ogg files: every page has a number and a checksum, and the last one a mark (RFC 3533)."""
+"""Check Ogg files: every page has a number and a checksum, and the last page has a mark (RFC 3533)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Page(NamedTuple):
 
     Attributes:
         flags: `FIRST`, `LAST`.
-        stream, number: The stream that it belongs to, and its number there.
+        stream: The stream that it belongs to.
+        number: Its number in the stream.
         start: Its first byte in the file.
         content: All of its bytes, the header included.
     """
@@ -72,7 +73,7 @@ def check(data: Buffer) -> None:
     """Check an Ogg file as `structure.check_structure` describes."""
     pages = list(read_pages(data))
     if (streams := sum(bool(page.flags & FIRST) for page in pages)) != 1:
-        raise Damage(f"{streams} streams begin in it, of which one would be read")
+        raise Damage(f"{streams} streams begin in it, and only one would be read")
     for before, page in pairwise(pages):
         # Some programs number all pages 0.
         if page.number > before.number + 1:

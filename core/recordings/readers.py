@@ -20,13 +20,13 @@ KINDS = {
 }  # fmt: skip
 #: FFmpeg's names of the formats that it may open. A playlist, for example, would make it open other files.
 DEMUXERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,asf,amr,aac,wav,aiff,caf,ogg,wv,tta"
-#: Of these, the ones that hold no length; FFmpeg then guesses it.
+#: Those of these formats that have no length; FFmpeg guesses it.
 UNTIMED = ("amr", "aac", "wav")
 #: Seconds by which a container's length may differ from that of its decoded frames: a few frames of padding.
 PADDING_S = 0.25
 #: Samples by which the length of MP3 in a WAV file, an estimate, may be too long.
 MP3_SPARE = 3 * 1152
-#: Seconds that are decoded before a place that was sought.
+#: Seconds that are decoded before the target of a seek.
 RUN_UP_S = 2
 STEP = 65_536
 
@@ -52,8 +52,8 @@ class Reader(Protocol):
     def skip(self, frames: int) -> None:
         """Skip the next samples."""
 
-    def finish(self, heard: int) -> None:
-        """Compare the number of all samples that were read with the number that the file gives.
+    def finish(self, frames: int) -> None:
+        """Compare `frames`, the number of all samples that were read, with the number that the file gives.
 
         Raises:
             Damage: The numbers differ.
@@ -78,28 +78,32 @@ class SndfileReader:
         self.content = FlacDigest(source) if self.kind == "flac" else None
 
     def read(self, frames: int) -> np.ndarray:
+        """Return the next samples; see `Reader.read`."""
         samples: np.ndarray = self.sound.read(min(frames, self.sound.frames), dtype="float32", always_2d=True)
         if self.content:
             self.content.update(samples)
         return samples
 
     def skip(self, frames: int) -> None:
+        """Skip the next samples; see `Reader.skip`."""
         if self.sound.seekable():
             self.sound.seek(min(frames, self.sound.frames))
         else:
             _skip(self, frames)
 
-    def finish(self, heard: int) -> None:
+    def finish(self, frames: int) -> None:
+        """Compare the number of samples and, for FLAC, their MD5 sum; see `Reader.finish`."""
         promised, spare = self.sound.frames, MP3_SPARE if self.kind == "wav" and "MPEG" in self.sound.subtype else 0
-        if self.warning is None and not promised - spare <= heard <= promised:
+        if self.warning is None and not promised - spare <= frames <= promised:
             raise Damage(
                 f"cut off or damaged: it promises {promised / self.rate:.2f} s, "
-                f"and {heard / self.rate:.2f} s can be decoded"
+                f"and {frames / self.rate:.2f} s can be decoded"
             )
         if self.content and self.content.differs():
-            raise Damage("damaged, or longer than it says: its samples do not have the MD5 sum that it gives")
+            raise Damage("damaged, or longer than its header says: its samples do not have the MD5 sum of the header")
 
     def close(self) -> None:
+        """Close the file."""
         self.sound.close()
 
 
@@ -115,11 +119,11 @@ class FlacDigest:
 
     def update(self, samples: np.ndarray) -> None:
         """Add float32 samples, shape (frames, channels); integers of up to 24 bits are exact in them."""
-        whole = np.rint(samples.astype(np.float64) * 2 ** (self.bits - 1)).astype("<i4")
-        self.found.update(whole.view(np.uint8).reshape(*whole.shape, 4)[..., : self.bits // 8].tobytes())
+        integers = np.rint(samples.astype(np.float64) * 2 ** (self.bits - 1)).astype("<i4")
+        self.found.update(integers.view(np.uint8).reshape(*integers.shape, 4)[..., : self.bits // 8].tobytes())
 
     def differs(self) -> bool:
-        """Return whether all samples were read and their MD5 sum is not the one of the header."""
+        """Return whether all samples were read and their MD5 sum differs from that of the header."""
         return any(self.given) and self.bits in (8, 16, 24) and self.found.digest() != self.given
 
 
@@ -178,17 +182,19 @@ class FFmpegReader:
                 yield from (part.to_ndarray().T for part in same.resample(frame))
 
     def read(self, frames: int) -> np.ndarray:
-        held, count = [self.left], len(self.left)
+        """Return the next samples; see `Reader.read`."""
+        blocks, count = [self.left], len(self.left)
         while count < frames and (block := next(self.blocks, None)) is not None:
-            held.append(block)
+            blocks.append(block)
             count += len(block)
-        samples: np.ndarray = np.concatenate(held)
+        samples: np.ndarray = np.concatenate(blocks)
         self.left = samples[frames:]
         return samples[:frames]
 
     def skip(self, frames: int) -> None:
+        """Skip the next samples, by a seek if it is exact; see `Reader.skip`."""
         if frames > RUN_UP_S * self.rate * 2 and self.first is not None and self.stream.time_base * self.rate == 1:
-            # Time stamps count samples, so that the place after a seek is exact; decoders need some frames before it.
+            # Time stamps count samples, which makes seeks exact; decoders need some frames before the target.
             self.container.seek(self.first + frames - RUN_UP_S * self.rate, stream=self.stream)
             self.place, self.blocks = None, self._decode()
             self.left = next(self.blocks, self.left[:0])
@@ -197,14 +203,16 @@ class FFmpegReader:
             frames -= self.place - self.first
         _skip(self, frames)
 
-    def finish(self, heard: int) -> None:
-        decoded = heard / self.rate
+    def finish(self, frames: int) -> None:
+        """Compare the seconds of the samples with those of the container; see `Reader.finish`."""
+        decoded = frames / self.rate
         if self.promised is not None and decoded + PADDING_S < self.promised:
             raise Damage(f"cut off or damaged: it promises {self.promised:.2f} s, and {decoded:.2f} s can be decoded")
         if self.begin is not None and decoded + PADDING_S < (span := self.end - self.begin):
-            raise Damage(f"damaged: its packets span {span:.2f} s, and {decoded:.2f} s of them are there")
+            raise Damage(f"damaged: its packets span {span:.2f} s, and {decoded:.2f} s of them can be decoded")
 
     def close(self) -> None:
+        """Close the file."""
         self.opened.close()
 
 
@@ -245,7 +253,7 @@ def open_reader(source: Path | bytes, warning: str | None = None) -> Iterator[Re
 
 
 def _explain(error: Exception) -> str:
-    """Return what a library says about a file, without the name of the file."""
+    """Return the message of a library about a file, without the name of the file."""
     import av
     import soundfile
 

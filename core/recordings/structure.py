@@ -1,6 +1,6 @@
 """Check that an audio file is complete, by the lengths that its container gives; no sample is decoded here.
 
-Decoders do not report what is missing: libsndfile reads a WAV file that was cut in half as a shorter one.
+Decoders do not report missing samples: libsndfile reads a WAV file that was cut in half as a shorter one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_structure(source: Path | bytes) -> str | None:
         None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
 
     Raises:
-        Damage: The file is cut off, damaged, or longer than it says.
+        Damage: The file is cut off, damaged, or longer than its header says.
         OSError: The file cannot be read.
     """
     with _mapped(source) as data:

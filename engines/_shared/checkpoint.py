@@ -136,7 +136,7 @@ class Checkpoint:
     def identity(self) -> dict[str, Any]:
         """Return what identifies the checkpoint in keys of the response cache: description, files, device type."""
         path = self.loading.adapter
-        adapter = {} if path is None else {"adapter": identity(path, holds=ADAPTER)}
+        adapter = {} if path is None else {"adapter": identity(path, file=ADAPTER)}
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:

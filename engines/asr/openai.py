@@ -11,7 +11,7 @@ from msgspec import Meta
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
-from speechiq.core.response import Response, whole
+from speechiq.core.response import Response, replace_surrogates
 from speechiq.core.usage import usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import ASREngine, Setup
@@ -60,7 +60,7 @@ class OpenAIASR(ASREngine):
     def _send(self, samples: np.ndarray) -> str:
         form = {"model": self.remote.model, **self.settings}
         file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
-        return self.remote.endpoint.ask(PATH, "transcription", _read, form, file)
+        return self.remote.endpoint.post(PATH, "transcription", _read, form, file)
 
     def identity(self) -> dict[str, Any]:
         """Return the description; see `Engine.identity`."""
@@ -77,4 +77,4 @@ def _read(reply: Any) -> str:
         raise NoAnswer("sent a transcription without text")
     if not isinstance(text, str):
         raise TypeError(f"text is a {type(text).__name__}")
-    return whole(text).strip()
+    return replace_surrogates(text).strip()

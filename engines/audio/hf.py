@@ -14,7 +14,7 @@ import torch
 from msgspec import Meta
 from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedModel
 
-from speechiq.core.batches import OnResult, drop, once, run_in_batches, together
+from speechiq.core.batches import OnResult, collect_parts, drop, once, run_in_batches
 from speechiq.core.context import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -132,7 +132,7 @@ class AudioLLM(AudioEngine):
         texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
         requests = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in requests]
-        on_chunk = together(sizes, _join, on_result)
+        on_chunk = collect_parts(sizes, _join, on_result)
         parts = iter(self._run(label, requests, limits, self.inputs.for_transcript, self._decode_transcripts, on_chunk))
         transcripts = [[next(parts) for _ in range(size)] for size in sizes]
         if cut := sum(any(part.cut for part in of_clip) for of_clip in transcripts):

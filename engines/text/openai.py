@@ -88,7 +88,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
     def _read_prompt(self, text: str) -> list[Token]:
         parameters = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
         body = {"model": self.remote.model, "prompt": text, **parameters}
-        return self.remote.endpoint.ask(COMPLETIONS, "completion", self._read_tokens, body)
+        return self.remote.endpoint.post(COMPLETIONS, "completion", self._read_tokens, body)
 
     def _read_tokens(self, reply: Any) -> list[Token]:
         """Return the tokens of the prompt; the last token of a reply is the model's own."""

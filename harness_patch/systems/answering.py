@@ -13,7 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.independence import check_settings
 from speechiq.engines._shared.sampling import draw, uniforms
-from speechiq.harness_patch.systems.system import LETTERS, AudioModel, Question
+from speechiq.harness_patch.systems.system import AudioModel, Question
+from speechiq.metrics.option_letters import ALPHABET
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
@@ -97,7 +98,7 @@ class Likelihood:
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])
             numbers = torch.from_numpy(uniforms(question.seeds(seed, n), 1)[:, 0])
-            answers.append([LETTERS[i] for i in draw(self.sharpen(gains).expand(n, -1), numbers)])
+            answers.append([ALPHABET[i] for i in draw(self.sharpen(gains).expand(n, -1), numbers)])
         return answers
 
     def sharpen(self, gains: torch.Tensor) -> torch.Tensor:

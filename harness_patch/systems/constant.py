@@ -9,7 +9,8 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.system import LETTERS, Question
+from speechiq.harness_patch.systems.system import Question
+from speechiq.metrics.option_letters import LETTERS
 
 
 class ConstantLetter:
@@ -25,7 +26,7 @@ class ConstantLetter:
     answering = None
 
     def __init__(self, letter: str) -> None:
-        if letter not in tuple(LETTERS[:5]):
+        if letter not in tuple(LETTERS):
             raise SpeechIQError(
                 f"pretrained=letter:{letter}: not one of the letters A to E; write, for example, letter:B"
             )

@@ -15,8 +15,6 @@ from speechiq.core.response import Response
 if TYPE_CHECKING:
     from speechiq.harness_patch.systems.answering import Answering
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.option_letters import LETTERS
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import AnswerRow, Asked, AskedRow, Pick, locate, read_row, read_rows, scan
 from speechiq.reducer.read.runs import find_tasks, name_control
 from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.siq.levels import SUITE
 
-LETTERS = "ABCDE"
 NONE_OF_THE_ABOVE = LETTERS[-1]
-UNPARSED = "?"
 
 
 class Question(NamedTuple):

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.answers import NONE_OF_THE_ABOVE, UNPARSED, Answers
+from speechiq.metrics.option_letters import UNPARSED
+from speechiq.reducer.read.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.read.samples import Item
 from speechiq.reducer.show.records import without_formula
 from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, refuse_strangers

@@ -36,7 +36,7 @@ def test_a_strangers_file_is_refused_before_anything_runs(tmp_path, instant, nam
     write_run(tmp_path / "my run", levels(0.5), system="mine")
     before = sorted(tmp_path.iterdir())
     refused = demo_run(tmp_path).exception
-    assert isinstance(refused, SpeechIQError) and f"{name}' exists and may hold somebody's work" in str(refused)
+    assert isinstance(refused, SpeechIQError) and f"{name}' exists; name another file" in str(refused)
     assert (tmp_path / name).read_text() == "mine" and sorted(tmp_path.iterdir()) == before
     assert demo_run(tmp_path, "--force").exit_code == 0 and (tmp_path / name).read_text() != "mine"
 

@@ -120,7 +120,7 @@ def test_nothing_is_overwritten_unless_forced(two_runs):
         path = two_runs / f"kept.{kind}"
         path.write_text("mine")
         refused = siq(two_runs, option, path)
-        assert "exists and may hold somebody's work; name another file or add --force" in str(refused.exception)
+        assert "exists; name another file, or add --force" in str(refused.exception)
         assert path.read_text() == "mine" and refused.stdout == ""
         assert siq(two_runs, option, path, "--force").exit_code == 0 and "good" in path.read_text()
     arguments = ["norms", "build", str(two_runs), "-o", str(two_runs / "kept.json")]

@@ -63,7 +63,7 @@ def test_one_item_that_does_not_fit_is_an_error_with_a_way_out():
         run(["a", "b"], work, 2)
 
 
-def test_other_errors_are_not_taken_for_lack_of_memory():
+def test_other_errors_do_not_count_as_out_of_memory():
     def work(batch):
         raise RuntimeError("shape mismatch")
 
@@ -107,7 +107,7 @@ def test_a_call_that_fails_ends_the_run_and_what_is_under_way_still_counts():
     assert begun == [0, 1] and bar.n == 1
 
 
-def test_ctrl_c_waits_for_nobody_and_says_how_far_it_got():
+def test_ctrl_c_ends_at_once_and_reports_how_many_are_done():
     held = threading.Event()
 
     def work(item):

@@ -52,7 +52,7 @@ def test_any_rate_channel_count_and_format_comes_out_mono_at_16_khz(tmp_path, na
     assert np.abs(array[2000:14000]).max() == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_clip_stays_small_and_equal_whatever_is_done_to_it(tmp_path):
+def test_a_clip_stays_small_and_equal_after_every_change(tmp_path):
     clip = write_tone(tmp_path / "a.wav")
     assert len(clip.samples) == SAMPLING_RATE == clip.sampling_rate
     for same in (pickle.loads(pickle.dumps(clip)), copy.deepcopy(clip)):
@@ -151,16 +151,16 @@ def test_a_stored_transcript_of_a_clip_is_not_that_of_its_noisy_twin(tmp_path):
     assert CachedASR(Stage(), store).transcribe([noisy]) == [loud] and usage["asr_clips"] == before + 2
 
 
-def test_what_is_asked_travels_beside_the_clip_in_the_form_of_lm_eval(tmp_path):
+def test_the_purpose_travels_next_to_the_clip_in_the_form_of_lm_eval(tmp_path):
     clip = write_tone(tmp_path / "a.wav")
     doc = {"audio": items(clip), "question": "Why?", "options": ["a", "b", "c", "d"]}
-    (heard,), (asked,) = to_transcribe(doc), to_answer(doc)
-    assert (heard["purpose"], asked["purpose"], asked["question"]) == ("transcribe", "answer", "Why?")
-    assert asked["options"] == ["a", "b", "c", "d", NONE_OF_THE_ABOVE]
-    assert as_clip(heard) == as_clip(asked) == clip
-    for same in (asked, pickle.loads(pickle.dumps(asked)), copy.deepcopy(asked)):
+    (transcribed,), (answered,) = to_transcribe(doc), to_answer(doc)
+    assert (transcribed["purpose"], answered["purpose"], answered["question"]) == ("transcribe", "answer", "Why?")
+    assert answered["options"] == ["a", "b", "c", "d", NONE_OF_THE_ABOVE]
+    assert as_clip(transcribed) == as_clip(answered) == clip
+    for same in (answered, pickle.loads(pickle.dumps(answered)), copy.deepcopy(answered)):
         np.testing.assert_array_equal(same["array"], clip.samples)
-        assert json.loads(json.dumps(same)) == asked and "array" not in same
+        assert json.loads(json.dumps(same)) == answered and "array" not in same
 
 
 def spoil_nothing(file):
@@ -172,7 +172,7 @@ def spoil_empty(file):
 
 
 def spoil_noise(file):
-    file.write_bytes(b"this is no audio file" * 100)
+    file.write_bytes(b"this is not an audio file" * 100)
 
 
 def spoil_zero_length(file):
@@ -193,12 +193,12 @@ def spoil_other_content(file):
         (spoil_nothing, "no such audio file"),
         (spoil_empty, "not readable as audio"),
         (spoil_noise, "not readable as audio"),
-        (spoil_zero_length, "holds no samples"),
+        (spoil_zero_length, "has no samples"),
         (spoil_shorter, r"should end at 1\.00 s but the file has 0\.50 s"),
         (spoil_other_content, "sha256 is not"),
     ],
 )
-def test_a_clip_that_cannot_be_heard_is_refused_by_name(tmp_path, spoil, message):
+def test_a_clip_that_cannot_be_decoded_is_refused_by_name(tmp_path, spoil, message):
     file = tmp_path / "a.wav"
     clip = write_tone(file)
     spoil(file)

@@ -24,11 +24,11 @@ def test_a_ctrl_c_that_says_what_it_stopped_is_one_line_too():
     assert done.returncode != 0 and "Traceback" not in done.stderr and done.stderr.startswith("speechiq: runs/a")
 
 
-def test_no_error_steers_the_terminal():
-    text = "endpoint said \\x1b[2J\\x1b]0;title\\x07 \\u202e \\x9b31m"
+def test_no_error_controls_the_terminal():
+    text = "endpoint sent \\x1b[2J\\x1b]0;title\\x07 \\u202e \\x9b31m"
     for error in ("SpeechIQError", "KeyboardInterrupt"):
         done = run("python", "-c", PROGRAM.format(error=error).replace("runs/a", text))
-        assert done.stderr.strip().startswith("speechiq: endpoint said") and done.stderr.strip().isprintable()
+        assert done.stderr.strip().startswith("speechiq: endpoint sent") and done.stderr.strip().isprintable()
 
 
 STOPPED = """
@@ -36,7 +36,7 @@ import _thread, time
 from speechiq.core.errors import print_in_one_line
 from speechiq.core.files import write_whole
 print_in_one_line()
-def pieces():
+def parts():
     _thread.interrupt_main()
     time.sleep(5)
     yield b""
@@ -45,10 +45,10 @@ def pieces():
 
 
 def test_a_ctrl_c_in_code_of_speechiq_is_one_line_and_in_other_code_a_traceback(tmp_path):
-    done = run("python", "-c", STOPPED.format(call=f"write_whole({str(tmp_path / 'file')!r}, pieces(), '')"))
-    assert done.returncode != 0 and done.stderr.startswith("speechiq: stopped by hand; the same command goes on")
+    done = run("python", "-c", STOPPED.format(call=f"write_whole({str(tmp_path / 'file')!r}, parts(), '')"))
+    assert done.returncode != 0 and done.stderr.startswith("speechiq: stopped by hand; the same command continues")
     assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
-    done = run("python", "-c", STOPPED.format(call="list(pieces())"))
+    done = run("python", "-c", STOPPED.format(call="list(parts())"))
     assert done.stderr.startswith("Traceback") and "KeyboardInterrupt" in done.stderr
 
 

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
 
 
-def test_only_a_plain_file_is_read_and_no_more_than_asked(tmp_path):
+def test_only_a_plain_file_is_read_and_no_more_than_allowed(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero", "/dev/null"):
         with pytest.raises(OSError, match="it is not a plain file"):
@@ -32,7 +32,7 @@ def test_a_name_that_no_file_can_have_is_neither_file_nor_folder(name):
     assert str(expand(name)) == name and not is_file(name) and not is_folder(name)
 
 
-def test_a_draft_is_a_new_file_with_a_name_that_nobody_can_foresee(tmp_path, monkeypatch):
+def test_a_draft_is_a_new_file_with_a_random_name(tmp_path, monkeypatch):
     seen = []
     replace = files.Path.replace
     monkeypatch.setattr(files.Path, "replace", lambda draft, target: (seen.append(draft.name), replace(draft, target)))

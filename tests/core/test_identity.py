@@ -17,9 +17,9 @@ def test_an_adapter_of_a_hub_is_its_commit(tmp_path):
     repository.joinpath("refs", "main").write_text(commit)
     repository.joinpath("snapshots", commit).mkdir(parents=True)
     repository.joinpath("snapshots", commit, "adapter_config.json").write_text("{}")
-    ask = "from speechiq.core.identity import identity; print(identity('me/adapter', holds='adapter_config.json'))"
-    told = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
-    assert told.stdout.strip() == str({"model": "me/adapter", "commit": commit}), told.stderr
+    ask = "from speechiq.core.identity import identity; print(identity('me/adapter', file='adapter_config.json'))"
+    done = run("python", "-c", ask, env=os.environ | {"HF_HUB_CACHE": str(tmp_path), "HF_HUB_OFFLINE": "1"})
+    assert done.stdout.strip() == str({"model": "me/adapter", "commit": commit}), done.stderr
 
 
 def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
@@ -47,13 +47,13 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["model", "peft"])
-def test_a_stage_of_a_folder_is_found_under_another_name_and_tells_the_one_it_had_first(tmp_path, option):
-    def shelf(place):
+def test_a_stage_of_a_folder_is_found_under_another_name_and_records_its_first_one(tmp_path, option):
+    def open_cache(place):
         files = {"files": "5a7c"}
         return StageCache(
             {"stage": "asr", option: place} | (files if option == "model" else {"adapter": files}), tmp_path
         )
 
-    assert shelf("./tuned").folder == shelf("/elsewhere/renamed").folder
+    assert open_cache("./tuned").folder == open_cache("/elsewhere/renamed").folder
     assert [stage.stage[option] for stage in list_stages(tmp_path)] == ["./tuned"]
     assert {*without_places({"peft": "a/hub", "adapter": {"model": "a/hub", "commit": "1"}})} == {"peft", "adapter"}

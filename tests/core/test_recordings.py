@@ -1,4 +1,4 @@
-"""Every audio file is accepted at its exact length, or refused by name, whatever happened to it."""
+"""Every audio file is accepted at its exact length, or refused by name, for every kind of damage."""
 
 import io
 import re
@@ -49,8 +49,8 @@ def files():
     }
 
 
-def hear(data: bytes) -> tuple[float, list[str]] | None:
-    """The length and warnings of what is accepted, and decodes to that length; None if it is refused by name."""
+def measure(data: bytes) -> tuple[float, list[str]] | None:
+    """Return the length and warnings of an accepted file, which decodes to that length; None for a refused one."""
     try:
         found = inspect(data, "calls.wav")
     except SpeechIQError as error:
@@ -65,42 +65,42 @@ KINDS = [*SNDFILE, *FFMPEG, *OPEN_END]
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_whole_file_is_accepted_at_its_length(files, name):
-    duration, warnings = hear(files[name, "whole"])
+    duration, warnings = measure(files[name, "whole"])
     assert duration == pytest.approx(SECONDS, abs=PADDING_S)
     assert warnings == ([UNKNOWN_END] if name in {*OPEN_END, "amr", "aac"} else [])
 
 
 @pytest.mark.parametrize("how", CUTS)
 @pytest.mark.parametrize("name", KINDS)
-def test_a_file_that_was_cut_is_refused_or_accepted_as_what_is_left_with_a_doubt(files, name, how):
-    heard = hear(files[name, how])
-    if heard is None:
+def test_a_file_that_was_cut_is_refused_or_accepted_as_what_is_left_with_a_warning(files, name, how):
+    measured = measure(files[name, how])
+    if measured is None:
         return
     if how == "last byte missing" and name in NOT_IN_THE_SAMPLES:
-        assert heard == hear(files[name, "whole"])
+        assert measured == measure(files[name, "whole"])
         return
     assert name == "wav-piped"
-    assert heard[0] == pytest.approx(SECONDS * (len(files[name, how]) - 44) / 128_000, abs=1e-3)
-    assert heard[1] == [UNKNOWN_END]
+    assert measured[0] == pytest.approx(SECONDS * (len(files[name, how]) - 44) / 128_000, abs=1e-3)
+    assert measured[1] == [UNKNOWN_END]
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_damage_in_the_middle_is_refused_where_the_coding_tells_it(files, name):
-    heard = hear(files[name, "damaged"])
-    assert heard is None or (name in NO_CHECKSUMS and heard[0] == pytest.approx(SECONDS, abs=PADDING_S))
+def test_damage_in_the_middle_is_refused_if_the_coding_shows_it(files, name):
+    measured = measure(files[name, "damaged"])
+    assert measured is None or (name in NO_CHECKSUMS and measured[0] == pytest.approx(SECONDS, abs=PADDING_S))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_missing_bytes_in_the_middle_are_refused(files, name):
-    heard = hear(files[name, "gap"])
-    assert heard is None or (name == "wav-piped" and heard[0] == pytest.approx(SECONDS - 500 / 16_000, abs=1e-3))
+    measured = measure(files[name, "gap"])
+    assert measured is None or (name == "wav-piped" and measured[0] == pytest.approx(SECONDS - 500 / 16_000, abs=1e-3))
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_two_files_in_one_are_refused_or_both_are_heard(files, name):
-    heard = hear(files[name, "two in one"])
-    if heard is not None and name not in ONE_OF_TWO:
-        assert heard[0] > 2 * SECONDS - PADDING_S
+def test_two_files_in_one_are_refused_or_both_are_decoded(files, name):
+    measured = measure(files[name, "two in one"])
+    if measured is not None and name not in ONE_OF_TWO:
+        assert measured[0] > 2 * SECONDS - PADDING_S
 
 
 def test_the_list_of_files_is_long(files):
@@ -125,20 +125,20 @@ def float_wav(value: float) -> bytes:
     ("data", "message"),
     [
         (b"", "not readable as audio: the file is empty"),
-        (b"this is no audio file" * 100, r"not readable as audio \(Format not recognised"),
+        (b"this is not an audio file" * 100, r"not readable as audio \(Format not recognised"),
         (b"#EXTM3U\n#EXTINF:1,\n/etc/hostname\n", "not readable as audio"),
         (patched(WAV, 40, struct.pack("<I", 160_000)), "promises 160000 bytes of samples, the file has 128000"),
         (patched(WAV, 40, struct.pack("<I", 64_000)), "promises 64000 bytes of samples, but 64000 more follow"),
         (patched(WAV, 40, bytes(4)), "promises 0 bytes of samples, but 128000 more follow"),
         (patched(WAV, 24, struct.pack("<I", 1)), "a sampling rate of 1 Hz"),
-        (patched(FLAC, 22, struct.pack(">I", 32_000)), "longer than it says"),
+        (patched(FLAC, 22, struct.pack(">I", 32_000)), "longer than its header says"),
         (patched(FLAC, 22, struct.pack(">I", 65_000)), "cut off or damaged"),
         (patched(FLAC, 26, bytes(range(16))), "do not have the MD5 sum"),
         (float_wav(np.nan), "a sample of nan"),
         (float_wav(np.inf), "a sample of inf"),
         (float_wav(-np.inf), "a sample of inf"),
         (float_wav(1e38), r"a sample of 1e\+38; full scale is 1"),
-        (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it holds no samples"),
+        (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
         (by_sndfile("VOC", "PCM_16"), "a VOC file, whose length cannot be checked; convert it to WAV or FLAC"),
         (by_sndfile("HTK", "PCM_16"), "a HTK file"),
     ],
@@ -160,13 +160,13 @@ TONE = speech_like(16_000)
     [
         (stereo(TONE, TONE), []),
         (stereo(TONE, 0 * TONE), []),
-        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems hear"]),
+        (stereo(TONE, -TONE), ["its channels cancel each other in their mean, which is what systems receive"]),
         (0 * TONE, ["it is digital silence"]),
         (0 * TONE[:1], ["it is shorter than 0.1 s", "it is digital silence"]),
         (TONE[3:4], ["it is shorter than 0.1 s"]),
     ],
 )
-def test_what_can_hardly_hold_speech_is_accepted_with_a_doubt(samples, warnings):
+def test_what_can_hardly_contain_speech_is_accepted_with_a_warning(samples, warnings):
     found = inspect(by_sndfile("WAV", "FLOAT", samples=samples), "calls.wav")
     assert found.duration == len(samples) / 16_000
     assert sorted(found.warnings) == sorted(warnings)
@@ -199,7 +199,7 @@ def test_a_late_part_of_a_long_file_is_that_of_the_whole(how):
 def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
     file = tmp_path / "a.wav"
     file.write_bytes(WAV)
-    with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are not there"):
+    with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are missing"):
         print(Clip(AudioFile(str(file), ""), 2.0, 3.0).samples)
 
 
@@ -231,7 +231,7 @@ print(found.duration, (after - before) // 1024)
 
 
 @pytest.mark.slow
-def test_a_large_file_is_never_whole_in_memory(tmp_path):
+def test_a_large_file_is_never_in_memory_at_once(tmp_path):
     small, large = tmp_path / "small.wav", tmp_path / "large.wav"
     small.write_bytes(WAV)
     header = io.BytesIO()

@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core import row_files
-from speechiq.core.row_files import RowIndex, is_whole, seal
+from speechiq.core.row_files import RowIndex, is_intact, seal
 
 rows = st.dictionaries(st.text("0123456789abcdef", min_size=1), st.lists(st.text() | st.floats(allow_nan=False)))
 
 
 @given(st.lists(rows, min_size=1, max_size=3), st.sets(st.text("0123456789abcdef", min_size=1)))
-def test_the_rows_asked_for_are_read_and_no_others(tmp_path_factory, files, others):
+def test_the_requested_rows_are_read_and_no_others(tmp_path_factory, files, others):
     folder, known = tmp_path_factory.mktemp("rows"), {}
-    for number, told in enumerate(files):
-        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(map(seal, told, told.values())))
-        known |= told
+    for number, rows in enumerate(files):
+        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(map(seal, rows, rows.values())))
+        known |= rows
     index = RowIndex()
     index.refresh(sorted(folder.iterdir()))
     wanted = {*list(known)[::2], *others}
@@ -23,7 +23,7 @@ def test_the_rows_asked_for_are_read_and_no_others(tmp_path_factory, files, othe
     assert b"".join(sorted(index.lines())) == b"".join(sorted(map(seal, known, known.values())))
 
 
-def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch):
+def test_keys_of_one_hash_are_distinguished(tmp_path, monkeypatch):
     tmp_path.joinpath("1.jsonl").write_bytes(seal("a", 1) + seal("b", 2))
     monkeypatch.setattr(row_files, "hash", lambda key: 0, raising=False)
     index = RowIndex()
@@ -31,8 +31,8 @@ def test_keys_of_one_hash_are_told_apart(tmp_path, monkeypatch):
     assert index.read(["b"]) == {"b": 2} and index.read(["c"]) == {}
 
 
-def test_a_line_that_lost_or_changed_anything_is_not_whole():
+def test_a_line_that_lost_or_changed_anything_is_not_intact():
     line = seal("a", ["\n", "\u2028", float("nan")])
-    assert is_whole(line) and line.count(b"\n") == 1 and json.loads(line[row_files.TEXT :])[0] == "a"
-    assert not any(is_whole(line[:cut]) for cut in range(len(line)))
-    assert not any(is_whole(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))
+    assert is_intact(line) and line.count(b"\n") == 1 and json.loads(line[row_files.TEXT :])[0] == "a"
+    assert not any(is_intact(line[:cut]) for cut in range(len(line)))
+    assert not any(is_intact(line[:i] + b"~" + line[i + 1 :]) for i in range(len(line)))

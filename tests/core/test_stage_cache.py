@@ -1,41 +1,25 @@
+"""The rows of a stage are computed once, kept on disk, and read back as far as they are intact."""
+
 import json
-import multiprocessing
 import os
 import resource
-import signal
 import time
 import tracemalloc
 import zlib
-from errno import ESTALE
 from importlib.metadata import version
-from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.core import row_files
 from speechiq.core import stage_cache as module
+from speechiq.core.checksummed import content_sha256
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import open_plain
 from speechiq.core.row_files import seal
-from speechiq.core.stage_cache import StageCache, cached, key_digest
-from speechiq.core.stages import list_stages, merge, prune
+from speechiq.core.stage_cache import StageCache, cached
+from speechiq.core.stages import list_stages, prune
 from speechiq.core.store import store_folder
-
-STAGE = {"model": "tiny", "dtype": "float32"}
-
-
-def square(items, on_result):
-    for i, item in enumerate(items):
-        on_result([i], [{"square": item**2, "half": item / 3}])
-
-
-def stored(folder, items, stage=STAGE):
-    """The rows that are on disk, by item."""
-    cache, keys = StageCache(stage, folder), {key_digest(str(item)): item for item in items}
-    cache.fetch(keys)
-    return {keys[key]: row for key, row in cache.rows.items()}
+from tests.core.stage_rows import STAGE, square, stored
 
 
 def test_a_row_is_computed_once_and_read_by_the_next_run(tmp_path):
@@ -93,31 +77,18 @@ def test_a_damaged_file_is_left_as_it_is_and_only_its_lost_rows_are_gone(tmp_pat
     assert file.read_bytes() == damaged and stored(folder, range(10)) == whole
 
 
-@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(key_digest("9"), [9])[:-1]], ids=repr)
+@pytest.mark.parametrize("torn", [b'0f0f0f0f ["torn', b"\0" * 40, seal(content_sha256("9"), [9])[:-1]], ids=repr)
 def test_what_follows_a_torn_line_in_a_file_is_read_and_skipped_lines_are_counted_once(tmp_path, caplog, torn):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     (file,) = tmp_path.rglob("*.jsonl")
     with file.open("ab") as lines:
-        lines.write(torn + seal(key_digest("2"), "glued to it") + seal(key_digest("3"), "whole") + torn)
+        lines.write(torn + seal(content_sha256("2"), "glued to it") + seal(content_sha256("3"), "whole") + torn)
     cache = StageCache(STAGE, tmp_path)
     for _ in range(3):
-        cache.fetch([key_digest(str(key)) for key in (1, 2, 3, 9)])
-    assert cache.rows == {key_digest("1"): {"square": 1, "half": 1 / 3}, key_digest("3"): "whole"}
+        cache.fetch([content_sha256(str(key)) for key in (1, 2, 3, 9)])
+    assert cache.rows == {content_sha256("1"): {"square": 1, "half": 1 / 3}, content_sha256("3"): "whole"}
     (record,) = caplog.records
     assert "2 damaged lines are skipped" in record.getMessage() and "computed again" in record.getMessage()
-
-
-def test_a_line_that_another_process_is_writing_is_read_when_it_is_whole(tmp_path):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
-    (file,) = tmp_path.rglob("*.jsonl")
-    cache, line = StageCache(STAGE, tmp_path), seal("late", ["row"])
-    for part in (line[:20], line[20:]):
-        cache.fetch(["late"])
-        assert not cache.rows
-        with file.open("ab") as lines:
-            lines.write(part)
-    cache.fetch(["late"])
-    assert cache.rows == {"late": ["row"]} and len(cache) == 2
 
 
 def test_of_two_rows_with_one_key_the_last_counts(tmp_path):
@@ -152,7 +123,7 @@ def test_a_row_of_another_form_is_computed_again_with_one_warning(tmp_path, capl
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"a": ' + b"9" * 401 + b"}"])
-def test_a_stage_that_cannot_be_read_stops_nobody_and_is_written_anew_when_it_is_used(tmp_path, content):
+def test_a_stage_that_cannot_be_read_stops_no_run_and_is_written_again_at_its_next_use(tmp_path, content):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     cached(StageCache({"model": "other"}, tmp_path), [1], str, square)
     (bad,) = {*tmp_path.glob("*/stage.json")} - {StageCache(STAGE, tmp_path).folder / "stage.json"}
@@ -174,25 +145,7 @@ def test_half_of_a_surrogate_pair_is_stored_and_read_back(tmp_path):
     assert cached(StageCache(STAGE, tmp_path), ["\ud800"], lambda item: item, None) == [["\udc00 text"]]
 
 
-def write_until_killed(folder):
-    cached(StageCache(STAGE, folder), list(range(100_000)), str, square)
-
-
-@pytest.mark.slow
-def test_a_process_killed_at_any_moment_leaves_only_whole_rows(tmp_path, caplog):
-    for runs in range(3):
-        process = multiprocessing.get_context("fork").Process(target=write_until_killed, args=(tmp_path,))
-        process.start()
-        while sum(stage.rows for stage in list_stages(tmp_path)) <= 20 * runs:
-            time.sleep(0.05)
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-    rows = stored(tmp_path, range(100_000))
-    assert rows and all(row == {"square": key**2, "half": key / 3} for key, row in rows.items())
-    assert not caplog.records
-
-
-def test_rows_of_another_format_are_not_read_and_the_version_is_told(tmp_path, monkeypatch):
+def test_rows_of_another_format_are_not_read_and_the_version_is_recorded(tmp_path, monkeypatch):
     cached(StageCache(STAGE, tmp_path), [1], str, square)
     with monkeypatch.context() as newer:
         newer.setattr(module, "version", lambda name: "9.9")
@@ -200,28 +153,6 @@ def test_rows_of_another_format_are_not_read_and_the_version_is_told(tmp_path, m
         newer.setattr(module, "FORMAT", module.FORMAT + 1)
         assert not stored(tmp_path, [1])
     assert {stage.stage["speechiq"] for stage in list_stages(tmp_path)} == {version("speechiq"), "9.9"}
-
-
-def test_a_run_whose_stage_is_taken_away_meanwhile_goes_on_and_its_later_rows_are_found(tmp_path):
-    def compute(items, on_result):
-        square(items[:2], on_result)
-        assert prune(tmp_path, 0) and not list_stages(tmp_path)
-        on_result([2], ["third"])
-
-    assert cached(StageCache(STAGE, tmp_path), [1, 2, 3], str, compute)[1:] == [{"square": 4, "half": 2 / 3}, "third"]
-    assert [stage.rows for stage in list_stages(tmp_path)] == [1] and stored(tmp_path, [1, 2, 3]) == {3: "third"}
-
-
-def test_a_stage_may_be_taken_away_in_the_midst_of_a_write(tmp_path, monkeypatch):
-    cache, flush = StageCache(STAGE, tmp_path), os.fsync
-
-    def take_away_once(file):
-        monkeypatch.setattr(os, "fsync", flush)
-        prune(tmp_path, 0)
-
-    monkeypatch.setattr(os, "fsync", take_away_once)
-    cache.add({key_digest("1"): ["first"]})
-    assert stored(tmp_path, [1]) == {1: ["first"]} and list_stages(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -234,40 +165,14 @@ def test_a_stage_without_its_description_gets_it_back_when_it_is_used(tmp_path, 
     assert [stage.stage["model"] for stage in list_stages(tmp_path)] == ["tiny"]
 
 
-def test_rows_that_another_process_added_since_are_found_and_merged_ones_again(tmp_path):
-    reader, writers = StageCache(STAGE, tmp_path), [StageCache(STAGE, tmp_path) for _ in range(2)]
-    writers[0].add({"a": ["a"], "b": ["b"]})
-    reader.fetch(["a"])
-    writers[1].add({"c": ["c"]})
-    reader.fetch(["c"])
-    (stage,) = list_stages(tmp_path)
-    assert merge(stage, quiet_for=-1) == 2 and len(list(reader.folder.glob("*.jsonl"))) == 1
-    writers[0].add({"d": ["d"]})
-    reader.fetch(["a", "b", "c", "d"])
-    assert reader.rows == {key: [key] for key in "abcd"}
-
-
-def test_a_stale_file_handle_is_listed_once_more(tmp_path, monkeypatch):
-    cached(StageCache(STAGE, tmp_path), [1], str, square)
-    stale = [OSError(ESTALE, "stale")]
-
-    def opened(path):
-        if stale:
-            raise stale.pop()
-        return open_plain(path)
-
-    monkeypatch.setattr(row_files, "open_plain", opened)
-    assert stored(tmp_path, [1]) and not stale
-
-
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     cache = StageCache(STAGE, tmp_path)
     (cache.folder / "1.jsonl").mkdir()
-    with pytest.raises(SpeechIQError, match=r"cannot read '.*/1\.jsonl': Is a directory; take it away, .*store=off"):
+    with pytest.raises(SpeechIQError, match=r"cannot read '.*/1\.jsonl': Is a directory; remove it, .*store=off"):
         cache.fetch(["a"])
 
 
-def test_only_what_is_asked_for_comes_into_memory(tmp_path):
+def test_only_requested_rows_come_into_memory(tmp_path):
     cached(
         StageCache(STAGE, tmp_path),
         list(range(100)),
@@ -287,7 +192,7 @@ def test_a_disk_that_is_full_is_one_line_and_all_that_was_done_is_read(tmp_path,
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
         with pytest.raises(
-            SpeechIQError, match=r"cannot write '.*\.jsonl': File too large; free or choose another place"
+            SpeechIQError, match=r"cannot write '.*\.jsonl': File too large; free disk space, or choose another place"
         ):
             cached(cache, list(range(20)), str, lambda new, on_result: [on_result([i], ["x" * 9000]) for i in new])
     finally:
@@ -301,7 +206,9 @@ def test_a_disk_that_is_full_is_one_line_and_all_that_was_done_is_read(tmp_path,
 
 def test_a_folder_that_cannot_be_written_is_one_line_before_anything_is_computed(tmp_path):
     tmp_path.joinpath("file").touch()
-    with pytest.raises(SpeechIQError, match=r"cannot write '.*stage\.json': Not a directory; free or choose another"):
+    with pytest.raises(
+        SpeechIQError, match=r"cannot write '.*stage\.json': Not a directory; free disk space, or choose another"
+    ):
         StageCache(STAGE, tmp_path / "file")
 
 
@@ -309,56 +216,17 @@ def test_many_rows_in_many_files_are_found_at_once(tmp_path):
     folder, rows, files = StageCache(STAGE, tmp_path).folder, 100_000, 500
     for number in range(files):
         keys = range(number, rows, files)
-        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(key_digest(key), key) for key in keys))
+        folder.joinpath(f"{number}.jsonl").write_bytes(b"".join(seal(content_sha256(key), key) for key in keys))
     cache = StageCache(STAGE, tmp_path)
     assert len(cache) == rows
     began = time.process_time()
     for key in range(0, rows, rows // 50):
-        cache.fetch([key_digest(key)])
+        cache.fetch([content_sha256(key)])
     assert time.process_time() - began < 10
     assert list(cache.rows.values()) == list(range(0, rows, rows // 50))
 
 
-def add_and_merge(folder, process):
-    for key in range(process, 120, 6):
-        cache = StageCache(STAGE, folder)
-        cache.fetch(["nothing"])
-        cache.add({key_digest(str(key)): key})
-        cache.add({key_digest(str(key + 1000)): key})
-        if not process:
-            for stage in list_stages(folder):
-                merge(stage, quiet_for=-1)
-
-
-def test_processes_that_add_rows_while_files_are_merged_lose_no_row(tmp_path):
-    context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=add_and_merge, args=(tmp_path, i)) for i in range(6)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-    wanted = [*range(120), *range(1000, 1120)]
-    assert stored(tmp_path, wanted) == {key: key % 1000 for key in wanted}
-    assert len(list(tmp_path.rglob("*.jsonl"))) < 120
-
-
-def add_from_threads(cache, numbers):
-    for number in numbers:
-        cached(cache, [number], str, square)
-
-
-def test_threads_share_one(tmp_path):
-    cache = StageCache(STAGE, tmp_path)
-    threads = [Thread(target=add_from_threads, args=(cache, range(i, 80, 4))) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert cache.added == 80 == len(stored(tmp_path, range(80))) and len(list(tmp_path.rglob("*.jsonl"))) == 1
-
-
-def test_the_store_is_a_folder_of_the_cache_unless_said_otherwise(tmp_path, monkeypatch):
+def test_the_store_is_a_folder_of_the_cache_by_default(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
     monkeypatch.delenv("SIQ_STORE", raising=False)
     assert store_folder() == tmp_path / "responses"

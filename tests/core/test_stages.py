@@ -46,22 +46,22 @@ def test_files_that_go_while_they_are_listed_are_left_out(tmp_path):
     assert [stage.rows for stage in list_stages(tmp_path)] == [2]
 
 
-def test_what_a_run_adds_while_its_stage_is_taken_away_is_left(tmp_path, monkeypatch):
+def test_what_a_run_adds_while_its_stage_is_removed_is_left(tmp_path, monkeypatch):
     cache, remove = StageCache({"stage": "llm"}, tmp_path), Path.rmdir
     monkeypatch.setattr(Path, "rmdir", lambda folder: (cache.add({"a": 1}), remove(folder)))
     assert len(prune(tmp_path, 0)) == 1
     assert [stage.rows for stage in list_stages(tmp_path)] == [1]
 
 
-def test_a_stage_that_cannot_be_taken_away_is_one_line(tmp_path):
+def test_a_stage_that_cannot_be_removed_is_one_line(tmp_path):
     fill(tmp_path, "shared")
     (described,) = tmp_path.glob("*/stage.json")
     described.with_name("mine").mkdir()
-    with pytest.raises(SpeechIQError, match=f"cannot take away '{described.parent}': .*; fix that, or choose another"):
+    with pytest.raises(SpeechIQError, match=f"cannot remove '{described.parent}': .*; fix that, or choose another"):
         prune(tmp_path, 0)
 
 
-def test_one_that_cannot_be_taken_away_keeps_no_other(tmp_path):
+def test_one_that_cannot_be_removed_keeps_no_other(tmp_path):
     for model in "abc":
         fill(tmp_path, model)
     first = list_stages(tmp_path)[0].folder
@@ -71,7 +71,7 @@ def test_one_that_cannot_be_taken_away_keeps_no_other(tmp_path):
     assert not [stage for stage in list_stages(tmp_path) if stage.folder != first]
 
 
-def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
+def test_the_command_lists_and_removes(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     fill(tmp_path, "a\x1b[2Jmodel")
     listed = CliRunner().invoke(app, ["store", "info"])
@@ -82,7 +82,7 @@ def test_the_command_lists_and_takes_away(tmp_path, monkeypatch):
     assert not list_stages(tmp_path)
 
 
-def test_drafts_of_killed_runs_are_counted_and_taken_away_and_those_of_runs_at_work_are_not(tmp_path, monkeypatch):
+def test_drafts_of_killed_runs_are_counted_and_removed_and_those_of_active_runs_are_not(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     fill(tmp_path / "store", "model")
@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_leaves_all_files_unmerged(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free or"):
+        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free disk space, or"):
             merge(stage, quiet_for=-1)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -29,7 +29,7 @@ SOON = "Retry-After-Ms: 5\r\n"
 
 
 class Raw:
-    """A server that writes whatever bytes `script(connection)` sends; what it was sent is in `requests`."""
+    """A server that writes the bytes that `script(connection)` sends; the requests it received are in `requests`."""
 
     def __init__(self, script):
         self.script, self.requests, self.sent = script, [], 0
@@ -80,13 +80,13 @@ def sends(data):
 
 
 def ask(url, retries=0, timeout=TIMEOUT):
-    """The one line, and how long it took."""
+    """Return the one line, and how many seconds it took."""
     endpoint = Endpoint("m", url, timeout=timeout, max_retries=retries, advice=ADVICE)
     began = time.monotonic()
-    with pytest.raises(SpeechIQError) as told:
-        endpoint.ask("/chat/completions", "chat completion", lambda got: read_choices(got, "m", "n"), {"a": "b"})
-    assert KEY not in str(told.value) and "\n" not in str(told.value) and len(str(told.value)) < 400
-    return str(told.value), time.monotonic() - began
+    with pytest.raises(SpeechIQError) as caught:
+        endpoint.post("/chat/completions", "chat completion", lambda got: read_choices(got, "m", "n"), {"a": "b"})
+    assert KEY not in str(caught.value) and "\n" not in str(caught.value) and len(str(caught.value)) < 400
+    return str(caught.value), time.monotonic() - began
 
 
 def test_a_page_is_named_as_one():
@@ -115,15 +115,15 @@ def drip(data, every=0.05):
     ],
     ids=["never answers", "half a head", "a head alone", "drips its head", "drips its body"],
 )
-def test_a_call_ends_in_time_whatever_the_server_does(script):
+def test_a_call_ends_in_time_for_every_fault_of_the_server(script):
     with raw(script) as server:
-        said, took = ask(server.url)
+        error, took = ask(server.url)
     assert took < TIMEOUT + 1
-    assert "no answer in time; try a larger timeout" in said or "broke off its reply" in said
+    assert "no answer in time; try a larger timeout" in error or "broke off its reply" in error
 
 
 def pour(server, connection):
-    """100 MB, as far as anybody reads it."""
+    """Send 100 MB, or as much as the client reads."""
     connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {10**8}\r\n\r\n".encode())
     for _ in range(100):
         connection.sendall(b" " * 10**6)
@@ -132,9 +132,9 @@ def pour(server, connection):
 
 def test_a_huge_reply_is_refused_while_it_comes_and_not_tried_again():
     with raw(pour) as server:
-        said, _ = ask(server.url, retries=3, timeout=20)
+        error, _ = ask(server.url, retries=3, timeout=20)
         assert server.sent < 2 * LARGEST and len(server.requests) == 1
-    assert "127.0.0.1: sent a reply of more than 16 MiB; check --base-url" in said
+    assert "127.0.0.1: sent a reply of more than 16 MiB; check --base-url" in error
 
 
 def chunked(data):
@@ -146,12 +146,15 @@ def chunked(data):
     ("data", "message"),
     [
         (reply(gzip.compress(b" " * 10**8), headers="Content-Encoding: gzip\r\n"), "sent a compressed reply (gzip)"),
-        (reply("{}", "302 Found", "Location: /v1/elsewhere\r\n"), "redirects by a 302, which drops what was sent"),
+        (
+            reply("{}", "302 Found", "Location: /v1/elsewhere\r\n"),
+            "redirects by a 302, which drops the request's content",
+        ),
         (reply("{}", "307 Temporary Redirect", "Location: /v1/again\r\n"), "redirected 5 times"),
         (chunked(b'5\r\n{"ch'), "broke off its reply"),
         (reply(b'{"choices": "\xff\xfe"}'), "sent no chat completion (not UTF-8)"),
-        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deep)"),
-        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deep)"),
+        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
+        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
         (reply("9" * 5000), "sent no chat completion (Exceeds the limit"),
         (reply("NaN"), "sent no chat completion ('float' object"),
         (reply("<!DOCTYPE html><title>Log in</title>"), "sent no chat completion (Expecting value"),
@@ -170,8 +173,8 @@ def chunked(data):
 )
 def test_what_is_no_reply_is_one_short_line(data, message):
     with raw(sends(data)) as server:
-        said, _ = ask(server.url, timeout=10)
-    assert said.startswith(f"openai:m at 127.0.0.1: {message}")
+        error, _ = ask(server.url, timeout=10)
+    assert error.startswith(f"openai:m at 127.0.0.1: {message}")
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"])
@@ -179,10 +182,10 @@ def test_a_redirect_to_another_server_is_refused_by_name_and_gets_nothing(status
     with raw(sends(reply("{}"))) as other:
         location = f"Location: http://me:secret@127.0.0.1:{other.port}/v1?api_key=1234\r\n"
         with raw(sends(reply("", status, location))) as server:
-            said, _ = ask(server.url, retries=2)
+            error, _ = ask(server.url, retries=2)
             assert len(server.requests) == 1
         assert not other.requests
-    assert said.endswith(f"redirects to another server, http://127.0.0.1:{other.port}; check --base-url")
+    assert error.endswith(f"redirects to another server, http://127.0.0.1:{other.port}; check --base-url")
 
 
 def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
@@ -194,7 +197,7 @@ def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
 
     with raw(script) as server:
         endpoint = Endpoint("m", server.url, advice=ADVICE)
-        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {"a": "b"})
+        (choice,) = endpoint.post("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {"a": "b"})
     assert choice.text == "B" and server.requests[1].startswith(b"POST /v1/chat/new")
     assert all(request.endswith(b'{"a":"b"}') and KEY.encode() in request for request in server.requests)
 
@@ -209,74 +212,26 @@ def test_a_redirect_within_the_server_is_followed_with_what_was_sent():
 )
 def test_a_reply_without_an_answer_is_a_failed_call_that_is_tried_again(choice, reason):
     with raw(sends(reply(f'{{"choices": [{choice}]}}', headers=SOON))) as server:
-        said, _ = ask(server.url, retries=2)
-        assert len(server.requests) == 3 and reason in said
+        error, _ = ask(server.url, retries=2)
+        assert len(server.requests) == 3 and reason in error
 
 
-def test_half_a_surrogate_pair_never_reaches_an_answer():
+def test_half_a_surrogate_pair_is_never_in_an_answer():
     with raw(sends(reply('{"choices": [{"message": {"content": "caf\\ud83d"}}]}'))) as server:
         endpoint = Endpoint("m", server.url, advice=ADVICE)
-        (choice,) = endpoint.ask("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {})
+        (choice,) = endpoint.post("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {})
     assert choice.text == "caf\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.parametrize("asked", ["Retry-After: 3\r\n", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", ""])
 def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
     with raw(sends(reply('{"error": {"message": "slow down"}}', "429 Too Many", asked))) as server:
-        said, took = ask(server.url, retries=1)
+        error, took = ask(server.url, retries=1)
     waits = capsys.readouterr().err.splitlines()
     assert waits == (
         ["siq: openai:m at 127.0.0.1: answered 429, slow down; waits 3 s, then try 2 of 2"] * ("3" in asked[:15])
     )
-    assert took >= (3 if waits else 0.3) and took < 5 and "answered 429, slow down; try a larger timeout" in said
-
-
-@pytest.mark.parametrize(
-    ("url", "secret"),
-    [
-        ("http://me:hunter2@127.0.0.1:9/v1", "a user or password"),
-        ("http://hunter2@127.0.0.1:9/v1", "a user or password"),
-        ("http://me:hunter2@", "a user or password"),
-        ("me:hunter2@127.0.0.1:9/v1", "a user or password"),
-        ("http://127.0.0.1:9/v1?api_key=hunter2", "a key ('api_key=')"),
-        ("http://127.0.0.1:9/v1?v=1&access_token=hunter2", "a key ('access_token=')"),
-        ("http://127.0.0.1:9/v1?X-Amz-Signature=hunter2", "a key ('X-Amz-Signature=')"),
-        ("http://127.0.0.1:9/v1#key=hunter2", "a key ('key=')"),
-        ("http://127.0.0.1:9/v1;sig=hunter2", "a key ('sig=')"),
-        ("http://127.0.0.1:9/v1?api%5Fkey=hunter2", "a key ('api_key=')"),
-        (f"http://127.0.0.1:9/{KEY}/v1", "the key itself"),
-    ],
-)
-@pytest.mark.parametrize("where", ["option", "environment"])
-def test_an_address_with_a_secret_is_refused_and_not_repeated(url, secret, where, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", url)
-    with pytest.raises(SpeechIQError) as told:
-        Endpoint("m", url if where == "option" else None, advice=ADVICE)
-    given_by = "--base-url" if where == "option" else "OPENAI_BASE_URL"
-    assert str(told.value).startswith(f"openai:m: {given_by} holds {secret}, which would be written into the results; ")
-    assert "set the environment variable OPENAI_API_KEY" in str(told.value)
-    assert "hunter2" not in str(told.value) and KEY not in str(told.value)
-
-
-def test_an_address_that_is_none_is_shown_only_if_it_cannot_hold_a_secret():
-    for url, shown in (("localhost:8000", "'localhost:8000'"), ("http://host:pa/ss@x?y", "it")):
-        with pytest.raises(SpeechIQError, match=rf"--base-url: {shown} is no address; give one like http://HOST"):
-            Endpoint("m", url, advice=ADVICE)
-
-
-@pytest.mark.parametrize("key", ["sk-hunter2\nmore", "sk-h\u00fcnter2", "sk-hunter2\x1b[2J"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(key, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(SpeechIQError, match="letter that no key has is in OPENAI_API_KEY; set it anew") as told:
-        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
-    assert "nter2" not in str(told.value)
-
-
-@pytest.mark.parametrize("variable", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID"])
-def test_an_account_that_no_header_can_hold_is_refused(variable, monkeypatch):
-    monkeypatch.setenv(variable, "org-1\n")
-    with pytest.raises(SpeechIQError, match=f"is in {variable}; set it anew"):
-        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
+    assert took >= (3 if waits else 0.3) and took < 5 and "answered 429, slow down; try a larger timeout" in error
 
 
 @pytest.mark.parametrize(
@@ -293,19 +248,12 @@ def test_a_server_decides_how_long_to_wait_up_to_a_minute(headers, least, most):
     assert least <= find_pause(3, httpx2.Response(429, headers=headers)) <= most
 
 
-def test_a_proxy_that_is_none_is_one_line_that_does_not_show_it(monkeypatch):
-    monkeypatch.setenv("HTTPS_PROXY", "bad://me:hunter2@host")
-    with pytest.raises(SpeechIQError, match=r"^openai:m: ValueError from the proxy or .*; correct HTTPS_PROXY") as told:
-        Endpoint("m", "http://127.0.0.1:9/v1", advice=ADVICE)
-    assert "hunter2" not in str(told.value)
-
-
 def test_a_call_without_a_key_sends_none(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     with raw(sends(reply("{}"))) as server:
         Endpoint("m", server.url, advice=ADVICE).check()
         with pytest.raises(SpeechIQError, match="sent no x"):
-            Endpoint("m", server.url, advice=ADVICE).ask("/x", "x", lambda got: got["text"], {"a": "b"})
+            Endpoint("m", server.url, advice=ADVICE).post("/x", "x", lambda got: got["text"], {"a": "b"})
     assert len(server.requests) == 2 and not any(b"authorization" in asked.lower() for asked in server.requests)
 
 
@@ -326,7 +274,7 @@ HANGING = """
 import sys
 from speechiq.core.advice import Advice
 from speechiq.core.endpoint import Endpoint
-Endpoint("m", sys.argv[1], advice=Advice("", "", "", "")).ask("/x", "x", print, {})
+Endpoint("m", sys.argv[1], advice=Advice("", "", "", "")).post("/x", "x", print, {})
 """
 
 

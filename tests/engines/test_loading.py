@@ -98,7 +98,7 @@ def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, 
     ((answer,),) = adapted.audio_model.generate(prompts, [[1]], settings)
     ((other,),) = build(f"gold+{SMOLLM}").audio_model.generate(prompts, [[1]], settings)
     assert answer != other
-    adapter = identity(str(tmp_path / "adapter"), holds="adapter_config.json")
+    adapter = identity(str(tmp_path / "adapter"), file="adapter_config.json")
     assert adapted.audio_model.llm.engine.identity()["adapter"] == adapter
 
 

@@ -10,7 +10,7 @@ import torch
 import transformers
 from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCausalLM, WhisperConfig
 
-from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNISERS, find_audio_language_model, find_recognizer
+from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNIZERS, find_audio_language_model, find_recognizer
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import cache_encodings
 from speechiq.engines._shared.prefill import can_join, fill_cache, join, loglikelihoods, prefill_text
@@ -179,7 +179,7 @@ def test_an_audio_encoder_is_found_and_its_results_are_cached(kind, audio, mask)
     assert encodings.calls == 1 and torch.equal(first, again)
 
 
-@pytest.mark.parametrize("known", [RECOGNISERS, AUDIO_LANGUAGE_MODELS])
+@pytest.mark.parametrize("known", [RECOGNIZERS, AUDIO_LANGUAGE_MODELS])
 def test_auto_classes_and_their_mappings_are_public(known):
     for auto, mapping in known.items():
         assert hasattr(getattr(transformers, auto), "from_pretrained") and len(getattr(transformers, mapping))

@@ -271,7 +271,7 @@ def wait(_prompt, _number):
         (lambda *_: (200, SOON, completion([None])), {}, r"sent a reply without text \(it ended by stop\)"),
         (lambda *_: (200, SOON, completion([None], tool_calls=[{}])), {}, r"without text \(it calls a tool\)"),
         (lambda *_: (200, {}, completion("", content=[{"text": "B"}])), {}, "content is a list"),
-        (lambda *_: (200, {}, completion("", "length")), {}, "before it said anything.*max_gen_toks=4096"),
+        (lambda *_: (200, {}, completion("", "length")), {}, "before it had any text.*max_gen_toks=4096"),
     ],
 )  # fmt: skip
 def test_what_fails_for_good_is_one_line_and_never_an_empty_answer(clip, script, options, message):
@@ -287,8 +287,8 @@ def build(**options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}, "at 127.0.0.1: cannot be reached; check base_url"),
-        ({"base_url": "localhost:8000/v1"}, "base_url: 'localhost:8000/v1' is no address; give one like http://"),
+        ({"base_url": "http://127.0.0.1:9/v1", "max_retries": 0}, "at 127.0.0.1: no connection; check base_url"),
+        ({"base_url": "localhost:8000/v1"}, "base_url: 'localhost:8000/v1' is not an address; give one like http://"),
         ({"audio_part": "mp3"}, "audio_part=mp3: unknown; give audio_url or input_audio"),
         ({"num_concurrent": 0}, "^num_concurrent=0: not a whole number of 1 or more; give one"),
         ({"timeout": "soon"}, "^timeout=soon: not a number of seconds from 0.01"),

@@ -108,8 +108,8 @@ def test_audio_in_every_form_is_the_same_clip(demo_clips):
     ("audio", "message"),
     [
         ({"array": [], "sampling_rate": 16_000}, "an array without samples"),
-        ({"path": "a.wav"}, "dict is no audio.*give a dict with array and sampling_rate"),
-        (7, "int is no audio"),
+        ({"path": "a.wav"}, "dict is not audio.*give a dict with array and sampling_rate"),
+        (7, "int is not audio"),
         ({"bytes": b"RIFF of nothing"}, "doc_to_audio: not readable as audio"),
     ],
 )

@@ -26,7 +26,7 @@ SETS = [
 ]
 
 
-# Read as a letter or as an article, whatever was meant: filled into no template, and judged by itself.
+# May be read as a letter or as an article: filled into no template, and judged by itself.
 LONE = {"A", "B", "C", "D", "E if A fails"}
 
 

@@ -17,8 +17,12 @@ DOC = {"options": OPTIONS, "answer": "B"}
         ("??BBA", "B"), ("BAAAB", "A"), ("EEABC", "E"), ("CABAB", "A"),
     ],
 )  # fmt: skip
-def test_a_tie_goes_to_the_letter_that_reached_its_count_first(letters, winner):
+def test_a_tie_goes_to_the_letter_that_got_to_its_count_first(letters, winner):
     assert vote(list(letters)) == winner
+
+
+def test_a_vote_takes_any_number_of_letters():
+    assert vote([]) == "?" and vote(["C"]) == "C" and vote("ABBAB") == "B"
 
 
 @given(st.lists(st.sampled_from(LETTERS + UNPARSED), min_size=5, max_size=5))

@@ -10,7 +10,7 @@ from speechiq.core.usage import usage
 from speechiq.metrics import embedder
 from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
 from speechiq.metrics.embedder import embed as states
-from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score
+from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
@@ -26,13 +26,13 @@ def cosines(demo_models):
     return embed(HYPOTHESES + REFERENCES, REFERENCES * 2)
 
 
-def embed(hypotheses, references, **told):
-    embedding = read_embedding({"embedder": EMBEDDER} | told)
+def embed(hypotheses, references, **options):
+    embedding = read_embedding({"embedder": EMBEDDER} | options)
     return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))[:, :-1]
 
 
 def read(embedder, texts):
-    """The states of an embedder itself, without the store."""
+    """Return the states of an embedder itself, without the cache."""
     rows = {}
     embedder.embed(texts, lambda places, found: rows.update(zip(places, found, strict=True)))
     return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
@@ -42,12 +42,12 @@ def test_identical_texts_have_similarity_1(cosines):
     assert cosines[3:] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_other_texts_are_less_similar_and_nothing_heard_the_least(cosines):
+def test_other_texts_are_less_similar_and_an_empty_one_the_least(cosines):
     assert (cosines[:3] < 0.999).all()
     assert cosines[2].max() < cosines[:2].min()
 
 
-def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
+def test_batches_equal_one_plain_forward_pass_per_text(cosines, demo_models):
     (folder,) = [folder for folder in demo_models if folder.name == EMBEDDER.removeprefix("demo:")]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
@@ -63,10 +63,10 @@ def test_batches_equal_one_plain_forward_pass_a_text(cosines, demo_models):
             assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float32", 1e-5), ("bfloat16", 1e-2)])
-def test_a_text_does_not_depend_on_the_texts_beside_it(demo_models, dtype, apart):
+@pytest.mark.parametrize(("dtype", "difference"), [("float32", 1e-5), ("bfloat16", 1e-2)])
+def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(demo_models, dtype, difference):
     together, alone = (read(Embedder(EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
-    assert cosine(together, alone).min() > 1 - apart
+    assert cosine(together, alone).min() > 1 - difference
     np.testing.assert_array_equal(together.argmax(1), read(load_embedder(EMBEDDER), REFERENCES).argmax(1))
 
 
@@ -96,6 +96,29 @@ def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, mon
     assert usage["embeddings"] - before == len(REFERENCES)
 
 
+def test_similarity_of_texts_is_what_the_level_scores(cosines, demo_models):
+    pairs = zip(REFERENCES, HYPOTHESES, cosines[:3].min(axis=1), strict=True)
+    for reference, hypothesis, expected in pairs:
+        assert similarity(reference, hypothesis, embedder=EMBEDDER) == expected
+    mean = similarity(reference=REFERENCES, hypothesis=HYPOTHESES, embedder=EMBEDDER)
+    assert mean == pytest.approx(cosines[:3].min(axis=1).mean())
+    assert similarity("It's $2000.", "it is two thousand dollars", EMBEDDER, embedder_text="english") == pytest.approx(
+        1
+    )
+    assert round(similarity(REFERENCES[0], HYPOTHESES[0], EMBEDDER), 3) == 0.924, "the example of the docstring"
+
+
+def test_similarity_of_empty_texts(demo_models):
+    assert similarity("", "", EMBEDDER) == pytest.approx(1)
+    assert similarity("", "so it goes", EMBEDDER) == similarity("so it goes", "", EMBEDDER) < 1
+
+
+def test_similarity_of_no_texts_is_undefined_and_loads_nothing():
+    assert np.isnan(similarity([], [], embedder="x/y"))
+    with pytest.raises(SpeechIQError, match=r"^references: 1 texts, hypotheses: 2; give one hypothesis per reference$"):
+        similarity("so", ["so", "it"], embedder="x/y")
+
+
 def test_the_score_is_the_lower_cosine():
     assert score({}, [[0.9, 0.8, 1.0]])["similarity"] == 0.8
 
@@ -107,21 +130,21 @@ def test_an_embedder_that_is_not_a_name_is_refused(name):
 
 
 def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_models):
-    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is no language model"):
+    with pytest.raises(SpeechIQError, match=r"embedder=demo:whisper-base: a whisper model is not a language model"):
         check_embedder("demo:whisper-base")
 
 
 def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
     chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
     assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
-    tokens = load_embedder(EMBEDDER, "chat")._tokenise(["Hello"])
+    tokens = load_embedder(EMBEDDER, "chat")._tokenize(["Hello"])
     assert load_embedder(EMBEDDER, "chat").tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
 
 
 def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
-    said, meant = ["it is two thousand dollars"], ["It's $2000."]
-    assert embed(said, meant).max() < 1
-    assert embed(said, meant, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
+    hypotheses, references = ["it is two thousand dollars"], ["It's $2000."]
+    assert embed(hypotheses, references).max() < 1
+    assert embed(hypotheses, references, embedder_text="english").min() == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])
@@ -140,6 +163,6 @@ def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is
         Embed().apply(["so"], [doc | {"text": "so it goes " * 4000}])
 
 
-def test_an_embedder_that_cannot_be_had_names_another_one(tmp_path):
+def test_an_embedder_that_is_not_available_names_another_one(tmp_path):
     with pytest.raises(SpeechIQError, match=r"^embedder=x/y: its config .* --metadata embedder=demo:.* is gated"):
         check_embedder("x/y")

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.wer import ErrorRate, Errors, count_errors, pool, score
+from speechiq.metrics.wer import ErrorRate, Errors, cer, count_errors, pool, score, wer
 
 WORDS = ["the", "cod", "quota", "was", "cut", "by", "a", "third"]
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -32,6 +33,45 @@ def test_pooled_rate_equals_jiwer_over_all_clips(pairs):
     rates = [score({"text": r}, [h])["wer_corpus"] for r, h in pairs]
     together = [[normalize(text) for text in side] for side in zip(*pairs, strict=True)]
     assert pool(rates) == pytest.approx(jiwer.wer(*together))
+
+
+spoken = st.text("abc dé", min_size=1, max_size=20).map(lambda text: " ".join(text.split())).filter(bool)
+written = st.text("abc dé", max_size=20).map(lambda text: " ".join(text.split()))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(wer, jiwer.wer), (cer, jiwer.cer)])
+@given(st.lists(st.tuples(spoken, written), min_size=1, max_size=5))
+def test_without_a_normalizer_the_rates_are_those_of_jiwer(ours, theirs, pairs):
+    reference, hypothesis = (list(side) for side in zip(*pairs, strict=True))
+    several = {"reference": reference, "hypothesis": hypothesis}
+    assert ours(**several, normalizer=None) == pytest.approx(theirs(**several))
+    one = {"reference": reference[0], "hypothesis": hypothesis[0]}
+    assert ours(**one, normalizer=None) == pytest.approx(theirs(**one))
+
+
+def test_both_rates_take_the_normalizer():
+    texts = "It's two thousand dollars.", "it is $2000"
+    for rate in (wer, cer):
+        assert rate(*texts) == 0 == rate([texts[0], "yes"], [texts[1], "yes"])
+        assert rate(*texts, normalizer="basic") > 0
+
+
+@pytest.mark.parametrize("rate", [wer, cer])
+def test_a_rate_over_no_words_is_undefined_and_an_empty_hypothesis_has_rate_1(rate):
+    for reference, hypothesis in [("", ""), ("", "a b"), ("uh, um", "a"), ([], []), (["", "!"], ["a", "b"])]:
+        assert math.isnan(rate(reference, hypothesis))
+    assert rate("so it goes", "") == rate(["so it", "goes"], ["", ""]) == 1.0
+    assert rate(["so it goes", ""], ["so it goes", "on"]) > 0
+
+
+@pytest.mark.parametrize("rate", [wer, cer])
+def test_lists_of_different_lengths_and_unknown_normalizers_are_refused(rate):
+    with pytest.raises(SpeechIQError, match=r"^references: 2 texts, hypotheses: 1; give one hypothesis per reference$"):
+        rate(["so it goes", "yes"], ["so it goes"])
+    with pytest.raises(SpeechIQError, match=r"^references: 1 texts, hypotheses: 2; give"):
+        rate("so it goes", ["so", "it"])
+    with pytest.raises(SpeechIQError, match=r"^normalizer=whisper: unknown; known are english, basic, multilingual$"):
+        rate("so it goes", "so it goes", normalizer="whisper")
 
 
 def test_the_normalizers_differ_on_numbers_and_contractions():
@@ -64,7 +104,7 @@ def test_every_metric_is_a_float_that_survives_a_gather():
     assert isinstance(rate, ErrorRate) and rate.errors == Errors(hits=2, substitutions=1)
 
 
-def test_a_corrected_text_stands_between_the_first_and_the_best_that_was_held_possible():
+def test_a_corrected_text_is_between_the_first_and_the_best_of_the_n_best_list():
     possible = ("so he goes", "so it goes", "or he goes")
     response = Response("or it goes", hypotheses=possible, provenance="trimmed")
     scores = score({"text": "so it goes"}, [CarryingText(response)])

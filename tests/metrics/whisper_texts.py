@@ -38,7 +38,7 @@ def write_texts(seed: int = 20250625) -> list[list[str]]:
     return [[text() for _ in range(BLOCK)] for _ in range(BLOCKS)]
 
 
-def digest(texts: list[str], normalizer: Callable[[str], str]) -> str:
+def hash_outputs(texts: list[str], normalizer: Callable[[str], str]) -> str:
     """Return the beginning of the sha256 of what a normalizer makes of texts; one on which it fails counts as such."""
     made = []
     for text in texts:
@@ -54,5 +54,5 @@ if __name__ == "__main__":
     from normalizers import BasicTextNormalizer, EnglishTextNormalizer
 
     kinds = {"english": EnglishTextNormalizer(), "basic": BasicTextNormalizer()}
-    record = {kind: [digest(texts, rules) for texts in write_texts()] for kind, rules in kinds.items()}
+    record = {kind: [hash_outputs(texts, rules) for texts in write_texts()] for kind, rules in kinds.items()}
     Path(__file__).with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")

@@ -121,7 +121,7 @@ def cut(audio):
         ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
         ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have the same id, 'r0'"),
         ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: not readable as audio"),
-        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it holds no samples"),
+        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it has no samples"),
         ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
     ],
 )

@@ -87,7 +87,7 @@ def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, rep
         (
             "openai:scribe",
             {"asr_base_url": "http://127.0.0.1:9", "asr_max_retries": 0},
-            "cannot be reached; check asr_b",
+            "no connection; check asr_b",
         ),
         ("openai:scribe", {"asr_timeout": -1}, "asr_timeout=-1: not a number"),
         ("openai:scribe", {"asr_key_variable": "NO_KEY"}, "no key; set the environment variable NO_KEY$"),

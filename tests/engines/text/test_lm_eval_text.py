@@ -185,7 +185,9 @@ def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_doe
         options = {"llm_base_url": given} if given else {}
         with pytest.raises(SpeechIQError, match=line % address + r"\(llm_key_variable=NAME if .*OPENAI_API_KEY\)$"):
             build_system(f"gold+{engine}:m", options, device="cpu", batch_size=1, seed=1)
-    assert "base_url: the address holds a user or password" in refusal(engine, base_url="http://me:secret@127.0.0.1/v1")
+    assert "base_url: the address contains a user or password" in refusal(
+        engine, base_url="http://me:secret@127.0.0.1/v1"
+    )
     assert "auth_token would be written into the results" in refusal(engine, auth_token="x")
 
 

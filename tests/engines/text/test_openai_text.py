@@ -59,7 +59,7 @@ def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
             with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
                 text.generate(ASKED, [[1], [2]], GREEDY)
         down = server.url
-    with pytest.raises(SpeechIQError, match="cannot be reached; check ger_base_url"):
+    with pytest.raises(SpeechIQError, match="no connection; check ger_base_url"):
         build(f"gold+openai:m+{LLM}", ger_base_url=down, ger_max_retries=0)
 
 

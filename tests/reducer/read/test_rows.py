@@ -106,5 +106,5 @@ def test_what_no_reader_asks_for_is_not_decoded(tmp_path):
     path.write_text(json.dumps({"doc": {"id": "a", "other": 10**400}, "arguments": [10**400]}))
     assert [row.doc.id for row in read_rows(path, TextRow)] == ["a"]
     path.write_text(json.dumps({"doc": {"id": "a", "audio": 10**400}}))
-    with pytest.raises(SpeechIQError, match="line 1 cannot be used: it holds a number of 401 digits"):
+    with pytest.raises(SpeechIQError, match="line 1 cannot be used: it contains a number of 401 digits"):
         list(read_rows(path, TextRow))

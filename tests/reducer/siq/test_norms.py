@@ -266,7 +266,7 @@ def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_pat
         (lambda text: text.replace("middle", "muddle"), "was changed after it was made"),
         (lambda text: text.replace('"version": 1', '"version": 2', 1), "has version 2 of speechiq-norms"),
         (lambda text: text.replace("speechiq-norms", "other"), "is not a speechiq-norms file"),
-        (lambda text: text[:-20], "is no JSON"),
+        (lambda text: text[:-20], "is not JSON"),
         (lambda text: "[]", "is not a speechiq-norms file"),
     ],
 )

@@ -132,11 +132,14 @@ def test_hostile_text_stays_text(tmp_path):
         (JUDGED | verdicts(q3="unaswerable"), "line 1: verdict 'unaswerable' is unknown: write unanswerable or"),
         (JUDGED | {"q3": {"verdict": ["unanswerable"]}}, "line 1: verdict ['unanswerable'] is unknown"),
         (JUDGED | {"q4": '{"id": "cli'}, "line 2 is not a whole JSON object"),
-        (JUDGED | {"q4": "[1]"}, "line 2 is not a whole JSON object (it holds [1])"),
+        (JUDGED | {"q4": "[1]"}, "line 2 is not a whole JSON object (it is [1])"),
         (JUDGED | {"q4": {"question_id": "q3"}}, "line 2: clip 'clip' question 'q3' stands in line 1 already"),
         (JUDGED | {"q4": {"options": "one"}}, "line 2: Expected `array`, got `str` - at `$.options`"),
         (JUDGED | {"q4": {"note": None}}, "line 2: Expected `str`, got `null` - at `$.note`"),
-        (JUDGED | {"q4": {"answer": 10**400}}, "line 2 is not a whole JSON object (it holds a number of 401 digits)"),
+        (
+            JUDGED | {"q4": {"answer": 10**400}},
+            "line 2 is not a whole JSON object (it contains a number of 401 digits)",
+        ),
         (JUDGED | {"q4": '{"note": ' + "[" * 100_000}, "line 2 is not a whole JSON object (it is nested too deeply)"),
         (dict.fromkeys(JUDGED, ""), "has no line to confirm"),
     ],
@@ -177,7 +180,7 @@ def test_a_set_that_was_edited_or_is_none(review, tmp_path, change, message):
     edit(path, change)
     assert message in refusal(read, path)
     path.write_text("{")
-    assert "is no JSON" in refusal(read, path)
+    assert "is not JSON" in refusal(read, path)
     assert "cannot be read" in refusal(read, tmp_path / "nowhere")
 
 
@@ -199,7 +202,7 @@ def test_the_commands_and_a_persons_work(runs, tmp_path):
     judge(review, **JUDGED)
     work = review.read_text()
     again = siq("unanswerable", "find", runs, "-o", review)
-    assert "exists and may hold somebody's work" in str(again.exception) and review.read_text() == work
+    assert "exists; name another file" in str(again.exception) and review.read_text() == work
     done = siq("unanswerable", "confirm", review, "-o", frozen)
     assert done.exit_code == 0 and "1 unanswerable, 1 wrong_key of 3 reviewed" in done.stderr
     assert "exists" in str(siq("unanswerable", "confirm", review, "-o", frozen).exception)

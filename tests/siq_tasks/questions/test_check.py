@@ -70,5 +70,5 @@ def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
     assert done.returncode == 0 and done.stdout.startswith("42 questions, 0 left out"), done.stderr
     (tmp_path / "q").write_text("[]\n")
     done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
-    assert done.returncode == 1 and f"{tmp_path}/q' line 1 is not a whole JSON object (it holds [])" in done.stderr
+    assert done.returncode == 1 and f"{tmp_path}/q' line 1 is not a whole JSON object (it is [])" in done.stderr
     assert "Traceback" not in done.stderr

@@ -25,7 +25,7 @@ def line(**changes):
 
 BAD = {
     "not JSON": ('{"id": "a"', "not a whole JSON object"),
-    "a list": ("[1]", "not a whole JSON object (it holds [1])"),
+    "a list": ("[1]", "not a whole JSON object (it is [1])"),
     "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "misses 'writer'"),
     "a wrong type": (line(question=3), "'question' is 3, not a str"),
     "true for a number": (line(prompt_version=True), "'prompt_version' is True, not a int"),

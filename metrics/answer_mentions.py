@@ -1,0 +1,94 @@
+"""Replace each option that an answer names, by letter or by text, with one private character.
+
+`metrics/letters.py` reads the words around these characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from speechiq.metrics.answer_words import AFTER_A_LETTER, PLAIN
+from speechiq.metrics.option_letters import ALPHABET
+
+# Characters that stand for a letter in brackets, a letter without, and the text of an option.
+ENCLOSED_LETTER, BARE_LETTER, OPTION = 0xE000, 0xE040, 0xE100
+MENTION = "[\ue000-\ue1ff]"
+_NO_WORD_BEFORE = r"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
+_NO_WORD_AFTER = r"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
+_ENCLOSED = re.compile(
+    r"(?<!\w)(?:[(\[{\"'“‘«「『【`<]|\*{1,3}|_{1,2}){1,4}\s?([A-Za-z])[.:]?\s?(?:[)\]}\"'”’»」』】`>]|\*{1,3}|"
+    r"_{1,2}){1,4}(?!\w)"
+)
+_MARKS = re.compile(r"\*{1,3}|_{2,}|`+|[\"“”«»「」『』【】]|(?<!\w)'|'(?!\w)")
+_COLON = re.compile(r":[ \t]*\n+")
+_SPACE = re.compile(r"[^\S\n]+")
+_LOWER = re.compile(
+    r"(\b(?:answer|option|choice|letter|respuesta|antwort|réponse|resposta|risposta)\b"
+    r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]))",
+    re.IGNORECASE,
+)
+_BARE = [
+    re.compile(rf"{_NO_WORD_BEFORE}([{sure}]|[{risky}]{AFTER_A_LETTER}){_NO_WORD_AFTER}(\))?")
+    for sure, risky in (("BCDFGH", "AE"), ("BCDFGHJ-NP-Z", "AEIO"))
+]
+_PAIR = re.compile(
+    r"([\ue000-\ue0ff])([\s.):,(=–—-]{0,8})([\ue100-\ue1ff])|([\ue100-\ue1ff])([\s.):,(=–—-]{0,8})([\ue000-\ue0ff])"
+)
+_BETWEEN_WORDS = r"[\W_]{1,3}"
+#: Number of options up to which only A to H count as letters without brackets.
+_FEW = 8
+
+
+@lru_cache(maxsize=4096)
+def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str] | None]:
+    """Return the options that are words such as "no" (word -> letter), and a pattern of the texts of the others."""
+    plain, patterns = {}, []
+    for letter, option in zip(ALPHABET, options, strict=False):
+        words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'"))
+        if len(words) == 1 and words[0].casefold() in PLAIN:
+            plain[words[0].casefold()] = letter
+        elif len("".join(words)) > 1:
+            articles = r"(?:(?:an?|the)\s+)?"
+            while len(words) > 1 and words[0].casefold() in ("a", "an", "the"):
+                del words[0]
+            patterns.append(
+                (len("".join(words)), f"{articles}(?P<{letter}>{_BETWEEN_WORDS.join(map(re.escape, words))})")
+            )
+    longest_first = [pattern for _, pattern in sorted(patterns, reverse=True)]
+    return plain, re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE) if longest_first else None
+
+
+def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str:
+    """Return the text with one private character in the place of each option that it names.
+
+    Args:
+        text: An answer without markup.
+        pattern: The texts of the options, see `find_options`.
+        count: How many options there are.
+    """
+    if pattern:
+        text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)
+    text = _ENCLOSED.sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)
+    text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), _MARKS.sub("", text))
+    text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
+    return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
+
+
+def _letter(start: int, letter: str) -> str:
+    return chr(start + ALPHABET.index(letter.upper()))
+
+
+def _join(pair: re.Match[str]) -> str:
+    """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
+    first, between, second = (part for part in pair.groups() if part is not None)
+    if named_letter(first) == named_letter(second):
+        return chr(ENCLOSED_LETTER + ALPHABET.index(named_letter(first)))
+    ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")
+    return f"{first} {second}" if "\n" not in between and (ends or "." not in between) else pair[0]
+
+
+def named_letter(mention: str) -> str:
+    """Return the letter of a private character."""
+    return ALPHABET[ord(mention) % 64]
