@@ -15,7 +15,7 @@ from rich.text import Text
 from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
 from speechiq.reducer.read.choice import others_than_usual
-from speechiq.reducer.read.conditions import ASPECTS, summarise
+from speechiq.reducer.read.conditions import ASPECTS, summarize
 from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
@@ -117,7 +117,7 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     if norms := context.norms:
         yield f"on the scale of norms {norms.title} of {count(norms.systems, 'system')}: {_match(context)}"
     if context.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(context.mismatches)}"
+        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarize(context.mismatches)}"
     if context.excluded:
         which = shorten(context.excluded_set or "")
         yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.core.checksummed import shorten
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.read.conditions import Mismatch, summarize
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
@@ -90,7 +90,7 @@ def _notes(
     if excluded:
         yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
     if mismatches:
-        yield f"not on equal terms: {summarise(mismatches)}"
+        yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE
     yield side_by_side.MEANINGS
 

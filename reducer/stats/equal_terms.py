@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarise
+from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarize
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.stats.pool import drop_lacking, share
 
@@ -35,4 +35,4 @@ def refuse(mismatches: Sequence[Mismatch]) -> None:
     """Raise a `SpeechIQError` that names mismatches, if there are any."""
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(of.fix for of in mismatches))
-        raise SpeechIQError(f"{summarise(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
+        raise SpeechIQError(f"{summarize(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")

@@ -112,7 +112,7 @@ def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
     data = json.loads((two_runs / "siq.json").read_text())
     assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
-    assert data["mismatches"] == ["level understand: system 'bad' lacks 1 of 4 items, such as clip 'demo/2'"]
+    assert data["mismatches"] == ["level understand: system 'bad' misses 1 of 4 items, such as clip 'demo/2'"]
 
 
 def test_nothing_is_overwritten_unless_forced(two_runs):

@@ -11,7 +11,7 @@ import numpy as np
 
 from speechiq.core.checksummed import add_checksum, shorten
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.conditions import Scalar, by_level, compare_systems, summarise
+from speechiq.reducer.read.conditions import Scalar, by_level, compare_systems, summarize
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item
 from speechiq.reducer.siq.levels import LEVELS
@@ -134,7 +134,7 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     systems = list(systems)
     measured = levels_of(systems)
     if mismatches := compare_systems(systems):
-        raise SpeechIQError(f"norms are built from equal terms: {summarise(mismatches)}; leave one of the two out")
+        raise SpeechIQError(f"norms are built from equal terms: {summarize(mismatches)}; leave one of the two out")
     pool = align(systems)
     scale = calibrate(pool, rule)
     tasks = _tasks(systems)

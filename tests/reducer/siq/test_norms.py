@@ -33,11 +33,11 @@ OTHER = {
         "apply",
         {"content_sha256": "0123456789abcdef" * 4},
         "clips",
-        "content_sha256 is '0123456789ab' in system 'new' and not told (older runs do not: run them again) in norms",
+        "content_sha256 is '0123456789ab' in system 'new' and not recorded (run older runs again) in norms",
     ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),
-    "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not told in"),
+    "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not recorded"),
     "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
 }
 
