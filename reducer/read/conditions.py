@@ -124,7 +124,7 @@ def compare(
     Args:
         system: The system's name.
         level: Name of the category.
-        ours: Conditions of its tasks; empty if they are not known, which is no mismatch.
+        ours: Conditions of its tasks; empty if they are not known, which counts as equal.
         other: What the system is compared with, in words.
         theirs: The conditions of the other side.
     """

@@ -23,7 +23,7 @@ def rank_systems(systems: Iterable[System], options: Options) -> Ranking:
         options: How to score.
 
     Raises:
-        SpeechIQError: What `ranking.rank` refuses.
+        SpeechIQError: As for `ranking.rank`.
     """
     ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **_how(options))
     return ranking._replace(context=ranking.context._replace(excluded=len(options.exclude)))
@@ -33,11 +33,11 @@ def score(systems: Iterable[System], options: Options) -> Scored:
     """Rank systems that ran SIQ, and prepare what is printed and written.
 
     Args:
-        systems: As `read_systems` gives them.
+        systems: As `read_systems` returns them.
         options: How to score.
 
     Raises:
-        SpeechIQError: What `ranking.rank` refuses.
+        SpeechIQError: As for `ranking.rank`.
     """
     ranking = rank_systems(systems, options)
     context = ranking.context
