@@ -1,4 +1,4 @@
-"""Export a ranking: what lm-eval's files hold of SIQ beside the levels' scores."""
+"""Export a ranking as results of lm-eval: SIQ and Z in addition to the scores of the levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speechiq.reducer.siq.ranking import Ranking
 
 
 def export(ranking: Ranking) -> Export:
-    """Return the scores with `siq,none` for each system and `z,none` for each of its levels."""
+    """Return the scores, with `siq,none` per system and `z,none` per level."""
     pool, scores, context = ranking
     bootstrap = context.bootstrap
     rows = range(len(pool.systems))

@@ -17,24 +17,24 @@ from speechiq.metrics.option_letters import UNPARSED
 from speechiq.reducer.read.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.read.samples import Item
 from speechiq.reducer.show.records import without_formula
-from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, refuse_strangers
+from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, check_wording
 
 CONFIDENCE = 0.95
 
 
 class Hallucination(NamedTuple):
-    """One system on the unanswerable questions.
+    """Counts of one system on the unanswerable questions.
 
     Attributes:
-        system: Its name.
-        control: `gold`, `silence` or `letter:X`; empty for a system.
+        system: Name of the system.
+        control: `gold`, `silence` or `letter:X`; empty for a system that listens.
         asked: Number of unanswerable questions.
-        hallucinated: Majorities for one of (A) to (D).
-        none_of_the_above: Majorities for (E), the right answer.
-        unparsed: Questions without a majority that could be read; neither of the two.
+        hallucinated: Number of votes for one of (A) to (D).
+        none_of_the_above: Number of votes for (E), the right answer.
+        unparsed: Number of votes without a letter; they count as neither.
         rate: hallucinated / asked.
-        low: Lower end of the rate's Wilson interval at 95 %.
-        high: Upper end.
+        low: Lower end of the 95 % Wilson interval of the rate.
+        high: Upper end of the same interval.
     """
 
     system: str
@@ -49,19 +49,21 @@ class Hallucination(NamedTuple):
 
 
 def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Every system's hallucinations, fewest first, then by name.
+    """Count the hallucinations of every system, lowest rate first, then by name.
 
     Args:
-        answers: What the systems answered.
-        confirmed: The set; its `unanswerable` questions count.
+        answers: The answers of all systems.
+        confirmed: The unanswerable set; its questions with the verdict `unanswerable` count.
 
     Raises:
-        SpeechIQError: The set has no unanswerable question, or one that the runs lack or word otherwise.
+        SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.
     """
     items = {item: of for item, of in confirmed.items() if of.verdict == UNANSWERABLE}
     if not items:
-        raise SpeechIQError(f"the set has no question with the verdict {UNANSWERABLE!r}: nothing to hallucinate on")
-    refuse_strangers(items, {item: question.asked for item, question in answers.questions.items()})
+        raise SpeechIQError(
+            f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with `siq unanswerable confirm`"
+        )
+    check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(
         (
             _of_system(system, answers.controls.get(system, ""), [votes[item].vote for item in items])
@@ -72,7 +74,7 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
 
 
 def interval(hallucinated: int, asked: int) -> tuple[float, float]:
-    """The Wilson interval of a rate at 95 %.
+    """Return the 95 % Wilson interval of a rate.
 
     >>> [round(end, 3) for end in interval(2, 17)]
     [0.033, 0.343]
@@ -84,7 +86,7 @@ def interval(hallucinated: int, asked: int) -> tuple[float, float]:
 
 
 def as_table(counts: list[Hallucination]) -> Table:
-    """The counts for the terminal; names are plain text, never markup."""
+    """Return the counts as a table for the terminal; names are shown as plain text, never as markup."""
     table = Table(
         title="Hallucination",
         caption=f"{counts[0].asked} unanswerable questions; interval: Wilson, {100 * CONFIDENCE:.0f} %",
@@ -108,12 +110,12 @@ def as_table(counts: list[Hallucination]) -> Table:
 
 
 def as_json(counts: list[Hallucination]) -> str:
-    """The counts as JSON, unrounded: a list with an object a system, the fields of `Hallucination`."""
+    """Return the counts as JSON, unrounded: a list with one object per system, the fields of `Hallucination`."""
     return json.dumps([of._asdict() for of in counts], indent=2, ensure_ascii=False) + "\n"
 
 
 def as_csv(counts: list[Hallucination]) -> str:
-    """The counts as CSV, unrounded; a text that a spreadsheet would take for a formula gets a quote in front."""
+    """Return the counts as CSV, unrounded; a text that a spreadsheet would take for a formula gets a quote in front."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Hallucination._fields)

@@ -1,4 +1,4 @@
-"""Hold the three levels of SIQ as their task templates describe them, for runs that recorded their level alone."""
+"""Read the three levels of SIQ from their task templates, also for runs that recorded only the level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level
 
 
 def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
-    """Return the levels to score, each with the column that it is scored by; see `choice.choose`.
+    """Return the levels to score, each with its column; see `choice.choose`.
 
     >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
     >>> {level: of.column for level, of in chosen.items()}

@@ -100,7 +100,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
     assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
     flags = json.loads(out.read_text())["flags"]
-    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["loops"]) == (None, 0.25, None)
+    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
 
 def test_questions_left_out_are_told(three_runs):
@@ -177,7 +177,7 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
-        (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal weighs nothing here: .* add --norms"),
+        (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal has no effect here: .* add --norms"),
         (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],
@@ -264,7 +264,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
     assert asked.exit_code == 0 and "Apply acc. %" not in asked.stdout
     whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
     assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
-    assert "siq cannot be asked for here: it needs Apply" in str(
+    assert "siq cannot be compared here: it needs Apply" in str(
         siq_compare("a", "b", tmp_path / "without", "--levels", "siq").exception
     )
 
