@@ -12,7 +12,7 @@ from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.records import FIX
 from speechiq.reducer.show.remarks import MEANINGS
-from speechiq.reducer.show.report import data, items, page, provenance, sets, suspects
+from speechiq.reducer.show.report import compare, data, items, page, provenance, sets, suspects, systems
 from speechiq.reducer.show.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.show.report.suite import SuitePage
 from speechiq.reducer.show.report.suite import gather as gather_suite
@@ -29,6 +29,8 @@ SECTIONS = {
     "levels": "Level profiles",
     "understanding": "Errors and understanding",
     "firmness": "Stability",
+    "systems": "Systems",
+    "compare": "Compare",
     "deciding": "Deciding clips",
     "suspects": "Suspect items",
     "review": "Review",
@@ -114,7 +116,7 @@ def content(study: Study) -> dict[str, Any]:
         for name, identity in zip(study.names, study.identities, strict=True)
         if not identity.control
     }
-    charts = data.charts(study, rows)
+    charts, set_tables = data.charts(study, rows), sets.tables(study)
     sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
     return {
         "title": TITLE if study.has_siq else TITLE_WITHOUT,
@@ -130,13 +132,15 @@ def content(study: Study) -> dict[str, Any]:
         "scale": study.ranking.scores.scale,
         "warnings": study.warnings,
         "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
-        "reach": data.reach(rows),
+        "range": data.siq_range(rows),
         "chance": data.chance(study.ranking.context.levels),
         "labels": dict(zip(study.names, study.labels, strict=True)),
         "charts": charts,
         "weights": weights_by_rule(study.ranking),
         "firm": data.firmness(study, rows),
-        "set_tables": sets.tables(study),
+        "set_tables": set_tables,
+        "system_pages": systems.pages(study, rows, set_tables),
+        "comparisons": compare.browser_data(study, rows) if "compare" in sections else {},
         "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
         "parting": items.parting(pool, study.listening),
@@ -150,7 +154,6 @@ def content(study: Study) -> dict[str, Any]:
         "clips": data.browser_data(study, rows),
         "sounds": data.sounds(study),
         "asked": provenance.tasks(study.ranking.context.systems),
-        "described": provenance.descriptions(study.ranking.context.systems),
         "key": content_sha256([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
     }
 
@@ -163,6 +166,7 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
         "levels": "profiles" in charts,
         "understanding": "clips-wer" in charts,
         "firmness": study.has_siq,
+        "compare": len(study.names) > 1,
         "suspects": not {"remember", "apply"}.isdisjoint(study.levels),
         "review": "apply" in study.levels,
     }.get(section, True)

@@ -92,8 +92,8 @@ def standings(study: Study) -> list[Standing]:
     return sorted(rows, key=lambda row: (row.rank, row.name))
 
 
-def reach(rows: Sequence[Standing]) -> tuple[float, float]:
-    """The lowest and the highest SIQ that an interval of the leaderboard reaches."""
+def siq_range(rows: Sequence[Standing]) -> tuple[float, float]:
+    """Return the lowest and the highest SIQ of the leaderboard, ends of intervals included."""
     ends = [end for row in rows for end in (*(row.interval or ()), row.siq) if not math.isnan(end)]
     return (min(ends), max(ends)) if ends else (MEAN, MEAN)
 

@@ -26,13 +26,16 @@ from speechiq.core.checksummed import shorten
 from speechiq.reducer.show.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.show.report"
-SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads", "clips", "review", "print")
+SCRIPTS = (
+    *("base", "address", "theme", "downloads", "tables", "charts", "clips", "systems", "compare", "review"),
+    *("print", "start"),
+)
 MINUS = "\N{MINUS SIGN}"
 ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
-FEW_SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads")
+FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "start")
 
 
 def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> str:
@@ -44,7 +47,7 @@ def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> s
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (embed, pack, fixed, signed, breakable, address, shorten)
+    filters = (embed, pack, fixed, signed, breakable, address, system_address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts)
     plotly = get_plotlyjs()
@@ -102,6 +105,15 @@ def address(clip: str) -> str:
     '#clip/demo%2Fa%20b'
     """
     return f"#clip/{quote(clip, safe='', errors='replace')}"
+
+
+def system_address(system: str) -> str:
+    """Return the address of a system on the page.
+
+    >>> system_address("openai/whisper+gold")
+    '#system/openai%2Fwhisper%2Bgold'
+    """
+    return f"#system/{quote(system, safe='', errors='replace')}"
 
 
 def _spell(data: Any) -> str:

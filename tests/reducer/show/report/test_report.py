@@ -123,7 +123,7 @@ def test_only_controls_make_a_page_too(tmp_path):
         write_system(tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, told)
     text = report.build([tmp_path], bootstrap=0)
     assert "None: no question fails in half of the systems." in text
-    assert "Controls do not listen and are listed all the same" in text
+    assert "Controls are listed with the systems" in text
 
 
 def test_questions_left_out_are_told_with_their_set(study, tmp_path):
