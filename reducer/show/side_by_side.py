@@ -62,9 +62,9 @@ def rows_of(comparison: Comparison, levels: Mapping[str, Category]) -> Iterator[
     """
     for level, difference in comparison.raw.items():
         measure = levels[level]
-        scores = (measure.show(score) for score in (difference.a, difference.b, difference.value))
-        ends = sorted(measure.show(end) for end in (difference.low, difference.high))
-        yield Row(level.title(), measure.unit, *scores, *ends, difference.p, _favors(difference))
+        a, b, value = (float(measure.show(score)) for score in (difference.a, difference.b, difference.value))
+        low, high = sorted(float(measure.show(end)) for end in (difference.low, difference.high))
+        yield Row(level.title(), measure.unit, a, b, value, low, high, difference.p, _favors(difference))
         if comparison.z:
             yield _own_row(level.title(), "Z", comparison.z[level])
     if comparison.siq:

@@ -97,8 +97,8 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     out = three_runs / "out.json"
     result = siq_compare("good", "bad", three_runs, "--json", out, "--clips", 0)
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
-    assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
-    assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
+    assert rows["No letter"] == ["—", "25.0"] and rows["Incomplete"] == rows["Repetition"] == ["—", "—"]
+    assert "No letter: answers without a letter; (E): questions answered with (E); Incomplete: clips" in result.stdout
     flags = json.loads(out.read_text())["flags"]
     assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["loops"]) == (None, 0.25, None)
 

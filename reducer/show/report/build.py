@@ -1,4 +1,4 @@
-"""From folders of runs to the page, and the page to its file."""
+"""Build the page from folders of runs, and write it to a file."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ SECTIONS = {
 
 
 def build(runs: Iterable[Path], **options: Any) -> str:
-    """The report of some runs as an HTML page.
+    """Return the report of some runs as an HTML page.
 
     Args:
         runs: Folders (any depth) or results files.
         **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`, `levels`.
 
     Raises:
-        SpeechIQError: What reading, lining up or scoring the runs refuses.
+        SpeechIQError: The runs cannot be read, aligned or scored.
     """
     return render(gather(runs, **options))
 
@@ -56,12 +56,12 @@ def compose(found: Found, options: Options, command: str = "") -> tuple[str, lis
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
-        found: What the runs hold.
+        found: The tasks of the runs.
         options: How to score.
         command: As for `render`.
 
     Raises:
-        SpeechIQError: What reading or scoring refuses.
+        SpeechIQError: The runs cannot be read or scored.
     """
     others = [gather_suite(found, suite, options) for suite in found.others]
     if SIQ not in found.levels:
@@ -71,12 +71,12 @@ def compose(found: Found, options: Options, command: str = "") -> tuple[str, lis
 
 
 def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:
-    """Return the page of what was gathered.
+    """Return the page of a study.
 
     Args:
-        study: What `gather` gave.
+        study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
-        suites: Further suites, each of which gets a section.
+        suites: Further suites; each has a section.
     """
     shown = content(study)
     charts = shown["charts"] | _charts(suites)
@@ -89,7 +89,7 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
     """Return the page of suites without SIQ.
 
     Args:
-        suites: What `suite.gather` gave.
+        suites: As `suite.gather` returns them.
         command: As for `render`.
     """
     names = ", ".join(of.suite for of in suites)
@@ -108,7 +108,7 @@ def _charts(suites: Sequence[SuitePage]) -> dict[str, Any]:
 
 
 def content(study: Study) -> dict[str, Any]:
-    """What the template is filled with."""
+    """Return the values of the template's variables."""
     rows, pool = data.standings(study), study.ranking.pool
     listening = {study.names[row] for row in study.listening}
     encoders = {
@@ -143,7 +143,7 @@ def content(study: Study) -> dict[str, Any]:
         "comparisons": compare.browser_data(study, rows) if "compare" in sections else {},
         "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
-        "parting": items.parting(pool, study.listening),
+        "rank_gaps": items.rank_gaps(pool, study.listening),
         "disagreements": suspects.disagreements(study.clips, encoders),
         "failed": suspects.failed_with_reference(study.answers, listening),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
@@ -173,15 +173,15 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
 
 
 def write(text: str, path: Path, *, force: bool = False) -> None:
-    """Writes a page, whole or not at all.
+    """Write a page to a file, complete or not at all.
 
     Args:
-        text: What `build` made.
-        path: Of the file.
-        force: Whether a file that is there is replaced.
+        text: As `build` returns it.
+        path: Path of the file.
+        force: Whether to replace an existing file.
 
     Raises:
-        SpeechIQError: The file is there already, or cannot be written.
+        SpeechIQError: The file exists, or cannot be written.
     """
     refuse_to_overwrite(path, force)
     write_whole(path, text.encode(errors="replace"), FIX)

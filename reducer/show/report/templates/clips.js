@@ -109,7 +109,7 @@ function detail(clip, systems) {
 function transcriptOf(clip, i, system) {
   const facts = [["WER", clip.wer, 1], ["similarity", clip.sim, 1], ["accuracy", clip.acc, 0]]
     .flatMap(([score, values, digits]) => (values ? [`${score} ${fixed(values[i], digits)} %`] : []));
-  if (clip.share[i] !== null && clip.share[i] < 0.995) facts.push(`audio coverage ${fixed(100 * clip.share[i], 0)} %`);
+  if (clip.coverage[i] !== null && clip.coverage[i] < 0.995) facts.push(`audio coverage ${fixed(100 * clip.coverage[i], 0)} %`);
   if (clip.repetition[i]) facts.push("repetition");
   const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.transcripts[i] || NONE));
   return h(
@@ -121,7 +121,7 @@ function transcriptOf(clip, i, system) {
   );
 }
 
-/** The words of the reference with what was left out and what was put in. */
+/** The words of the reference, with missing and inserted words marked. */
 function marked(words, ops) {
   let at = 0;
   const parts = ops.map((step) => {

@@ -44,7 +44,7 @@ def test_what_models_wrote_stays_text(visit):
     assert here.tab.locator("img, main script").count() == 0
     assert NAME in names(here) and NAME in here.tab.locator("#profiles .ytick").all_text_contents()
     assert HOSTILE in here.tab.locator("#standings .encoder").all_inner_texts()
-    written = here.tab.locator(".transcript", has_text=NAME)
+    written = here.tab.locator(".detail .transcript", has_text=NAME)
     written.locator("summary").click()
     assert HOSTILE in written.locator("details p").inner_text()
     assert here.requests == []
@@ -89,7 +89,7 @@ def test_a_clip_is_found_heard_and_compared(visit):
     here.tab.fill("#clip-search", "no such words")
     here.tab.locator("#clip-table", has_text="No clip matches").wait_for()
     here.tab.click("#deciding a.clip:has-text('demo/kennedy') >> nth=0")
-    written = here.tab.locator(".transcript", has_text="b/poor+thinker")
+    written = here.tab.locator(".detail .transcript", has_text="b/poor+thinker")
     written.wait_for()
     assert written.locator("ins").all_inner_texts() == ["yellow"] and written.locator("del").all_inner_texts() == [
         "fellow"
@@ -286,7 +286,8 @@ def test_a_fresh_page_lands_on_what_its_address_names(visit, address, target, si
     here = visit(viewport=SIZES[size])
     here.open(address)
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
-    assert here.tab.locator(target).evaluate(TOP) == pytest.approx(64, abs=2)
+    at_end = here.tab.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
+    assert at_end or here.tab.locator(target).evaluate(TOP) == pytest.approx(64, abs=2)
     assert here.errors == []
 
 
@@ -296,7 +297,7 @@ def test_a_system_has_a_page_of_its_own(visit):
     shown = here.tab.locator(".system:visible")
     assert shown.count() == 1 and here.tab.evaluate("location.hash") == SYSTEM
     text = shown.inner_text()
-    assert "lm_eval --model hf-audio --model_args pretrained=b/poor+thinker" in text and "secret" not in text
+    assert "--model_args 'pretrained=b/poor+thinker,hub_token=***' --tasks t_apply," in text and "secret" not in text
     assert all(words in text for words in ("asr, model", "Remember, WER %", "64 s", "lm-eval 0.4.13", "t_remember"))
     shown.locator("a.clip").first.click()
     here.tab.locator(".detail").wait_for()
@@ -355,7 +356,7 @@ def test_an_unknown_pair_is_named(visit):
 def test_a_view_of_the_clips_can_be_shared_and_left(visit):
     here = visit()
     here.open("#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
-    count = here.tab.locator("#clip-count", has_text="3 of 5 clips")
+    count = here.tab.locator("#clip-count", has_text="2 of 5 clips")
     count.wait_for()
     assert here.tab.locator("#clip-table th[aria-sort=descending]").inner_text().startswith("Remember")
     here.tab.select_option("#clip-level", "apply")
