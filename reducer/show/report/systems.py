@@ -18,6 +18,7 @@ from speechiq.reducer.show.report.sets import Cell, SetTable
 from speechiq.reducer.show.report.study import Study
 
 WORST = 5
+ROUNDING = 1e-9
 
 
 class RunFacts(NamedTuple):
@@ -48,7 +49,7 @@ class SystemPage(NamedTuple):
         runs: Its runs, newest first.
         settings: Name of a setting -> its value, as the newest run recorded them of the system.
         sets: Name of a score -> its cells, one per column of `SetTable.columns`; empty if there is one set.
-        worst: Level -> the clips with the lowest raw scores, worst first.
+        worst: Level -> the clips with the lowest raw scores, worst first; clips with the best score of all are not listed.
     """
 
     row: Standing
@@ -126,8 +127,9 @@ def _flatten(described: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def _worst(study: Study, level: str, row: int) -> list[WorstClip]:
     pool, show = study.ranking.pool, study.ranking.context.levels[level].show
     raw, names = pool.raw[level], pool.clips[level]
-    mean = raw[study.listening].mean(axis=0)
+    mean, best = raw[study.listening].mean(axis=0), raw.max()
     return [
         WorstClip(names[i], float(show(raw[row, i])), float(show(mean[i])))
         for i in np.argsort(raw[row], kind="stable")[:WORST]
+        if raw[row, i] < best - ROUNDING
     ]

@@ -1,4 +1,4 @@
-const MOST_DIFFERENT = 8;
+const MOST_DIFFERENT = 6;
 const MINUS = "\u2212";
 const loadComparisons = once(async () => JSON.parse(await unpack("compare")));
 const compareAddress = (a, b) => `#compare/${encodeURIComponent(a)}/${encodeURIComponent(b)}`;
@@ -35,7 +35,7 @@ async function comparePair(a, b, { write = false } = {}) {
   $("compare-unit").textContent = `Each clip's part in the difference of ${withSign(total)} ${data.unit}; above 0 favors A.`;
   const driving = parts.filter((part) => Math.abs(part.total) > 1e-6).slice(0, MOST_DIFFERENT);
   const none = h("li", { className: "empty" }, "The two systems have the same scores on every clip.");
-  $("compare-clips").replaceChildren(...(driving.length ? driving.map((part) => clipCompared(part, [a, b], systems)) : [none]));
+  $("compare-clips").replaceChildren(...(driving.length ? driving.map((part, i) => clipCompared(part, [a, b], systems, i === 0)) : [none]));
   if (write) writeAddress(compareAddress(systems[a].name, systems[b].name));
 }
 
@@ -69,18 +69,20 @@ function partsOf(a, b, clips, levels) {
     .sort((one, other) => Math.abs(other.total) - Math.abs(one.total));
 }
 
-function clipCompared({ clip, of, total }, sides, systems) {
+/** One clip: its part in the difference, and on opening it the reference, both transcripts, and differing answers. */
+function clipCompared({ clip, of, total }, sides, systems, open) {
   const facts = of.map(({ title, part }) => h("span", {}, `${title} ${withSign(part)}`));
   const texts = sides.filter((i) => clip.transcripts[i] !== null).map((i) => transcriptOf(clip, i, systems[i]));
   const differ = clip.questions.filter(({ votes }) => votes[sides[0]][0] !== votes[sides[1]][0]);
-  return h(
-    "li",
-    { className: "compared" },
-    h("div", { className: "head" }, h("a", { href: addressOf(clip.id) }, name(clip.id)), h("b", {}, withSign(total)), ...facts),
+  return h("li", { className: "compared" }, h(
+    "details",
+    { open },
+    h("summary", {}, name(clip.id), h("b", {}, withSign(total)), ...facts),
     h("p", { className: "reference" }, h("span", { className: "small" }, "Reference: "), clip.text || NONE),
     h("div", { className: "pair" }, ...texts),
     ...differ.map((asked) => h("p", { className: "small" }, `${asked.text} Right: (${asked.answer}). A votes (${asked.votes[sides[0]][0]}), B votes (${asked.votes[sides[1]][0]}).`)),
-  );
+    h("p", { className: "small" }, h("a", { href: addressOf(clip.id) }, "All about this clip")),
+  ));
 }
 
 routes.compare = async (parts) => {

@@ -31,9 +31,9 @@ function addDownloads(place, buttons) {
   place.after(h("p", { className: "saves" }, h("span", {}, "Save as"), ...buttons));
 }
 
-for (const table of document.querySelectorAll("table.sortable")) {
+for (const table of document.querySelectorAll("table.sortable, table[data-name]")) {
   const name = table.dataset.name ?? table.closest("section").id;
-  addDownloads(table.closest(".scroll"), [
+  addDownloads(table.closest(".scroll") ?? table, [
     saveButton("CSV", `Save the table ${name} as CSV`, () => save(`${name}.csv`, "text/csv", csv(tableRows(table)))),
   ]);
 }

@@ -329,7 +329,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     assert [[cell.replace(page.MINUS, "-") for cell in row[:-1]] for row in shown] == expected
     assert verdict(comparison).lower() in here.tab.locator("#compare-verdict").inner_text().lower()
     first = here.tab.locator("#compare-clips .compared").first
-    assert first.locator("a").first.inner_text() == comparison.clips[0].clip
+    assert first.locator("summary bdi").inner_text() == comparison.clips[0].clip
     part = float(first.locator("b").first.inner_text().replace(page.MINUS, "-"))
     assert part == pytest.approx(comparison.clips[0].total, abs=0.02)
     assert first.locator(".transcript").count() == 2
