@@ -84,9 +84,13 @@ def write_study(folder: Path) -> Path:
 
     texts = TEXTS | {HOSTILE: TEXTS["set/two"]}
     hostile = lambda clip, text: mishear(clip, text).replace("Monday", HOSTILE)  # noqa: E731
-    write_system(folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, heard=1.0)
+    write_system(
+        folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, audio_coverage=1.0
+    )
     poor = lambda clip, text: mishear(clip, text).replace("fellow", "yellow")  # noqa: E731
-    write_system(folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, heard=0.5)
+    write_system(
+        folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, audio_coverage=0.5
+    )
     write_system(folder / "c", NAME, hostile, "?BA", {"kind": "end to end", "audio_encoder": HOSTILE}, texts)
     gold = cascade({"control": "gold"})
     write_system(folder / "d", "gold+thinker", lambda clip, text: text, "BBBBBBBBBA", gold, texts)

@@ -83,7 +83,7 @@ def test_what_can_be_scored_can_be_shown(tmp_path):
     done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
     assert done.exit_code == 0, done.output
     assert "siq: warning: no questions are shown: " in done.stderr
-    assert "Not known: the runs do not hold their questions." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
