@@ -23,7 +23,7 @@ from speechiq.reducer.siq.export import export
 from speechiq.reducer.stats.separation import separates
 from tests.reducer.conftest import levels, write_run
 
-TWO = "no SIQ and no Z: of two systems one stands at Z +1 and the other at Z -1 whatever they did"
+TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
 
 
 def siq(*arguments: object):
@@ -138,7 +138,7 @@ def test_levels_with_other_clips_are_said(tmp_path):
         scores = levels(skill, clips=8)
         write_run(tmp_path / name, scores | {"apply": dict(list(scores["apply"].items())[:2])}, system=name)
     assert (
-        "the levels hold different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
+        "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
         in siq(tmp_path).stdout
     )
 
@@ -191,7 +191,7 @@ def test_silence_is_the_floor(tmp_path):
     described = {"siq": {"pretrained": "silence+llm", "system": {"kind": "cascade", "asr": {"control": "silence"}}}}
     write_run(tmp_path / "floor", levels(0.0, clips=8), system="x", config=described)
     shown = siq(tmp_path).stdout
-    assert "floor: without hearing anything, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
+    assert "floor: without any audio, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
 
 
 def test_systems_read_otherwise_are_not_mixed(tmp_path):

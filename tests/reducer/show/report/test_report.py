@@ -83,7 +83,7 @@ def test_what_can_be_scored_can_be_shown(tmp_path):
     done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
     assert done.exit_code == 0, done.output
     assert "siq: warning: no questions are shown: " in done.stderr
-    assert "Not known: the runs do not hold their questions." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
@@ -123,7 +123,7 @@ def test_only_controls_make_a_page_too(tmp_path):
         write_system(tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, told)
     text = report.build([tmp_path], bootstrap=0)
     assert "None: no question fails in half of the systems." in text
-    assert "Controls do not listen and are listed all the same" in text
+    assert "Controls are listed with the systems" in text
 
 
 def test_questions_left_out_are_told_with_their_set(study, tmp_path):
