@@ -5,38 +5,58 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import Annotated
 
 import typer
 
-from speechiq.cli import demo, norms, store, unanswerable
-from speechiq.cli.compare import compare
-from speechiq.cli.hallucination import hallucination
-from speechiq.cli.questions import app as questions
-from speechiq.cli.report import report
-from speechiq.cli.run import PASS_ON, run
-from speechiq.cli.score import score
-from speechiq.cli.tasks import tasks
-from speechiq.core.console import say
+from speechiq.cli import compare, demo, hallucination, norms, questions, report, run, score, store, tasks, unanswerable
+from speechiq.cli.examples import examples
+from speechiq.cli.versions import list_versions
+from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: Panels of `siq --help`, in their order: what a user wants to do.
+RUN, SCORE, COMPARE, PUBLISH, PREPARE, MACHINE = "Run", "Score", "Compare", "Publish", "Prepare data", "Machine"
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
-    help="Speech IQ of voice-understanding systems, from what lm-eval wrote.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples(
+        "siq demo fetch",
+        "siq demo run --output runs/demo",
+        "siq score runs/demo",
+    ),
 )
-app.command("score")(score)
-app.command("compare")(compare)
-app.command("report")(report)
-app.command("run", context_settings=PASS_ON, add_help_option=False)(run)
-app.command("hallucination")(hallucination)
-app.add_typer(unanswerable.app, name="unanswerable")
-app.add_typer(norms.app, name="norms")
-app.add_typer(store.app, name="store")
-app.add_typer(demo.app, name="demo")
-app.add_typer(tasks, name="tasks")
-app.add_typer(questions, name="questions")
+app.command("run", rich_help_panel=RUN, context_settings=run.PASS_ON, add_help_option=False)(run.run)
+app.add_typer(demo.app, name="demo", rich_help_panel=RUN)
+app.command("score", rich_help_panel=SCORE, epilog=score.EXAMPLES)(score.score)
+app.command("hallucination", rich_help_panel=SCORE, epilog=hallucination.EXAMPLES)(hallucination.hallucination)
+app.add_typer(norms.app, name="norms", rich_help_panel=SCORE)
+app.command("compare", rich_help_panel=COMPARE, epilog=compare.EXAMPLES)(compare.compare)
+app.command("report", rich_help_panel=PUBLISH, epilog=report.EXAMPLES)(report.report)
+app.add_typer(tasks.app, name="tasks", rich_help_panel=PREPARE)
+app.add_typer(questions.app, name="questions", rich_help_panel=PREPARE)
+app.add_typer(unanswerable.app, name="unanswerable", rich_help_panel=PREPARE)
+app.add_typer(store.app, name="store", rich_help_panel=MACHINE)
+
+
+def _print_versions(wanted: bool) -> None:
+    if wanted:
+        show(*list_versions())
+        raise typer.Exit
+
+
+@app.callback()
+def siq(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_versions, is_eager=True, help="Print versions of the packages in use."
+        ),
+    ] = False,
+) -> None:
+    """Measure the speech IQ of voice-understanding systems with lm-evaluation-harness."""
 
 
 def main() -> None:
@@ -50,10 +70,10 @@ def main() -> None:
         say(str(error))
         sys.exit(1)
     except OSError as error:
-        if error.filename is not None or error.errno not in (*NO_ROOM, errno.EPIPE):
+        if error.filename is not None or error.errno not in (*NO_SPACE, errno.EPIPE):
             raise
         if error.errno != errno.EPIPE:
-            say(f"cannot write the output: {error.strerror}; make room, or send it elsewhere")
+            say(f"cannot write the output: {error.strerror}; free space, or send it to another place")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""Define `siq norms`, which freezes a pool of systems into a scale for others."""
+"""Define `siq norms`: build a scale from a population of systems, and show the scales that exist."""
 
 from __future__ import annotations
 

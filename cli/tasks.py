@@ -9,13 +9,13 @@ import typer
 
 from speechiq.core.console import printable, say
 
-tasks = typer.Typer(no_args_is_help=True, help="Tasks over clips of your own, and what tasks ask about.")
+app = typer.Typer(no_args_is_help=True, help="Tasks over clips of your own, and what tasks ask about.")
 
 #: How many ids are printed after `siq tasks new`.
 SHOWN = 5
 
 
-@tasks.command("new")
+@app.command("new")
 def new_command(
     name: Annotated[str, typer.Argument(help="Name of the set: lower-case letters and digits.")],
     audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
@@ -45,7 +45,7 @@ def new_command(
     print(f"  lm_eval --include_path {folder} --tasks siq_{name} --model hf-audio ...")
 
 
-@tasks.command("show")
+@app.command("show")
 def show_command(
     dataset: Annotated[str, typer.Argument(help="Name of a data set of the suite, or a folder of `siq tasks new`.")],
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch the clips of a set that is on the Hub.")] = False,

@@ -275,7 +275,7 @@ def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
     program = "from speechiq.cli.main import main; main()"
     command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
     for ending, told in (
-        (">/dev/full", "siq: cannot write the output: No space left on device; make room"),
+        (">/dev/full", "siq: cannot write the output: No space left on device; free space"),
         ("| true", ""),
     ):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
