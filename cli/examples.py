@@ -15,6 +15,6 @@ def examples(*commands: str) -> str:
         *commands: Complete command lines, which a test parses.
 
     >>> examples("siq score runs")
-    '[bold]Examples[/bold]\\n\\n$ siq score runs'
+    '[bold]Examples[/bold]\\n$ siq score runs'
     """
-    return "\n\n".join([HEADING, *(PROMPT + escape(command) for command in commands)])
+    return "\n".join([HEADING, *(PROMPT + escape(command) for command in commands)])
