@@ -42,7 +42,7 @@ def write_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what it would cost.")] = False,
 ) -> None:
     """Write three questions a clip from its reference; completes a partial file and resumes a broken run."""
-    from speechiq.siq_tasks.questions import file
+    from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.answers import Answers
     from speechiq.siq_tasks.questions.endpoints import parse_authors
@@ -54,7 +54,7 @@ def write_command(
         authors = {name: spec.open(base_url) for name, spec in authors.items()}
     plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
     if output is None:
-        output = Path(about(dataset).get("questions") or file.questions_folder() / f"{dataset}.jsonl")
+        output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
     file.refuse_special(output)
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")

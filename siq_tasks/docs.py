@@ -13,8 +13,8 @@ from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.normalizer import read_normalizer
+from speechiq.siq_tasks.suite import LEVELS
 
-LEVELS = ("remember", "understand", "apply")
 ASKED = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 

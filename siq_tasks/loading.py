@@ -21,7 +21,8 @@ from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
 from speechiq.siq_tasks.options import takes
-from speechiq.siq_tasks.questions.file import join, locate, read_questions, refuse_strangers
+from speechiq.siq_tasks.questions.file import join, read_questions, refuse_strangers
+from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
 from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, ids_sha256

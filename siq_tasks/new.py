@@ -18,11 +18,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
 from speechiq.core.recordings.inspection import inspect
-from speechiq.siq_tasks.docs import LEVELS
 from speechiq.siq_tasks.loading import list_warnings
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
-from speechiq.siq_tasks.suite import HERE, data_sets
+from speechiq.siq_tasks.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.tables import check_columns, read_field, read_id, read_table
 from speechiq.siq_tasks.templates import Function, read_task, write_task
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
-from speechiq.siq_tasks.docs import LEVELS
-from speechiq.siq_tasks.questions.file import PER_CLIP, locate, read_questions
+from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
+from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import open_rows, read_source
-from speechiq.siq_tasks.suite import HERE, list_clips, read_one_task
+from speechiq.siq_tasks.suite import HERE, LEVELS, list_clips, read_one_task
 
 DEMO_QUESTIONS = HERE / "demo" / "questions.jsonl"
 

@@ -13,6 +13,8 @@ from speechiq.core.ids import check_plain
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
+#: The levels of SIQ, in the order of the paper.
+LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
 #: What a task may name as its loader, so that no code of a folder made by others is imported.
 LOADERS = {

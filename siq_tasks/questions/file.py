@@ -6,25 +6,22 @@ So a file that lacks questions on purpose differs from a file that is not yet co
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_data_dir
-
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, expand, is_file, write_whole
+from speechiq.core.files import exists, write_whole
 from speechiq.core.json_lines import as_lines, read_objects
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
+from speechiq.siq_tasks.questions.location import writing_command
 
 FIX = "correct or delete the line"
 PER_CLIP = 3
 OPTIONS = 4
 SHOWN = 200
-GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
 LEFT_OUT = {"id": str, "question_id": str, "left_out": str}
 QUESTION = {
     "id": str, "question_id": str, "question": str, "options": list, "answer": str,
@@ -116,36 +113,6 @@ def refuse_special(path: Path) -> None:
     """Raise a `SpeechIQError` if a folder, a pipe or a device is at the place of a question file to be written."""
     if exists(path) and not path.is_file():
         raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device; name a file")
-
-
-def questions_folder() -> Path:
-    """Where a user's question files lie: `SIQ_QUESTIONS`, or the platform's folder for data."""
-    return Path(os.environ.get("SIQ_QUESTIONS") or Path(user_data_dir("speechiq"), "questions"))
-
-
-def locate(dataset: str, questions: str | Path | None = None) -> Path:
-    """The question file of `dataset`: the one named, else the package's own, else the user's.
-
-    Raises:
-        SpeechIQError: there is none.
-    """
-    places = [Path(__file__).parent / f"{dataset}.jsonl", questions_folder() / f"{dataset}.jsonl"]
-    if questions is not None:
-        places = [expand(questions)]
-    for place in places:
-        if is_file(place):
-            return place
-    if questions is not None and any(places[0].parent.glob("siq_*_remember.yaml")):
-        dataset = str(places[0].parent)
-    raise SpeechIQError(f"{dataset}: no question file {places[-1]}; write it with `{writing_command(dataset)}`")
-
-
-def writing_command(dataset: str) -> str:
-    """The command that writes or completes the questions of `dataset`, with the paper's writer and checkers."""
-    return (
-        f"siq questions write --dataset {dataset} --writer openai:gpt-4o "
-        f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash,{GEMINI}"
-    )
 
 
 def join(

@@ -9,7 +9,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo.demo import HERE
-from speechiq.siq_tasks.questions.file import join, locate, read_questions, write_questions
+from speechiq.siq_tasks.questions.file import join, read_questions, write_questions
+from speechiq.siq_tasks.questions.location import locate
 
 GOOD = {
     "id": "set/a", "question_id": "a-q1", "question": "Who won?", "options": ["Ann", "Dan", "Jan", "Stan"],

@@ -1,0 +1,115 @@
+"""List the tasks of the suite from their YAMLs, for `siq tasks list`; imports neither lm-eval nor torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.siq_tasks.questions.location import find_question_file
+from speechiq.siq_tasks.suite import HERE, LEVELS
+from speechiq.siq_tasks.templates import read_task
+
+IN_PACKAGE = "in the package"
+#: The revision of a data set on the Hub if its task names none.
+DEFAULT_REVISION = "main"
+
+
+class TaskInfo(NamedTuple):
+    """One task of the suite.
+
+    Attributes:
+        name: Name for `lm_eval run --tasks`.
+        group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
+        dataset: Name of the data set.
+        level: `remember`, `understand` or `apply`.
+        clips: Number of clips, or None if it depends on the rows.
+        source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
+        revision: Revision of the data set on the Hub; empty for clips in the package.
+        needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
+        measure: Column of the sample rows that `siq score` reads.
+        direction: `higher` or `lower`: which values are better.
+    """
+
+    name: str
+    group: str
+    dataset: str
+    level: str
+    clips: int | None
+    source: str
+    revision: str
+    needs: str
+    measure: str
+    direction: str
+
+
+def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
+    """Return every task of the suite, by data set and level.
+
+    Args:
+        check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
+            on every machine.
+
+    >>> task = list_tasks()[0]
+    >>> task.name, task.group, task.clips, task.measure, task.direction
+    ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
+    """
+    files = {file.stem: file for file in [*HERE.glob("siq_*.yaml"), *HERE.glob("*/siq_*.yaml")]}
+    read = {name: read_task(file) for name, file in files.items()}
+    groups = {task["group"]: task["task"] for task in read.values() if "group" in task}
+    tasks = [
+        _describe(name, task, files[name].parent, groups, check_files)
+        for name, task in read.items()
+        if name not in groups
+    ]
+    return sorted(tasks, key=lambda task: (task.dataset, LEVELS.index(task.level)))
+
+
+def _describe(
+    name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
+) -> TaskInfo:
+    about = task["metadata"]
+    measure = task["shared_metadata"]["measure"]
+    subset = about.get("subset") if "dataset_path" in about else len(json.loads((folder / "clips.json").read_bytes()))
+    members = {group: set(_members(group, groups)) for group in groups}
+    containing = [group for group in groups if name in members[group]]
+    containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
+    return TaskInfo(
+        name=name,
+        group=", ".join(containing),
+        dataset=about["dataset"],
+        level=about["level"],
+        clips=subset if isinstance(subset, int) else None,
+        source=_source(about),
+        revision=about.get("dataset_revision", DEFAULT_REVISION) if "dataset_path" in about else "",
+        needs=", ".join(_needs(about, check_files)),
+        measure=measure["column"],
+        direction=measure["direction"],
+    )
+
+
+def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the tasks of a group, those of its groups among them."""
+    for name in groups[group]:
+        if name in groups:
+            yield from _members(name, groups)
+        else:
+            yield name
+
+
+def _source(about: Mapping[str, Any]) -> str:
+    if "dataset_path" not in about:
+        return IN_PACKAGE
+    part = ", ".join(about[key] for key in ("dataset_name", "split") if key in about)
+    return f"{about['dataset_path']} ({part})" if part else str(about["dataset_path"])
+
+
+def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
+    if "dataset_path" in about:
+        yield "data set from the Hub"
+    if "embedder" in about:
+        yield f"embedder {about['embedder']}"
+    if about["level"] == "apply" and "dataset_path" in about:
+        state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
+        yield f"question file ({state})" if check_files else "question file"

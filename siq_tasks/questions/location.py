@@ -1,0 +1,50 @@
+"""Find the question file of a data set; imports neither lm-eval nor torch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_data_dir
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import expand, is_file
+
+GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
+
+
+def questions_folder() -> Path:
+    """Return the folder of a user's question files: `SIQ_QUESTIONS`, or the platform's folder for data."""
+    return Path(os.environ.get("SIQ_QUESTIONS") or Path(user_data_dir("speechiq"), "questions"))
+
+
+def find_question_file(dataset: str) -> Path | None:
+    """Return the question file of `dataset` in the package, else in the user's folder; None if there is none."""
+    return next(filter(is_file, _list_places(dataset)), None)
+
+
+def locate(dataset: str, questions: str | Path | None = None) -> Path:
+    """Return the question file of `dataset`: the given one, else the package's own, else the user's.
+
+    Raises:
+        SpeechIQError: The file does not exist.
+    """
+    place = _list_places(dataset)[-1] if questions is None else expand(questions)
+    found = find_question_file(dataset) if questions is None else place
+    if found is not None and is_file(found):
+        return found
+    if questions is not None and any(place.parent.glob("siq_*_remember.yaml")):
+        dataset = str(place.parent)
+    raise SpeechIQError(f"{dataset}: no question file {place}; write it with `{writing_command(dataset)}`")
+
+
+def _list_places(dataset: str) -> list[Path]:
+    return [Path(__file__).parent / f"{dataset}.jsonl", questions_folder() / f"{dataset}.jsonl"]
+
+
+def writing_command(dataset: str) -> str:
+    """Return the command that writes or completes the questions of `dataset`, with the paper's writer and checkers."""
+    return (
+        f"siq questions write --dataset {dataset} --writer openai:gpt-4o "
+        f"--checker openai:gpt-4o --checker openai:gemini-1.5-flash,{GEMINI}"
+    )

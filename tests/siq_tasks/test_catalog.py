@@ -1,0 +1,61 @@
+"""The list of the suite's tasks, read from their YAMLs."""
+
+import pytest
+from lm_eval.tasks import TaskManager
+
+from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
+from speechiq.siq_tasks.suite import HERE, LEVELS, data_sets
+from speechiq.siq_tasks.templates import read_task
+from tests.conftest import run
+
+
+def by_name(**options) -> dict[str, TaskInfo]:
+    return {task.name: task for task in list_tasks(**options)}
+
+
+def test_every_task_and_group_of_the_suite_is_listed_once():
+    names = [task.name for task in list_tasks()]
+    assert names == [f"siq_{dataset}_{level}" for dataset in data_sets() for level in LEVELS]
+    groups = {group for task in list_tasks() for group in task.group.split(", ")}
+    known = TaskManager(include_path=str(HERE), include_defaults=False)
+    assert {*names, *groups} == {name for name in known.all_tasks if name.startswith("siq_")}
+
+
+def test_groups_are_those_that_lm_eval_expands():
+    for task in list_tasks():
+        nearest, *others = task.group.split(", ")
+        assert nearest == f"siq_{task.dataset}"
+        assert others == ([] if task.dataset == "demo" else [f"siq_{task.level}", "siq_all"])
+
+
+def test_a_task_has_the_facts_of_its_yaml():
+    task = by_name()["siq_voxpopuli_remember"]
+    assert (task.dataset, task.level, task.clips) == ("voxpopuli", "remember", 200)
+    assert task.source == "hf-audio/esb-datasets-test-only-sorted (voxpopuli, test)"
+    assert (task.revision, task.measure, task.direction) == ("main", "wer", "lower")
+    assert by_name()["siq_medasr_apply"].clips == 400
+    embedder = read_task(HERE / "medasr" / "siq_medasr_understand.yaml")["metadata"]["embedder"]
+    assert f"embedder {embedder}" in by_name()["siq_medasr_understand"].needs
+
+
+def test_the_demo_needs_nothing_from_the_hub():
+    remember, understand, apply = (by_name()[f"siq_demo_{level}"] for level in LEVELS)
+    assert [task.clips for task in (remember, understand, apply)] == [14, 14, 14]
+    assert {task.source for task in (remember, understand, apply)} == {"in the package"}
+    assert [task.needs for task in (remember, understand, apply)] == ["", "embedder demo:SmolLM2-135M-Instruct", ""]
+
+
+@pytest.mark.parametrize(("written", "state"), [(True, "present"), (False, "missing: `siq questions write`")])
+def test_a_question_file_is_searched_for(tmp_path, monkeypatch, written, state):
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
+    if written:
+        tmp_path.joinpath("medasr.jsonl").write_text("")
+    needs = "data set from the Hub, question file"
+    assert by_name()["siq_medasr_apply"].needs == f"{needs} ({state})"
+    assert by_name(check_files=False)["siq_medasr_apply"].needs == needs
+
+
+def test_the_list_imports_no_heavy_package():
+    program = "import sys; from speechiq.siq_tasks.catalog import list_tasks; list_tasks(); print(*sys.modules)"
+    loaded = run("python", "-c", program).stdout.split()
+    assert not {"torch", "lm_eval", "datasets", "transformers", "numpy"} & set(loaded)
