@@ -10,6 +10,8 @@ from typing import Annotated
 import typer
 
 from speechiq.cli import compare, demo, hallucination, norms, questions, report, run, score, store, tasks, unanswerable
+from speechiq.cli.eval import EXAMPLES as EVAL_EXAMPLES
+from speechiq.cli.eval import eval_command
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
 from speechiq.core.console import say, show
@@ -28,6 +30,7 @@ app = typer.Typer(
         "siq score runs/demo",
     ),
 )
+app.command("eval", rich_help_panel=RUN, epilog=EVAL_EXAMPLES)(eval_command)
 app.command("run", rich_help_panel=RUN, context_settings=run.PASS_ON, add_help_option=False)(run.run)
 app.add_typer(demo.app, name="demo", rich_help_panel=RUN)
 app.command("score", rich_help_panel=SCORE, epilog=score.EXAMPLES)(score.score)

@@ -312,7 +312,7 @@ def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_
 def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command):
     monkeypatch.chdir(two_runs)
     refused = CliRunner().invoke(app, [*command, ""])
-    assert isinstance(refused.exception, SpeechIQError) and "names no runs" in str(refused.exception)
+    assert isinstance(refused.exception, SpeechIQError) and "the path is empty" in str(refused.exception)
 
 
 def test_small_sets_are_marked_in_every_output(two_runs):
