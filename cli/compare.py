@@ -53,7 +53,10 @@ EXAMPLES = examples(
 
 def compare(
     a: Annotated[
-        str, typer.Argument(metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given.")
+        str,
+        typer.Argument(
+            metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given."
+        ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The same for the other system.")],
     runs: Annotated[
@@ -78,7 +81,9 @@ def compare(
     measure: Measures = None,
     bootstrap: Draws = DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Set the seed of draws and permutations.")] = 0,
-    clips: Annotated[int, typer.Option(min=0, help="Set how many of the clips that drive the difference are shown.")] = 5,
+    clips: Annotated[
+        int, typer.Option(min=0, help="Set how many of the clips that drive the difference are shown.")
+    ] = 5,
     output: Annotated[
         list[Path] | None, typer.Option("--output", "-o", help="File to write: the comparison as .json.")
     ] = None,
@@ -126,7 +131,8 @@ def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
     found = compared.found
     _print(console, f"A: {pair.one.name}", f"B: {pair.other.name}")
     wide, narrow = (
-        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=stacked) for stacked in (False, True)
+        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=stacked)
+        for stacked in (False, True)
     )
     console.print(wide if fits(console, wide) else narrow)
     _print(console, side_by_side.verdict(found), *compared.notes)

@@ -58,9 +58,9 @@ def run_all(output: Path) -> None:
         SpeechIQError: A run failed; those before it are kept.
     """
     for system in SYSTEMS:
-        command = lm_eval_command(f"{system},{OPTIONS}", Settings(output, TASKS))
-        print(f"\n$ {shlex.join(command)}", flush=True)
-        if code := run_in_view(command):
+        given = f"{system},{OPTIONS}", Settings(output, TASKS)
+        print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
+        if code := run_in_view(*given):
             raise SpeechIQError(
                 f"{system}: lm_eval ended with exit code {code}; the lines above show the reason, and the runs before "
                 f"it are in {output}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -35,10 +34,10 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 
 SCORES, PAGE, LOGS = "siq.json", "report.html", "logs"
+NOT_IN_FILE_NAMES = r"[^\w.+-]"
 STOPPED_BY_HAND = 130
 #: Fewer systems than these give a scale that says little, or none.
 FEW = 3
-SUITE = "siq_"
 EXAMPLES = examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
@@ -111,7 +110,6 @@ def eval_command(
     record = read_record(output)
     for path in (output / SCORES, output / PAGE):
         check_replaceable(record, path, force)
-    _prepare_environment(settings)
     names = dict(zip(systems, _check_systems(systems, settings, record, force), strict=True))
     if dry_run:
         show(*(shlex.join(lm_eval_command(system, settings)) for system in systems))
@@ -151,12 +149,6 @@ def _check_settings(settings: Settings, norms_file: str | None, allow_mismatch: 
     check_output_folder(settings.output, FIX)
 
 
-def _prepare_environment(settings: Settings) -> None:
-    """Let lm-eval read only the tasks of this suite if no others are named: the index of its own takes seconds."""
-    if all(name.startswith(SUITE) for name in settings.tasks):
-        os.environ.setdefault("SIQ_TASKS", "only")
-
-
 def _check_systems(systems: Sequence[str], settings: Settings, record: Record, force: bool) -> list[str]:
     """Return the name of each system in results, after all checks that need no model.
 
@@ -170,14 +162,14 @@ def _check_systems(systems: Sequence[str], settings: Settings, record: Record, f
     else:
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
         names = processes.check(systems, settings)
-    first: dict[str, str] = {}
-    for name, system in zip(names, systems, strict=True):
-        other = first.setdefault(name, system) if name not in record.runs else record.runs[name].system
-        first.setdefault(name, system)
-        if first[name] is not system or (name in record.runs and other != system and not force):
+    for system, name in zip(systems, names, strict=True):
+        if names.count(name) > 1:
+            raise SpeechIQError(f"{system}: {names.count(name)} of the systems are called {name} in results; leave one")
+        run = record.runs.get(name)
+        if run is not None and run.system != system and not force:
             raise SpeechIQError(
-                f"{system}: results call it {name}, like {first[name] if first[name] is not system else other}; run "
-                f"one of the two into another folder, or leave one out"
+                f"{system}: {settings.output} has a run of {run.system}, and results call both {name}; "
+                f"{FIX}, or replace the run with --force"
             )
     return names
 
@@ -208,7 +200,7 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
     with Display(len(todo)) as display:
         for system, name in todo.items():
             before = _find_results(settings.output)
-            log = logs / f"{re.sub(r'[^\w.+-]', '_', system)[:200]}.log"
+            log = logs / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
             display.start(system)
             try:
                 _run_one(system, settings, log, display, verbose)
@@ -231,13 +223,12 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
 
 
 def _run_one(system: str, settings: Settings, log: Path, display: Display, verbose: bool) -> None:
-    command = lm_eval_command(system, settings)
     if not verbose:
-        processes.run_with_log(command, log, display.update)
+        processes.run_with_log(system, settings, log, display.update)
         return
     log.unlink(missing_ok=True)
-    print(f"\n$ {shlex.join(command)}", flush=True)
-    if code := processes.run_in_view(command):
+    print(f"\n$ {shlex.join(lm_eval_command(system, settings))}", flush=True)
+    if code := processes.run_in_view(system, settings):
         raise SpeechIQError(f"lm_eval ended with exit code {code}; the lines above show the reason")
 
 

@@ -78,7 +78,9 @@ def write_record(record: Record, folder: Path) -> None:
 def describe(settings: Settings) -> dict[str, Any]:
     """Return the settings that scores depend on, as they are recorded."""
     kept: dict[str, Any] = msgspec.json.decode(
-        msgspec.json.encode({key: value for key, value in settings._asdict().items() if key not in NEUTRAL}, enc_hook=str)
+        msgspec.json.encode(
+            {key: value for key, value in settings._asdict().items() if key not in NEUTRAL}, enc_hook=str
+        )
     )
     return kept
 

@@ -21,7 +21,8 @@ from speechiq.reducer.siq import unanswerable
 
 WRITERS = {"json": counting.as_json, "csv": counting.as_csv}
 EXAMPLES = examples(
-    "siq hallucination runs --set unanswerable.json", "siq hallucination runs --set unanswerable.json --output counts.csv"
+    "siq hallucination runs --set unanswerable.json",
+    "siq hallucination runs --set unanswerable.json --output counts.csv",
 )
 
 

@@ -31,7 +31,9 @@ def read_path(text: str) -> Path:
         SpeechIQError: The path is empty; `Path` would read it as the current folder.
     """
     if not text:
-        raise SpeechIQError("RUNS: the path is empty; set the variable that it comes from, or write . for the current folder")
+        raise SpeechIQError(
+            "RUNS: the path is empty; set the variable that it comes from, or write . for the current folder"
+        )
     return Path(text)
 
 
@@ -52,10 +54,14 @@ Weights = Annotated[
 ]
 NormsFile = Annotated[
     str | None,
-    typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or a name that `siq norms list` shows."),
+    typer.Option(
+        "--norms",
+        help="Score on the scale of norms: a file of `siq norms build`, or a name that `siq norms list` shows.",
+    ),
 ]
 AllowMismatch = Annotated[
-    bool, typer.Option("--allow-mismatch", help="If runs differ in clips or settings, score what they share and mark it.")
+    bool,
+    typer.Option("--allow-mismatch", help="If runs differ in clips or settings, score what they share and mark it."),
 ]
 AllowMissing = Annotated[
     bool, typer.Option("--allow-missing", help="Leave out runs whose results file is missing or names no task.")
@@ -63,12 +69,13 @@ AllowMissing = Annotated[
 Exclude = Annotated[
     Path | None, typer.Option(help="Leave out of Apply the questions of a set, a file of `siq unanswerable confirm`.")
 ]
-Draws = Annotated[int, typer.Option(min=0, max=MAX_DRAWS, help="Set the number of draws for the intervals; 0 leaves the intervals out.")]
+Draws = Annotated[
+    int,
+    typer.Option(min=0, max=MAX_DRAWS, help="Set the number of draws for the intervals; 0 leaves the intervals out."),
+]
 Only = Annotated[
     str | None,
-    typer.Option(
-        "--levels", help=f"Score only some of {','.join(LEVELS)}; SIQ needs all of them."
-    ),
+    typer.Option("--levels", help=f"Score only some of {','.join(LEVELS)}; SIQ needs all of them."),
 ]
 Measures = Annotated[
     list[str] | None,
