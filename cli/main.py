@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli import compare, demo, hallucination, norms, questions, report, run, score, store, tasks, unanswerable
+from speechiq.cli import compare, demo, hallucination, norms, questions, report, run, score, store, systems, tasks, unanswerable
 from speechiq.cli.eval import EXAMPLES as EVAL_EXAMPLES
 from speechiq.cli.eval import eval_command
 from speechiq.cli.examples import examples
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command("eval", rich_help_panel=RUN, epilog=EVAL_EXAMPLES)(eval_command)
 app.command("run", rich_help_panel=RUN, context_settings=run.PASS_ON, add_help_option=False)(run.run)
 app.add_typer(demo.app, name="demo", rich_help_panel=RUN)
+app.command("systems", rich_help_panel=RUN, epilog=systems.EXAMPLES)(systems.systems)
 app.command("score", rich_help_panel=SCORE, epilog=score.EXAMPLES)(score.score)
 app.command("hallucination", rich_help_panel=SCORE, epilog=hallucination.EXAMPLES)(hallucination.hallucination)
 app.add_typer(norms.app, name="norms", rich_help_panel=SCORE)
