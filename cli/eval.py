@@ -41,7 +41,7 @@ FEW = 3
 EXAMPLES = examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
-    "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all --dry-run -o runs/large",
+    "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all -o runs/all --dry-run",
 )
 
 

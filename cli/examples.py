@@ -9,12 +9,12 @@ PROMPT = "$ "
 
 
 def examples(*commands: str) -> str:
-    """Return the epilog that shows some commands, one per line.
+    r"""Return the epilog that shows some commands, one per line.
 
     Args:
         *commands: Complete command lines, which a test parses.
 
     >>> examples("siq score runs")
-    '[bold]Examples[/bold]\\n$ siq score runs'
+    '[bold]Examples[/bold]\n$ siq score runs'
     """
     return "\n".join([HEADING, *(PROMPT + escape(command) for command in commands)])

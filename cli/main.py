@@ -9,7 +9,21 @@ from typing import Annotated
 
 import typer
 
-from speechiq.cli import compare, demo, hallucination, norms, questions, report, run, score, store, systems, tasks, unanswerable
+from speechiq.cli import (
+    compare,
+    demo,
+    doctor,
+    hallucination,
+    norms,
+    questions,
+    report,
+    run,
+    score,
+    store,
+    systems,
+    tasks,
+    unanswerable,
+)
 from speechiq.cli.eval import EXAMPLES as EVAL_EXAMPLES
 from speechiq.cli.eval import eval_command
 from speechiq.cli.examples import examples
@@ -42,6 +56,7 @@ app.command("report", rich_help_panel=PUBLISH, epilog=report.EXAMPLES)(report.re
 app.add_typer(tasks.app, name="tasks", rich_help_panel=PREPARE)
 app.add_typer(questions.app, name="questions", rich_help_panel=PREPARE)
 app.add_typer(unanswerable.app, name="unanswerable", rich_help_panel=PREPARE)
+app.command("doctor", rich_help_panel=MACHINE, epilog=doctor.EXAMPLES)(doctor.doctor)
 app.add_typer(store.app, name="store", rich_help_panel=MACHINE)
 
 

@@ -31,8 +31,9 @@ from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.norms.file import ADVICE_FILE
 from speechiq.reducer.siq.norms.norms import VERSION
 
-app = typer.Typer(no_args_is_help=True, help="Build norms, the scale that a reference population sets, and show those that exist.")
-
+app = typer.Typer(
+    no_args_is_help=True, help="Build norms, the scale that a reference population sets, and show those that exist."
+)
 
 
 @app.command("list", epilog=examples("siq norms list", "siq norms list --json"))
@@ -42,7 +43,9 @@ def list_command(json: AsJson = False) -> None:
     if json:
         print_json([_summarize(each) for each in shipped])
         return
-    rows = [(each.name, len(each.systems), _count_clips(each), _name_tasks(each), shorten(each.sha256)) for each in shipped]
+    rows = [
+        (each.name, len(each.systems), _count_clips(each), _name_tasks(each), shorten(each.sha256)) for each in shipped
+    ]
     print_table("Norms", ["Name", "Systems", "Clips", "Tasks", "sha256"], rows)
     show("Use: siq score RUNS --norms NAME. Details: siq norms show NAME")
 
@@ -69,7 +72,7 @@ def show_command(
         *(f"  {system}" for system in shown.systems),
     )
     print_table(
-        "Levels",
+        "Levels (X of eq. 5; error rates count negative)",
         ["Level", "Column", "Mean", "Std of systems", "Spread of raw scores", "Weight", "Clips", "Questions"],
         [
             (
@@ -88,7 +91,9 @@ def show_command(
 def build_command(
     runs: Runs,
     output: Annotated[Path, typer.Option("--output", "-o", help="Norms file to write, a JSON file.")],
-    name: Annotated[str | None, typer.Option(help="Set the name that tables show; by default the name of the file.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Set the name that tables show; by default the name of the file.")
+    ] = None,
     weights: Weights = None,
     allow_missing: AllowMissing = False,
     exclude: Exclude = None,

@@ -43,8 +43,12 @@ def _as_row(task: TaskInfo) -> tuple[object, ...]:
 def new_command(
     name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters and digits.")],
     audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
-    text: Annotated[Path, typer.Option(help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the tasks; by default named after the set."),
+    text: Annotated[
+        Path, typer.Option(help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the tasks; by default named after the set."),
     ] = None,
     embedder: Annotated[str | None, typer.Option(help="Language model that Understand compares texts with.")] = None,
 ) -> None:
@@ -58,8 +62,8 @@ def new_command(
         say(warning)
     if made.left_out:
         say(
-            f"{len(made.left_out)} of {len(made.ids)} clips, such as {made.left_out[0]!r}, have no word to score and are "
-            f"left out"
+            f"{len(made.left_out)} of {len(made.ids)} clips, such as {made.left_out[0]!r}, have no word to score and "
+            f"are left out"
         )
     more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
     show(

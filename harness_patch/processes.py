@@ -172,7 +172,7 @@ def _environment(settings: Settings) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process: Ctrl-C reaches it from the terminal, and a signal to this process alone does not."""
+    """End a process; the terminal also sends Ctrl-C to it, but a signal to this process alone does not get there."""
     process.terminate()
     try:
         process.wait(GRACE_S)
