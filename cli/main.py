@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from speechiq.cli import (
     compare,
     demo,
     doctor,
+    evaluation,
     hallucination,
     norms,
     questions,
@@ -24,40 +26,57 @@ from speechiq.cli import (
     tasks,
     unanswerable,
 )
-from speechiq.cli.eval import EXAMPLES as EVAL_EXAMPLES
-from speechiq.cli.eval import eval_command
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-#: Panels of `siq --help`, in their order: what a user wants to do.
-RUN, SCORE, COMPARE, PUBLISH, PREPARE, MACHINE = "Run", "Score", "Compare", "Publish", "Prepare data", "Machine"
+#: What a user wants to do -> the commands for it, in the order of `siq --help`.
+PANELS = {
+    "Run": ("eval", "run", "demo", "systems"),
+    "Score": ("score", "hallucination", "norms"),
+    "Compare": ("compare",),
+    "Publish": ("report",),
+    "Prepare data": ("tasks", "questions", "unanswerable"),
+    "Machine": ("doctor", "store"),
+}
+PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
+
+
+class ByPurpose(TyperGroup):
+    """The commands of `siq` in the order of `PANELS`; typer would list those with subcommands last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(PANEL_OF)
+
 
 app = typer.Typer(
+    cls=ByPurpose,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         "siq demo fetch",
-        "siq demo run --output runs/demo",
-        "siq score runs/demo",
+        "siq eval demo letter:B --tasks siq_demo --norms demo --output runs/first",
+        "siq score runs/first --norms demo",
+        "siq doctor",
     ),
 )
-app.command("eval", rich_help_panel=RUN, epilog=EVAL_EXAMPLES)(eval_command)
-app.command("run", rich_help_panel=RUN, context_settings=run.PASS_ON, add_help_option=False)(run.run)
-app.add_typer(demo.app, name="demo", rich_help_panel=RUN)
-app.command("systems", rich_help_panel=RUN, epilog=systems.EXAMPLES)(systems.systems)
-app.command("score", rich_help_panel=SCORE, epilog=score.EXAMPLES)(score.score)
-app.command("hallucination", rich_help_panel=SCORE, epilog=hallucination.EXAMPLES)(hallucination.hallucination)
-app.add_typer(norms.app, name="norms", rich_help_panel=SCORE)
-app.command("compare", rich_help_panel=COMPARE, epilog=compare.EXAMPLES)(compare.compare)
-app.command("report", rich_help_panel=PUBLISH, epilog=report.EXAMPLES)(report.report)
-app.add_typer(tasks.app, name="tasks", rich_help_panel=PREPARE)
-app.add_typer(questions.app, name="questions", rich_help_panel=PREPARE)
-app.add_typer(unanswerable.app, name="unanswerable", rich_help_panel=PREPARE)
-app.command("doctor", rich_help_panel=MACHINE, epilog=doctor.EXAMPLES)(doctor.doctor)
-app.add_typer(store.app, name="store", rich_help_panel=MACHINE)
+for name, command, epilog in (
+    ("eval", evaluation.evaluate, evaluation.EXAMPLES),
+    ("systems", systems.systems, systems.EXAMPLES),
+    ("score", score.score, score.EXAMPLES),
+    ("hallucination", hallucination.hallucination, hallucination.EXAMPLES),
+    ("compare", compare.compare, compare.EXAMPLES),
+    ("report", report.report, report.EXAMPLES),
+    ("doctor", doctor.doctor, doctor.EXAMPLES),
+):
+    app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
+for group in (demo, norms, tasks, questions, unanswerable, store):
+    name = group.__name__.rpartition(".")[2]
+    app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
+app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)
 
 
 def _print_versions(wanted: bool) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from speechiq.cli import eval as evaluation
-from speechiq.cli.eval_record import describe_run, read_record, write_record
+from speechiq.cli import evaluation
+from speechiq.cli.evaluation_record import describe_run, read_record, write_record
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar

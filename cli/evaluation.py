@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.completion import complete_system, complete_tasks
-from speechiq.cli.eval_display import Display
-from speechiq.cli.eval_record import (
+from speechiq.cli.evaluation_display import Display
+from speechiq.cli.evaluation_record import (
     FIX,
     Record,
     check_replaceable,
     describe_run,
+    hash_file,
     is_finished,
     read_record,
     refuse_other_settings,
@@ -26,7 +27,6 @@ from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMismatch, NormsFile, read_norms
 from speechiq.cli.report import report
 from speechiq.cli.score import score
-from speechiq.core.clip import file_sha256
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, is_folder
@@ -45,7 +45,7 @@ EXAMPLES = examples(
 )
 
 
-def eval_command(
+def evaluate(
     systems: Annotated[
         list[str],
         typer.Argument(
@@ -245,5 +245,5 @@ def _publish(output: Path, record: Record, norms_file: str | None, allow_mismatc
     except SpeechIQError as error:
         raise SpeechIQError(f"{error}; the runs are in {output}") from error
     finally:
-        record.outputs = {path.name: file_sha256(path) for path in (scores, page) if path.is_file()}
+        record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
         write_record(record, output)

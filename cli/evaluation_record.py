@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -10,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from speechiq.core.clip import file_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, read_plain, refuse_to_overwrite, write_whole
 from speechiq.harness_patch.processes import Settings
@@ -114,12 +114,17 @@ def refuse_other_settings(record: Record, systems: Iterable[str], settings: Sett
             )
 
 
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file that may have changed since it was last read."""
+    return hashlib.sha256(read_plain(path)).hexdigest()
+
+
 def check_replaceable(record: Record, path: Path, force: bool) -> None:
     """Refuse to replace a file, unless this record says that it is ours and unchanged.
 
     Raises:
         SpeechIQError: The file exists and has another content than the one that was written.
     """
-    if path.is_file() and record.outputs.get(path.name) == file_sha256(path):
+    if path.is_file() and record.outputs.get(path.name) == hash_file(path):
         return
     refuse_to_overwrite(path, force)
