@@ -105,6 +105,7 @@ def evaluate(
         tuple(metadata or ()),
         include_path,
     )
+    _check_form(systems)
     _check_settings(settings, norms_file, allow_mismatch)
     read_norms(norms_file, None)
     record = read_record(output)
@@ -124,6 +125,20 @@ def evaluate(
         say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} --norms demo")
         return
     _publish(output, record, norms_file, allow_mismatch)
+
+
+def _check_form(systems: Sequence[str]) -> None:
+    """Refuse a system that is not a spec, with options after commas.
+
+    Raises:
+        SpeechIQError: Naming the part that is wrong.
+    """
+    for system in systems:
+        spec, *options = system.split(",")
+        if not spec or "=" in spec.partition(":")[0]:
+            raise SpeechIQError(f"SYSTEM {system!r}: begins with no spec; write SPEC,OPTION=VALUE, such as demo")
+        if wrong := [option for option in options if not re.match(r"\w+=.", option)]:
+            raise SpeechIQError(f"SYSTEM {system!r}: {wrong[0]!r} is not an option; write OPTION=VALUE")
 
 
 def _check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:

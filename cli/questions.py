@@ -12,6 +12,7 @@ import typer
 from speechiq.cli.examples import examples
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import check_output_folder
 
 app = typer.Typer(no_args_is_help=True, help="Write and check the questions of the level Apply.")
 
@@ -73,6 +74,7 @@ def write_command(
     if output is None:
         output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
     file.refuse_special(output)
+    check_output_folder(output.parent, "name a file in a folder that is yours, with --output")
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
     say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
     say(str(writing.Estimate(todo, plan)))

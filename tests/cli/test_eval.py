@@ -116,6 +116,9 @@ def test_one_system_without_norms_has_a_run_and_advice(instant, tmp_path):
         (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
         (["good", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "--norms", "demo", "--limit", "2"], "--limit 2 and --norms demo: norms were built on all clips"),
+        ([""], "SYSTEM '': begins with no spec"),
+        (["pretrained=demo"], "SYSTEM 'pretrained=demo': begins with no spec"),
+        (["good,likelihood"], "'likelihood' is not an option; write OPTION=VALUE"),
         (["good", "good"], "2 of the systems are called good"),
     ],
 )

@@ -95,6 +95,7 @@ def test_versions_are_printed_without_torch():
         (["systems", "faster-whispr"], "did you mean faster-whisper?"),
         (["tasks", "show", "siq_demo_aply"], "did you mean siq_demo_apply?"),
         (["tasks", "show", "earnings2"], "did you mean earnings22?"),
+        (["score", ".", "--weights", "equl"], "did you mean equal?"),
         (["norms", "show", "dmeo"], "did you mean demo?"),
         (["questions", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),
     ],
