@@ -12,6 +12,7 @@ from speechiq.cli.examples import examples
 from speechiq.cli.options import Force
 from speechiq.cli.report import report
 from speechiq.cli.score import score
+from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, refuse_to_overwrite
@@ -42,7 +43,8 @@ def run_command(
     check_output_folder(output, "choose another folder with --output")
     for path in files:
         refuse_to_overwrite(path, force)
-    run_all(output)
+    with stop_in_one_line("the same command goes on with what is in the response cache"):
+        run_all(output)
     score([output], [json, csv], force=True)
     report([output], page, force=True)
     say(f"the runs are in {output}, a folder per system")

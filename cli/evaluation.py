@@ -27,6 +27,7 @@ from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMismatch, NormsFile, read_norms
 from speechiq.cli.report import report
 from speechiq.cli.score import score
+from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, is_folder
@@ -35,9 +36,9 @@ from speechiq.harness_patch.processes import Settings, lm_eval_command
 
 SCORES, PAGE, LOGS = "siq.json", "report.html", "logs"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
-STOPPED_BY_HAND = 130
 #: Fewer systems than these give a scale that says little, or none.
 FEW = 3
+DEMO_TASKS = "siq_demo"
 EXAMPLES = examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
@@ -111,20 +112,17 @@ def evaluate(
     record = read_record(output)
     for path in (output / SCORES, output / PAGE):
         check_replaceable(record, path, force)
-    names = dict(zip(systems, _check_systems(systems, settings, record, force), strict=True))
-    if dry_run:
-        show(*(shlex.join(lm_eval_command(system, settings)) for system in systems))
-        return
-    _advise_scale({*record.runs, *names.values()}, norms_file)
-    try:
+    with stop_in_one_line(f"the same command goes on with what is in {output} and in the response cache"):
+        names = dict(zip(systems, _check_systems(systems, settings, record, force), strict=True))
+        if dry_run:
+            show(*(shlex.join(lm_eval_command(system, settings)) for system in systems))
+            return
+        fix = _advise_scale({*record.runs, *names.values()}, norms_file, settings)
         _run_all(names, settings, record, force=force, verbose=verbose)
-    except KeyboardInterrupt:
-        say(f"stopped by hand; the same command goes on with what is in {output} and in the response cache")
-        raise typer.Exit(STOPPED_BY_HAND) from None
-    if len(record.runs) == 1 and norms_file is None:
-        say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} --norms demo")
-        return
-    _publish(output, record, norms_file, allow_mismatch)
+        if len(record.runs) == 1 and norms_file is None:
+            say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} {fix}")
+            return
+        _publish(output, record, norms_file, allow_mismatch)
 
 
 def _check_form(systems: Sequence[str]) -> None:
@@ -189,12 +187,14 @@ def _check_systems(systems: Sequence[str], settings: Settings, record: Record, f
     return names
 
 
-def _advise_scale(names: set[str], norms_file: str | None) -> None:
+def _advise_scale(names: set[str], norms_file: str | None, settings: Settings) -> str:
+    """Say before the work if there will be no scale, and return the option that gives one."""
+    demo = all(task.startswith(DEMO_TASKS) for task in settings.tasks)
+    fix = "--norms demo" if demo else "--norms FILE (`siq norms build`)"
     if len(names) < FEW and norms_file is None:
-        say(
-            f"hint: {len(names)} system{'s' * (len(names) > 1)} and no --norms: SIQ needs a scale; add systems, or "
-            "score the demo set with --norms demo (`siq norms list`)"
-        )
+        count = f"{len(names)} system{'s' * (len(names) > 1)}"
+        say(f"hint: {count} and no --norms: SIQ needs a scale; add systems, or {fix}")
+    return fix
 
 
 def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, force: bool, verbose: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from speechiq.cli.examples import examples
+from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder
@@ -20,7 +19,6 @@ BaseURL = Annotated[
     str | None,
     typer.Option(help="Set the URL of openai: authors that name none; the key is read from OPENAI_API_KEY."),
 ]
-STOPPED_BY_HAND = 130
 Metadata = Annotated[
     list[str] | None,
     typer.Option(metavar="KEY=VALUE", help="Setting of the tasks, as for lm_eval --metadata, such as subset=all."),
@@ -86,7 +84,7 @@ def write_command(
         return
     if not yes:
         typer.confirm("start?", abort=True, err=True)
-    with _ctrl_c_in_one_line():
+    with stop_in_one_line():
         outcome = writing.write(clips, plan, output, dataset, workers)
     letters = writing.count_letters(outcome.rows)
     left_out = sum("left_out" in row for row in outcome.rows)
@@ -114,21 +112,11 @@ def check_command(
 
     references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
     author = parse_author(reader).open(base_url) if reader else None
-    with _ctrl_c_in_one_line():
+    with stop_in_one_line():
         report = check_file(file, references, author, dataset or "")
     show(*describe(report))
     if report.faults:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _ctrl_c_in_one_line() -> Iterator[None]:
-    """End the command with one line after Ctrl-C, without waiting for calls of other threads."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        say(str(interrupt) or "stopped by hand")
-        raise typer.Exit(STOPPED_BY_HAND) from None
 
 
 def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:

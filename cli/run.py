@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from speechiq.core.console import say
+from speechiq.cli.stopping import stop_in_one_line
 
 HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -18,7 +18,7 @@ def run(context: typer.Context) -> None:
     It also works in an installation whose start-up files do not run (`pip install --target`). `siq run --help` shows
     the options of lm_eval and of speech systems.
     """
-    try:
+    with stop_in_one_line():
         from speechiq.harness_patch import plugins
 
         plugins.install()
@@ -26,6 +26,3 @@ def run(context: typer.Context) -> None:
         from lm_eval.__main__ import cli_evaluate
 
         cli_evaluate()
-    except KeyboardInterrupt as stop:
-        say(str(stop) or "stopped by hand")
-        raise typer.Exit(130) from None
