@@ -1,4 +1,4 @@
-"""Record which systems an evaluation has run, so that the same command goes on where it stopped."""
+"""Record the finished systems of an evaluation; the same command then runs only the others."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from speechiq.cli.options import (
     Runs,
     Weights,
     read,
-    read_levels,
     read_set,
 )
 from speechiq.cli.tables import AsJson, print_json, print_table
@@ -27,6 +26,7 @@ from speechiq.core.files import check_output
 from speechiq.reducer.show.remarks import FEW
 from speechiq.reducer.siq import norms
 from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.levels import choose_levels
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.norms.file import ADVICE_FILE
 from speechiq.reducer.siq.norms.norms import VERSION
@@ -104,7 +104,7 @@ def build_command(
     check_output(output, force, ADVICE_FILE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     excluded = read_set(exclude)
-    systems = read(runs, excluded, allow_missing, levels=read_levels(measure, None))
+    systems = read(runs, excluded, allow_missing, levels=choose_levels(measure or (), None))
     built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
     if len(systems) < FEW:
         say(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.siq import norms, unanswerable
 from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.levels import LEVELS, choose_levels
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import ConfirmedSet
@@ -82,7 +82,7 @@ Measures = Annotated[
     typer.Option(
         "--measure",
         help="Score a level by another of its columns, LEVEL=COLUMN; give it once per level. "
-        + "; ".join(f"{level}: {', '.join(of.measure.columns)}" for level, of in LEVELS.items())
+        + "; ".join(f"{level}: {', '.join(each.measure.columns)}" for level, each in LEVELS.items())
         + ".",
     ),
 ]
@@ -109,23 +109,6 @@ def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
-
-
-def read_levels(
-    measures: Sequence[str] | None, levels: str | None, norms: Norms | None = None
-) -> Mapping[str, Category]:
-    """Return the levels to score, by the columns that `--measure` names, or else by those of norms.
-
-    Args:
-        measures: `LEVEL=COLUMN` each, from `--measure`.
-        levels: From `--levels`.
-        norms: A level that `measures` does not name is scored as these score it.
-    """
-    chosen = choose_levels(measures or (), levels)
-    if norms is None:
-        return chosen
-    named = {measure.partition("=")[0].strip() for measure in measures or ()}
-    return {level: of if level in named else of.measured_by(norms.levels[level].metric) for level, of in chosen.items()}
 
 
 def read(

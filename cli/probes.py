@@ -126,7 +126,7 @@ def _compare(needed: Requirement, *, essential: bool, extra: str = "") -> Findin
 
 
 def find_caches() -> Iterator[Finding]:
-    """Yield each folder that holds what was fetched or computed."""
+    """Yield the folders of fetched and computed files."""
     from huggingface_hub import constants
 
     folders = {"speechiq cache": cache_dir(), "hub cache": Path(constants.HF_HUB_CACHE)}
@@ -211,7 +211,7 @@ def _ask_hub(model: str, fix: str) -> tuple[str, str]:
             get_hf_file_metadata(hf_hub_url(model, "config.json"), timeout=PATIENCE_S)
         except (GatedRepoError, RepositoryNotFoundError):
             return "gated: the hub does not give it to you", fix
-        except Exception as error:  # whatever the client raises for a network at fault
+        except Exception as error:  # the client has many for a network at fault
             return f"the hub did not say ({type(error).__name__})", fix
         return "not in the hub cache; the hub gives it to you", ""
 

@@ -1,6 +1,6 @@
 """Check systems and tasks as a run would, without loading a model: `python -m speechiq.harness_patch.dry_run JSON`.
 
-It is a process of its own, so that the program that starts it holds neither torch nor an accelerator during the runs.
+It is a process of its own because the program that starts it must not occupy memory and accelerator during the runs.
 """
 
 from __future__ import annotations
