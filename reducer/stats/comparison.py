@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.show.remarks import explain_lacking
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 from speechiq.reducer.stats.coverage import caution
@@ -262,7 +263,8 @@ def _check_asked(asked: Collection[str] | None, there: tuple[str, ...], no_siq: 
     if no_siq and SIQ in asked:
         raise SpeechIQError(f"siq cannot be asked for here: {no_siq.removeprefix('no SIQ: ')}")
     if not asked or not {*asked} <= {*there}:
-        raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(there)}")
+        near = "".join(did_you_mean(name, there) for name in asked if name not in there)
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(there)}")
     return asked
 
 
