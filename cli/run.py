@@ -1,4 +1,4 @@
-"""Define `siq run`: lm-eval's own command line with the suite in place."""
+"""Define `siq run`: run lm-eval's own command line with the suite in place."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import sys
 
 import typer
 
-from speechiq.core.console import say
+from speechiq.cli.stopping import stop_in_one_line
 
 HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def run(context: typer.Context) -> None:
-    """Run lm_eval with the suite in place, even if no start-up file runs (`pip install --target`).
+    """Run lm_eval with this suite; takes all options of `lm_eval run`.
 
-    It takes the options of `lm_eval run`; `siq run --help` shows its options and those of speech systems.
+    It also works in an installation whose start-up files do not run (`pip install --target`). `siq run --help` shows
+    the options of lm_eval and of speech systems.
     """
-    try:
+    with stop_in_one_line():
         from speechiq.harness_patch import plugins
 
         plugins.install()
@@ -25,6 +26,3 @@ def run(context: typer.Context) -> None:
         from lm_eval.__main__ import cli_evaluate
 
         cli_evaluate()
-    except KeyboardInterrupt as stop:
-        say(str(stop) or "stopped by hand")
-        raise typer.Exit(130) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.inspect import BoolType, DictType, FloatType, IntType, LiteralType, Metadata, NoneType, StrType, UnionType
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import find_nearest
 
 DAY_S = 86_400
 UNIT = "unit"
@@ -123,7 +123,8 @@ def read_options(
 
 def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints: Mapping[str, str]) -> SpeechIQError:
     names = sorted(prefix + option for option in known)
-    near = "".join(f"; did you mean {found}?" for found in get_close_matches(prefix + name, names, 1))
+    nearest = find_nearest(prefix + name, names)
+    near = f"; did you mean {nearest}?" if nearest else ""
     return SpeechIQError(
         f"{prefix}{name}: no such option of the {engine} engine; it has {', '.join(names) or 'none'}"
         f"{hints.get(name, near)}"

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -146,8 +147,9 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
     """
     backend = find(kind, setup.engine)
     if backend is None:
+        known = sorted(list_backends(kind))
         raise SpeechIQError(
-            f"{setup.engine}: unknown {kind} engine; known are {', '.join(sorted(list_backends(kind)))}"
+            f"{setup.engine}: unknown {kind} engine; {did_you_mean(setup.engine, known)}known are {', '.join(known)}"
         )
     return backend.load().choose(model, given, setup)
 

@@ -7,11 +7,11 @@ import functools
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
+from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval, hints
 from speechiq.harness_patch.evaluation import device_was_given
 
@@ -111,8 +111,8 @@ def _explain(message: str) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
+    near = find_nearest(name, known)
+    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
 
 
 def _leave_group() -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.stats.pool import Pool
 
@@ -176,7 +177,9 @@ def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
     try:
         weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
     except ValueError as error:
-        raise SpeechIQError(f"unknown rule of level weights {rule!r}: choose {choices}") from error
+        raise SpeechIQError(
+            f"unknown rule of level weights {rule!r}: {did_you_mean(rule, RULES)}choose {choices}"
+        ) from error
     if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
         raise SpeechIQError(
             f"level weights {rule!r}: give finite numbers that are not negative, at least one of them above 0"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.remarks import explain_missing_levels
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
@@ -296,7 +297,8 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
     if no_siq and SIQ in asked:
         raise SpeechIQError(f"siq cannot be compared here: {no_siq.removeprefix('no SIQ: ')}")
     if not asked or not {*asked} <= {*known}:
-        raise SpeechIQError(f"levels {', '.join(asked)!r}: name some of {', '.join(known)}")
+        near = "".join(did_you_mean(name, known) for name in asked if name not in known)
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(known)}")
     return asked
 
 

@@ -271,7 +271,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
-    monkeypatch.setattr("speechiq.cli.compare.WIDTH_OF_A_PIPE", width)
+    monkeypatch.setattr("speechiq.cli.compare.PIPE_WIDTH", width)
     shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
     assert "…" not in shown and "favors" in shown
     assert max(map(len, shown.splitlines())) <= width
@@ -293,3 +293,11 @@ def test_another_column_is_compared(tmp_path):
 def test_an_output_is_checked_before_the_work(tmp_path):
     result = siq_compare("nowhere", "nothing", "--json", tmp_path / "no" / "such" / "o.json")
     assert str(result.exception).startswith("cannot write ")
+
+
+@pytest.mark.parametrize(
+    "arguments, near", [(["godd", "silence"], "good"), (["good", "bad", "--levels", "aply"], "apply")]
+)
+def test_a_near_miss_of_a_system_or_level_is_suggested(two_runs, arguments, near):
+    refused = CliRunner().invoke(app, ["compare", *arguments[:2], str(two_runs), *arguments[2:]]).exception
+    assert isinstance(refused, SpeechIQError) and f"did you mean {near}? " in str(refused)

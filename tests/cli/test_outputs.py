@@ -1,0 +1,58 @@
+"""`--output`: the ending of a name chooses the format, and former options still work with one line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_endings_choose_the_formats(two_runs, tmp_path):
+    files = [tmp_path / name for name in ("o.json", "o.csv", "o.md", "o.tex")]
+    done = siq("score", two_runs, *(word for file in files for word in ("-o", file)))
+    assert done.exit_code == 0 and "deprecated" not in done.stderr
+    rows = json.loads(files[0].read_text())["systems"]
+    with files[1].open() as table:
+        assert [row["system"] for row in csv.DictReader(table)] == [row["system"] for row in rows]
+    assert files[2].read_text().startswith(("#", "|", "**")) and "tabular" in files[3].read_text()
+
+
+def test_a_former_option_writes_the_same_and_says_so_once(two_runs, tmp_path):
+    done = siq("score", two_runs, "--json", tmp_path / "old")
+    assert done.stderr.count("is deprecated; write --output FILE.json") == 1
+    siq("score", two_runs, "-o", tmp_path / "new.json")
+    old, new = (json.loads((tmp_path / name).read_text()) for name in ("old", "new.json"))
+    assert old["systems"] == new["systems"]
+    assert siq("compare", "good", "bad", two_runs, "--json", tmp_path / "c").stderr.count("deprecated") == 1
+
+
+@pytest.mark.parametrize(
+    "name, fault",
+    [
+        ("o.jsn", "its ending names no format; did you mean .json? end the name in .json or .csv"),
+        ("o", "its ending names no format; end the name in .json"),
+        ("nowhere/o.json", "cannot write"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, name, fault):
+    refused = siq("score", "nowhere", "-o", tmp_path / name).exception
+    assert isinstance(refused, SpeechIQError) and fault in str(refused)
+
+
+def test_one_file_is_not_written_twice(two_runs, tmp_path):
+    refused = siq("score", two_runs, "-o", tmp_path / "o.json", "--json", tmp_path / "o.json").exception
+    assert isinstance(refused, SpeechIQError) and "is named for two outputs" in str(refused)
+
+
+def test_only_formats_of_the_command_are_offered(tmp_path):
+    refused = siq("compare", "a", "b", "-o", tmp_path / "o.csv").exception
+    assert isinstance(refused, SpeechIQError) and "end the name in .json" in str(refused)
