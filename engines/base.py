@@ -82,9 +82,14 @@ class Engine(Protocol):
         return cls
 
     @classmethod
+    def option_records(cls) -> tuple[type[Options], ...]:
+        """Return the records of all classes that `choose` may return, by default the one of this class."""
+        return (cls.record,)
+
+    @classmethod
     def option_names(cls) -> set[str]:
         """Return the names of the options that some model of this engine has."""
-        return list_names(cls.record)
+        return set().union(*map(list_names, cls.option_records()))
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

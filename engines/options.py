@@ -1,14 +1,14 @@
-"""Options of engines: records with types and limits, and how model arguments become one."""
+"""Define the options of engines: records with types, limits and descriptions, read from model arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.inspect import BoolType, FloatType, IntType, LiteralType, Metadata, NoneType, StrType, UnionType
+from msgspec.inspect import BoolType, DictType, FloatType, IntType, LiteralType, Metadata, NoneType, StrType, UnionType
 
 from speechiq.core.errors import SpeechIQError
 
@@ -22,17 +22,19 @@ ChunkSeconds = Annotated[float, Meta(ge=1, le=DAY_S, extra={UNIT: "seconds"})]
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of an engine, one field each; an engine without options uses this record itself.
+    """Define the options of an engine, one field per option; an engine without options uses this record itself.
 
-    A record may refuse combinations of values in `__post_init__`, by a `SpeechIQError`.
+    The annotation of a field gives its type, its limits and its description: `Annotated[float, Meta(ge=1, le=20,
+    description="Weight of the language model.")]`. A record may refuse combinations of values in `__post_init__` by a
+    `SpeechIQError`.
     """
 
 
 class OpenOptions(Options, frozen=True, kw_only=True):
-    """The options of an engine that passes further ones to what it runs.
+    """Define the options of an engine that passes further options to the library that it runs.
 
     Attributes:
-        others: all options that have no field of their own, unchecked.
+        others: all options without a field of their own, not checked.
     """
 
     others: dict[str, Any] = {}
@@ -41,9 +43,46 @@ class OpenOptions(Options, frozen=True, kw_only=True):
 Record = TypeVar("Record", bound=Options)
 
 
+class OptionInfo(NamedTuple):
+    """Describe an option in words, for help texts and tables.
+
+    Attributes:
+        name: without the prefix of a stage.
+        type: the values that it takes, such as `whole number of 1 or more`.
+        default: the default value; empty if there is none, and the description says what then happens.
+        description: one line; empty if the record gives none.
+    """
+
+    name: str
+    type: str
+    default: str
+    description: str
+
+
 def list_names(record: type[Options]) -> set[str]:
     """Return the names of the options that a record declares."""
     return set(record.__struct_fields__) - set(OpenOptions.__struct_fields__)
+
+
+def describe_options(record: type[Options]) -> list[OptionInfo]:
+    """Return what each option of a record means and takes, in the order of the fields.
+
+    >>> class Beams(Options, frozen=True, kw_only=True):
+    ...     num_beams: Annotated[Count, Meta(description="Beams of the search; 1 is greedy.")] = 1
+    >>> describe_options(Beams)  # doctest: +NORMALIZE_WHITESPACE
+    [OptionInfo(name='num_beams', type='whole number of 1 or more', default='1',
+                description='Beams of the search; 1 is greedy.')]
+    """
+    declared = list_names(record)
+    return [_describe_option(field) for field in msgspec.structs.fields(record) if field.name in declared]
+
+
+def _describe_option(field: msgspec.structs.FieldInfo) -> OptionInfo:
+    type_info = msgspec.inspect.type_info(field.type)
+    schema = type_info.extra_json_schema if isinstance(type_info, Metadata) else None
+    default = "" if field.default in (None, msgspec.NODEFAULT) else str(field.default)
+    description = str((schema or {}).get("description", ""))
+    return OptionInfo(field.name, _describe_type(type_info).removeprefix("a "), default, description)
 
 
 def read_options(
@@ -105,17 +144,17 @@ def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, erro
 
 
 def _advise(kind: msgspec.inspect.Type) -> str:
-    wanted = _describe(kind)
+    wanted = _describe_type(kind)
     return f"not {wanted}; give one" if wanted.startswith("a ") else f"unknown; give {wanted}"
 
 
-def _describe(kind: msgspec.inspect.Type, unit: str = "") -> str:
+def _describe_type(kind: msgspec.inspect.Type, unit: str = "") -> str:
     """Return in words what values a type takes, such as `a number of seconds from 1 to 86400`."""
     match kind:
         case UnionType(types=kinds):
-            return " or ".join(_describe(one, unit) for one in kinds if not isinstance(one, NoneType))
+            return " or ".join(_describe_type(one, unit) for one in kinds if not isinstance(one, NoneType))
         case Metadata(type=inner, extra=extra):
-            return _describe(inner, (extra or {}).get(UNIT, ""))
+            return _describe_type(inner, (extra or {}).get(UNIT, ""))
         case LiteralType(values=values):
             return " or ".join(sorted(map(str, values)))
         case IntType():
@@ -126,6 +165,8 @@ def _describe(kind: msgspec.inspect.Type, unit: str = "") -> str:
             return "True or False"
         case StrType():
             return "a text"
+        case DictType():
+            return "a JSON object"
     return f"a value of the type {type(kind).__name__.removesuffix('Type').lower()}"
 
 

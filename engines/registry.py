@@ -1,7 +1,7 @@
-"""Registry of engines: one line per backend; another package adds its own by the entry point group `speechiq.engines`.
+"""List the engines, one line per backend; another package adds its own by the entry point group `speechiq.engines`.
 
-The name of such an entry point is `KIND.ENGINE`, its object the class of the engine, for example in `pyproject.toml`:
-`[project.entry-points."speechiq.engines"]` and below it `"asr.mine" = "my_package.mine:MyASR"`.
+The name of such an entry point is `KIND.ENGINE`, its object is the class of the engine; for example in `pyproject.toml`
+the table `[project.entry-points."speechiq.engines"]` with the line `"asr.mine" = "my_package.mine:MyASR"`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
 
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.base import Engine, Setup
-from speechiq.engines.options import read_options
+from speechiq.engines.options import OptionInfo, describe_options, read_options
 
 GROUP = "speechiq.engines"
 KINDS = ("asr", "text", "audio")
@@ -24,45 +25,71 @@ KINDS = ("asr", "text", "audio")
 class Backend(Struct, frozen=True):
     """An engine that can be named in `pretrained=`.
 
+    Nothing of this record imports torch or the class of the engine, apart from `load` and `list_options`.
+
     Attributes:
         kind: one of `KINDS`.
         engine: its name.
-        place: `MODULE:CLASS`, imported only if it is used.
-        written: how messages write a stage of it; just the name if it takes no model, by default `ENGINE:MODEL`.
+        class_path: `MODULE:CLASS`, imported only if it is used.
+        model: an example of a model that it runs; empty if it takes none.
+        packages: the modules that it imports in addition to those that speechiq itself requires.
+        extra: the extra of `setup.cfg` that installs them; empty if `packages` is.
     """
 
     kind: str
     engine: str
-    place: str
-    written: str = ""
+    class_path: str
+    model: str = "MODEL"
+    packages: tuple[str, ...] = ()
+    extra: str = ""
 
     @property
     def takes_model(self) -> bool:
-        return self.written != self.engine
+        """Return whether a stage names a model, as `ENGINE:MODEL`."""
+        return bool(self.model)
 
     @property
     def example(self) -> str:
-        return self.written or f"{self.engine}:MODEL"
+        """Return a stage with this engine, as it is written in `pretrained=`."""
+        return f"{self.engine}:{self.model}" if self.model else self.engine
+
+    def missing(self) -> list[str]:
+        """Return the packages that the engine needs and Python does not find, without importing any."""
+        return [package for package in self.packages if find_spec(package) is None]
+
+    def list_options(self) -> list[OptionInfo]:
+        """Return the options of all models that the engine runs, without the prefix of a stage; imports the class."""
+        described = [option for record in self.load().option_records() for option in describe_options(record)]
+        return list({option.name: option for option in reversed(described)}.values())[::-1]
 
     def load(self) -> type[Engine]:
         """Import the class."""
-        module, _, name = self.place.partition(":")
+        module, _, name = self.class_path.partition(":")
         engine: type[Engine] = vars(import_module(module))[name]
         return engine
 
 
+ASR, TEXT, AUDIO = "speechiq.engines.asr", "speechiq.engines.text", "speechiq.engines.audio"
+OPENAI = ("openai",)
 BACKENDS = (
-    Backend("asr", "hf", "speechiq.engines.asr.hf:TransformersASR"),
-    Backend("asr", "pocketsphinx", "speechiq.engines.asr.pocketsphinx:PocketSphinxASR", "pocketsphinx:en-us"),
-    Backend("asr", "gold", "speechiq.engines.asr.controls:Gold", "gold"),
-    Backend("asr", "silence", "speechiq.engines.asr.controls:Silence", "silence"),
-    Backend("asr", "transcripts", "speechiq.engines.asr.transcript_file:TranscriptFile", "transcripts:FILE"),
-    Backend("asr", "openai", "speechiq.engines.asr.openai:OpenAIASR"),
-    Backend("asr", "faster-whisper", "speechiq.engines.asr.faster_whisper:FasterWhisperASR"),
-    Backend("text", "hf", "speechiq.engines.text.hf:TransformersLLM"),
-    Backend("text", "openai", "speechiq.engines.text.openai:OpenAIText"),
-    Backend("audio", "hf", "speechiq.engines.audio.hf:AudioLLM"),
-    Backend("audio", "openai", "speechiq.engines.audio.openai:AudioEndpoint"),
+    Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
+    Backend("asr", "pocketsphinx", f"{ASR}.pocketsphinx:PocketSphinxASR", "en-us", ("pocketsphinx",), "demo"),
+    Backend("asr", "gold", f"{ASR}.controls:Gold", ""),
+    Backend("asr", "silence", f"{ASR}.controls:Silence", ""),
+    Backend("asr", "transcripts", f"{ASR}.transcript_file:TranscriptFile", "FILE"),
+    Backend("asr", "openai", f"{ASR}.openai:OpenAIASR", "whisper-1", OPENAI, "endpoints"),
+    Backend(
+        "asr",
+        "faster-whisper",
+        f"{ASR}.faster_whisper:FasterWhisperASR",
+        "large-v3",
+        ("faster_whisper", "ctranslate2"),
+        "faster-whisper",
+    ),
+    Backend("text", "hf", f"{TEXT}.hf:TransformersLLM", "Qwen/Qwen2-7B-Instruct"),
+    Backend("text", "openai", f"{TEXT}.openai:OpenAIText", "gpt-4o", OPENAI, "endpoints"),
+    Backend("audio", "hf", f"{AUDIO}.hf:AudioLLM", "Qwen/Qwen2-Audio-7B-Instruct"),
+    Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
 #: What to say of an option that an engine does not have, instead of the nearest name.
@@ -80,7 +107,7 @@ def list_backends(kind: str) -> dict[str, Backend]:
         backend = _read_entry(entry)
         if backend.kind == kind and (other := found.setdefault(backend.engine, backend)) != backend:
             raise SpeechIQError(
-                f"{_name(entry)}: the {kind} engine {backend.engine} is registered for {other.place} already; "
+                f"{_name(entry)}: the {kind} engine {backend.engine} is registered for {other.class_path} already; "
                 f"give the entry point another name, or uninstall one of the packages"
             )
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from msgspec import Meta
 from transformers import BitsAndBytesConfig
 
 from speechiq.core.damage import find_damaged_weights
@@ -26,25 +27,29 @@ ATTENTION = {
 
 
 class Loading(Options, frozen=True, kw_only=True):
-    """The options of every engine that runs a checkpoint by `transformers`.
+    """Define the options of every engine that runs a checkpoint by `transformers`."""
 
-    Attributes:
-        dtype: a torch dtype by name; by default float32 on a CPU and the checkpoint's own elsewhere.
-        revision: branch, tag or commit of a hub id.
-        attn_implementation: `sdpa`, `eager`, `flash_attention_2`, ..., as transformers names them.
-        device_map: how layers are spread over devices; `auto` fills all accelerators of this machine.
-        quantization: `4bit` or `8bit`, by bitsandbytes while loading.
-        peft: a LoRA or other adapter of the package peft, a folder or hub id.
-        trust_remote_code: whether Python code that comes with the checkpoint may run.
-    """
-
-    dtype: str | None = None
-    revision: str | None = None
-    attn_implementation: str | None = None
-    device_map: str | dict[str, Any] | None = None
-    quantization: Literal["4bit", "8bit"] | None = None
-    peft: str | None = None
-    trust_remote_code: bool = False
+    dtype: Annotated[
+        str | None,
+        Meta(description="torch dtype by name; without it float32 on a CPU, elsewhere the dtype of the checkpoint."),
+    ] = None
+    revision: Annotated[str | None, Meta(description="Branch, tag or commit of a hub id.")] = None
+    attn_implementation: Annotated[
+        str | None, Meta(description="Attention as transformers names it: sdpa, eager, flash_attention_2, ...")
+    ] = None
+    device_map: Annotated[
+        str | dict[str, Any] | None,
+        Meta(description="How layers are spread over devices; auto fills all accelerators of this machine."),
+    ] = None
+    quantization: Annotated[
+        Literal["4bit", "8bit"] | None, Meta(description="Quantization by bitsandbytes while the model is loaded.")
+    ] = None
+    peft: Annotated[str | None, Meta(description="LoRA or other adapter of the package peft: a folder or hub id.")] = (
+        None
+    )
+    trust_remote_code: Annotated[
+        bool, Meta(description="Whether Python code that comes with the checkpoint may run.")
+    ] = False
 
     def check(self, prefix: str) -> None:
         """Refuse what cannot work, before anything is loaded.

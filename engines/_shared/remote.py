@@ -27,28 +27,34 @@ Result = TypeVar("Result")
 
 
 class Calling(Options, frozen=True, kw_only=True):
-    """The options of every engine behind an endpoint.
+    """Define the options of every engine that calls an endpoint; see `Endpoint`."""
 
-    Attributes:
-        base_url, key_variable, timeout, max_retries: see `Endpoint`.
-        num_concurrent: the most calls under way at a time.
-    """
-
-    base_url: str | None = None
-    key_variable: str | None = None
-    num_concurrent: Count = CONCURRENT
-    timeout: Annotated[float, Meta(ge=0.01, le=DAY_S, extra={UNIT: "seconds"})] = TIMEOUT
-    max_retries: Annotated[int, Meta(ge=0)] = RETRIES
+    base_url: Annotated[
+        str | None, Meta(description="URL of the API; without it the one in OPENAI_BASE_URL, or OpenAI.")
+    ] = None
+    key_variable: Annotated[
+        str | None, Meta(description="Environment variable that contains the key; without it OPENAI_API_KEY.")
+    ] = None
+    num_concurrent: Annotated[Count, Meta(description="Most calls at the same time.")] = CONCURRENT
+    timeout: Annotated[
+        float,
+        Meta(
+            ge=0.01,
+            le=DAY_S,
+            extra={UNIT: "seconds"},
+            description="Limit of one call, from the connection to the last byte of the reply.",
+        ),
+    ] = TIMEOUT
+    max_retries: Annotated[int, Meta(ge=0, description="Most new tries of a call that failed.")] = RETRIES
 
 
 class CallingWithAudio(Calling, frozen=True, kw_only=True):
-    """The options of an engine that sends audio to an endpoint.
+    """Define the options of an engine that sends audio to an endpoint."""
 
-    Attributes:
-        longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
-    """
-
-    longest: ChunkSeconds | None = None
+    longest: Annotated[
+        ChunkSeconds | None,
+        Meta(description="Longest chunk that the model takes; without it no clip is split and coverage is unknown."),
+    ] = None
 
 
 class Remote:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from msgspec import Meta
 from transformers import PreTrainedModel, StoppingCriteria
 
 from speechiq.core.clip import SAMPLING_RATE
@@ -25,13 +26,12 @@ TOKENS_PER_S = 25
 
 
 class ChunkedOptions(Loading, frozen=True, kw_only=True):
-    """Options of `ChunkedASR`.
+    """Define the options of `ChunkedASR`."""
 
-    Attributes:
-        window_s: seconds that a chunk may last; most such models were trained on half a minute or less.
-    """
-
-    window_s: ChunkSeconds = WINDOW_S
+    window_s: Annotated[
+        ChunkSeconds,
+        Meta(description="Longest chunk of a long clip; most of these models were trained on 30 s or less."),
+    ] = WINDOW_S
 
 
 class ChunkedASR(CheckpointASR):

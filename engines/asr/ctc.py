@@ -28,15 +28,10 @@ Seconds = Annotated[float, Meta(ge=0, le=DAY_S, extra={UNIT: "seconds"})]
 
 
 class CTCOptions(Loading, frozen=True, kw_only=True):
-    """Options of `CTCASR`.
+    """Define the options of `CTCASR`."""
 
-    Attributes:
-        chunk_s: seconds of a chunk.
-        stride_s: seconds at either end of a chunk that only give it context.
-    """
-
-    chunk_s: Seconds = CHUNK_S
-    stride_s: Seconds = STRIDE_S
+    chunk_s: Annotated[Seconds, Meta(description="Length of a chunk.")] = CHUNK_S
+    stride_s: Annotated[Seconds, Meta(description="Part at either end of a chunk that only gives context.")] = STRIDE_S
 
 
 class CTCASR(CheckpointASR):

@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
+from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints import DEMO
@@ -31,17 +32,14 @@ WEIGHTS, TOKENIZER = "model.bin", "tokenizer.json"
 
 
 class FasterWhisperOptions(Options, frozen=True, kw_only=True):
-    """Options of `FasterWhisperASR`.
+    """Define the options of `FasterWhisperASR`."""
 
-    Attributes:
-        compute_type: a CTranslate2 type by name; by default float32 on a CPU and the model's own elsewhere.
-        language: spoken language.
-        num_beams: 1 is greedy.
-    """
-
-    compute_type: str | None = None
-    language: str = "en"
-    num_beams: Count = 1
+    compute_type: Annotated[
+        str | None,
+        Meta(description="CTranslate2 type by name; without it float32 on a CPU, elsewhere the type of the model."),
+    ] = None
+    language: Annotated[str, Meta(description="Spoken language.")] = "en"
+    num_beams: Annotated[Count, Meta(description="Beams of the search; 1 is greedy.")] = 1
 
 
 class FasterWhisperASR(ASREngine):

@@ -15,9 +15,9 @@ from speechiq.engines.asr.seq2seq import Seq2SeqASR
 from speechiq.engines.asr.transducer import RNNTASR, TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
-from speechiq.engines.options import read_options
+from speechiq.engines.options import Options, read_options
 
-KINDS: tuple[type[CheckpointASR], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTASR, RNNTASR)
+CLASSES: tuple[type[CheckpointASR], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTASR, RNNTASR)
 
 
 class TransformersASR(CheckpointASR):
@@ -38,9 +38,9 @@ class TransformersASR(CheckpointASR):
         which = {name: given[name] for name in ("revision", "trust_remote_code") if name in given}
         source = read_options(Loading, which, engine=setup.engine, prefix=setup.prefix).source
         config = read_config(model, **source)
-        for kind in KINDS:
-            if kind.fits(config):
-                return kind
+        for recognizer in CLASSES:
+            if recognizer.fits(config):
+                return recognizer
         if find_audio_language_model(config) is not None:
             from speechiq.engines.audio.hf import AudioLLM
 
@@ -50,5 +50,6 @@ class TransformersASR(CheckpointASR):
         )
 
     @classmethod
-    def option_names(cls) -> set[str]:
-        return set().union(*(kind.option_names() for kind in KINDS))
+    def option_records(cls) -> tuple[type[Options], ...]:
+        """Return the records of all classes in `CLASSES`."""
+        return tuple(recognizer.record for recognizer in CLASSES)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
@@ -19,15 +20,12 @@ PATH = "/audio/transcriptions"
 
 
 class TranscriptionOptions(CallingWithAudio, frozen=True, kw_only=True):
-    """Options of `OpenAIASR`.
+    """Define the options of `OpenAIASR`."""
 
-    Attributes:
-        language: spoken language.
-        prompt: words that the recognizer is to expect; how it uses them depends on the model.
-    """
-
-    language: str = "en"
-    prompt: str | None = None
+    language: Annotated[str, Meta(description="Spoken language.")] = "en"
+    prompt: Annotated[
+        str | None, Meta(description="Words that the recognizer should expect; the model decides how it uses them.")
+    ] = None
 
 
 class OpenAIASR(ASREngine):

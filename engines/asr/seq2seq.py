@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.clip import SAMPLING_RATE
@@ -23,17 +24,17 @@ POSITIONS = ("max_target_positions", "max_text_positions", "max_position_embeddi
 
 
 class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
-    """Options of `Seq2SeqASR`.
+    """Define the options of `Seq2SeqASR`."""
 
-    Attributes:
-        language: spoken language, by default `en`, for checkpoints that take one.
-        num_beams: 1 is greedy; by default `nbest` or 1.
-        nbest: the most hypotheses: those that differ in words. Of a long clip see `nbest.join`.
-    """
-
-    language: str | None = None
-    num_beams: Count | None = None
-    nbest: Count | None = None
+    language: Annotated[
+        str | None, Meta(description="Spoken language, for checkpoints that take one; without it en.")
+    ] = None
+    num_beams: Annotated[
+        Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
+    ] = None
+    nbest: Annotated[
+        Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
+    ] = None
 
 
 class Seq2SeqASR(ChunkedASR):

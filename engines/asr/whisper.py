@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.checkpoints import find_recognizer
@@ -20,17 +21,15 @@ from speechiq.engines.options import Count
 
 
 class WhisperOptions(Loading, frozen=True, kw_only=True):
-    """Options of `WhisperASR`.
+    """Define the options of `WhisperASR`."""
 
-    Attributes:
-        language: spoken language, for checkpoints that know several.
-        num_beams: 1 is greedy; by default `nbest` or 1.
-        nbest: the most hypotheses: those of the beams that differ in words. Of a long clip see `nbest.join`.
-    """
-
-    language: str = "en"
-    num_beams: Count | None = None
-    nbest: Count | None = None
+    language: Annotated[str, Meta(description="Spoken language, for checkpoints that know several.")] = "en"
+    num_beams: Annotated[
+        Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
+    ] = None
+    nbest: Annotated[
+        Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
+    ] = None
 
 
 class WhisperASR(CheckpointASR):

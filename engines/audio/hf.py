@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from msgspec import Meta
 from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, drop, once, run_in_batches, together
@@ -78,15 +79,15 @@ class AutoModelThatHears:
 
 
 class AudioOptions(Loading, frozen=True, kw_only=True):
-    """Options of `AudioLLM`.
+    """Define the options of `AudioLLM`."""
 
-    Attributes:
-        language: of the speech, for processors whose transcription request asks for it.
-        asked_by: see `AudioPrompts`.
-    """
-
-    language: str = "en"
-    asked_by: Literal["processor", "task"] | None = None
+    language: Annotated[
+        str, Meta(description="Spoken language, for processors whose transcription request has one.")
+    ] = "en"
+    asked_by: Annotated[
+        Literal["processor", "task"] | None,
+        Meta(description="Source of the prompt for transcripts; without it the processor, if it has one."),
+    ] = None
 
 
 class AudioLLM(AudioEngine):

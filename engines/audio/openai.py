@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
@@ -29,15 +30,15 @@ PARTS = {"input_audio": _input_audio, "audio_url": _audio_url}
 
 
 class ChatOptions(CallingWithAudio, frozen=True, kw_only=True):
-    """Options of `AudioEndpoint`.
+    """Define the options of `AudioEndpoint`."""
 
-    Attributes:
-        audio_part: `input_audio`, or `audio_url` for servers that take only these.
-        own_seeds: one call per answer from the start, so that an endpoint that uses seeds repeats its answers.
-    """
-
-    audio_part: Literal["input_audio", "audio_url"] = "input_audio"
-    own_seeds: bool = False
+    audio_part: Annotated[
+        Literal["input_audio", "audio_url"],
+        Meta(description="Type of the message parts with audio; some servers take only audio_url."),
+    ] = "input_audio"
+    own_seeds: Annotated[
+        bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
+    ] = False
 
 
 class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):

@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property, partial
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from lm_eval.api.registry import get_model
+from msgspec import Meta
 from msgspec.structs import asdict
 from tqdm import tqdm
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
@@ -43,16 +44,18 @@ AT_ONCE = 256
 
 
 class LMEvalOptions(OpenOptions, frozen=True, kw_only=True):
-    """Options of `LMEvalText`; the others are of the constructor of the model type.
+    """Define the options of `LMEvalText`; all others go to the constructor of the model type."""
 
-    Attributes:
-        temperature, top_k, top_p, max_gen_toks: preferred to the task's and the checkpoint's own.
-    """
-
-    temperature: float | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    max_gen_toks: Count | None = None
+    temperature: Annotated[float | None, Meta(description="Temperature of sampled answers, instead of the task's.")] = (
+        None
+    )
+    top_k: Annotated[
+        int | None, Meta(description="Number of most likely tokens that are sampled from, instead of the task's.")
+    ] = None
+    top_p: Annotated[
+        float | None, Meta(description="Probability mass of the tokens that are sampled from, instead of the task's.")
+    ] = None
+    max_gen_toks: Annotated[Count | None, Meta(description="Most tokens of an answer, instead of the task's.")] = None
 
 
 class LMEvalText(TextEngine):

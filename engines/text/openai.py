@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
@@ -31,13 +33,11 @@ class Token(NamedTuple):
 
 
 class TextOptions(Calling, frozen=True, kw_only=True):
-    """Options of `OpenAIText`.
+    """Define the options of `OpenAIText`."""
 
-    Attributes:
-        own_seeds: see `ChatEndpoint`.
-    """
-
-    own_seeds: bool = False
+    own_seeds: Annotated[
+        bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
+    ] = False
 
 
 class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):

@@ -40,7 +40,7 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("gold+bogus:x+hf:y", "no engine 'bogus' for the ger stage; known are hf, openai, and any"),
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
-        ("openai+x/y", "openai is an engine without a model; write openai:MODEL"),
+        ("openai+x/y", "openai is an engine without a model; write openai:whisper-1"),
         ("gold", r"gold only transcribes; put a language model behind it, pretrained=gold\+LLM"),
         ("pocketsphinx:en-us", r"only transcribes; .* pretrained=pocketsphinx:en-us\+LLM"),
         ("gold+hf:demo:x", "hf:demo:x has a shorter name, and a system is compared by its name; write demo:x"),
