@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
+from speechiq.reducer.read.flags import Flags, FlagValues, collect, count_flags
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.options import changes
 from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
@@ -34,7 +34,7 @@ class System(NamedTuple):
             category says so.
         flags: How often it failed in ways that scores hide, over the items of `scores`.
         tasks: Where the scores come from.
-        told: What `flags` are counted from.
+        flag_values: The columns from which `flags` are counted, task by task.
         excluded: The sha256 of the set whose questions were left out; None where there is none.
         levels: The categories to score, each with the column that `scores` were read from.
         datasets: clip -> name of its data set.
@@ -44,14 +44,19 @@ class System(NamedTuple):
     scores: dict[str, dict[Item, float]]
     flags: Flags = Flags()
     tasks: tuple[TaskRun, ...] = ()
-    told: tuple[Told, ...] = ()
+    flag_values: tuple[FlagValues, ...] = ()
     excluded: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
 
+    def __repr__(self) -> str:
+        return (
+            f"<System {self.name!r} with {', '.join(f'{len(of)} {level} scores' for level, of in self.scores.items())}>"
+        )
+
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
         """The system with some of its scores, and the flags of these."""
-        return self._replace(scores=scores, flags=count_flags(self.told, scores))
+        return self._replace(scores=scores, flags=count_flags(self.flag_values, scores))
 
     def restrict(self, levels: Iterable[str]) -> System:
         """Return the system with some of its levels alone."""
@@ -166,7 +171,7 @@ def _read_system(
     readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
-    told = []
+    flag_values = []
     for task in tasks:
         samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
         of_level = scores.setdefault(task.level, {})
@@ -176,9 +181,9 @@ def _read_system(
                 f"by another {task.level} task; score only one of the two tasks"
             )
         of_level |= samples.scores
-        told.append(collect(task.level, samples.scores, samples.flags))
+        flag_values.append(collect(task.level, samples.scores, samples.flags))
         datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
-    system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
+    system = System(name, scores, tasks=tuple(tasks), flag_values=tuple(flag_values), levels=levels, datasets=datasets)
     return system.narrow(scores)
 
 

@@ -24,8 +24,8 @@ from speechiq.reducer.siq.scale import Scores
 FLAGS = {
     "unparsed": ("No letter", "answers without a letter"),
     "none_of_the_above": ("(E)", "questions answered with (E)"),
-    "not_heard_in_full": ("Cut", "clips not heard in full"),
-    "loops": ("Loops", "transcripts that go in circles"),
+    "incomplete_audio": ("Cut", "clips not heard in full"),
+    "repetition": ("Loops", "transcripts that go in circles"),
 }
 UNKNOWN = "\N{EM DASH}"
 MISMATCH = "\N{NOT EQUAL TO}"

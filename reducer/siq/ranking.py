@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.siq import norms as frozen
+from speechiq.reducer.siq.frames import ranking_html, sample_frame, score_frame
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.scale import DEFAULT_RULE, Scores, calibrate, flat, score, without_siq
 from speechiq.reducer.stats import equal_terms
 from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.stats.pool import Pool, align, drop_lacking, levels_of, share
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Context(NamedTuple):
@@ -56,11 +60,59 @@ NO_CONTEXT = Context()
 
 
 class Ranking(NamedTuple):
-    """Scored systems, the raw scores that they come from, and what stands beside."""
+    """Ranked systems; a notebook shows it as a table.
+
+    Attributes:
+        pool: The raw scores, clip by clip; systems are sorted by name here and in `scores`.
+        scores: SIQ, ranks, and the scores of each level.
+        context: Error bars, norms, mismatches and remarks.
+    """
 
     pool: Pool
     scores: Scores
     context: Context
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a pandas frame, one row per system, best first.
+
+        Returns:
+            Index `system`; columns `rank`, `siq`, `siq_low`, `siq_high` (ends of the 95 % interval); for each level its
+            mean in the unit of `frame.attrs["units"][level]` (such as WER %), and its Z, each with the ends of its
+            interval (`remember`, `remember_low`, `remember_high`, `remember_z`, `remember_z_low`, `remember_z_high`);
+            the flags, shares from 0 to 1 (`unparsed`, `none_of_the_above`, `incomplete_audio`, `repetition`);
+            `control`, which is empty for a system that listens. Unknown values are missing (NaN, or NA for `rank`).
+
+        Example:
+            ```python
+            frame = ranking.to_frame()
+            frame.loc[frame["control"] == "", ["siq", "remember", "apply"]]
+            ```
+        """
+        return score_frame(self)
+
+    def samples(self) -> pd.DataFrame:
+        """Return the scores of all items as a pandas frame, one row per system, level and clip or question.
+
+        Returns:
+            Columns `system`, `level`, `clip`, `question` (missing if an item of the level is a clip), `dataset`,
+            `score` in its `unit` (such as WER %), and the flags of the row: `audio_coverage`, `repetition`, `unparsed`,
+            `none_of_the_above`, missing if the run does not record them.
+
+        Example:
+            ```python
+            samples = ranking.samples()
+            hardest = samples[samples["level"] == "remember"].groupby("clip")["score"].mean().nlargest(3)
+            ```
+        """
+        return sample_frame(self)
+
+    def __repr__(self) -> str:
+        order = np.lexsort((np.array(self.scores.systems), self.scores.ranks))
+        shown = (f"{self.scores.systems[row]} {self.scores.siq[row]:.1f}" for row in order)
+        return f"<Ranking by SIQ: {', '.join(shown)}>"
+
+    def _repr_html_(self) -> str:
+        return ranking_html(self)
 
 
 def rank(

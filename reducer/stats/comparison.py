@@ -11,18 +11,24 @@ did, so that they are compared by their raw scores only.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.remarks import explain_lacking
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.stats.frames import comparison_html, difference_frame
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIQ = "siq"
 EXACT = 14
@@ -93,6 +99,7 @@ class Comparison(NamedTuple):
         asked: What was asked to agree: levels, `siq`.
         clips: Every clip's part, largest first.
         no_siq: Why there is no SIQ and what to do; None if there is one.
+        levels: Level -> how it is scored.
     """
 
     a: str
@@ -106,6 +113,29 @@ class Comparison(NamedTuple):
     asked: tuple[str, ...]
     clips: list[Share]
     no_siq: str | None = None
+    levels: Mapping[str, Category] = MappingProxyType({})
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the differences as a pandas frame, one row per score.
+
+        Returns:
+            Index `score`: each level (`remember`), its Z (`remember_z`) if there is a scale, and `siq`. Columns:
+            `unit`; `a` and `b`, the scores of both systems; `difference`, a minus b, with the ends `low` and `high` of
+            its 95 % interval; `p` of the permutation test; `favors`, the system that the interval speaks for, empty if
+            it includes 0. `frame.attrs` has the names of `a` and `b`.
+
+        Example:
+            ```python
+            speechiq.compare("whisper-base", "whisper-tiny.en", "runs").to_frame()
+            ```
+        """
+        return difference_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of a={self.a!r} and b={self.b!r}, better: {self.better!r}>"
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
     @property
     def caution(self) -> str | None:
@@ -197,6 +227,7 @@ def compare(
         asked=asked,
         clips=_in_order(clips.names, shares, list(gaps)),
         no_siq=no_siq,
+        levels=pool.levels,
     )
 
 
@@ -242,6 +273,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     Unknown values are None.
     """
     plain = comparison._asdict()
+    del plain["levels"]
     for part in ("raw", "z"):
         plain[part] = {level: _plain(of) for level, of in plain[part].items()}
     return plain | {

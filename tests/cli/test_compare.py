@@ -100,7 +100,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
     assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
     flags = json.loads(out.read_text())["flags"]
-    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["loops"]) == (None, 0.25, None)
+    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
 
 def test_questions_left_out_are_told(three_runs):
