@@ -87,10 +87,14 @@ def describe_lm_eval() -> str:
 
 
 def _describe_metadata() -> str:
-    readers = {f"level {level}": keys for level, keys in LEVELS.items()} | {"sets that are prepared from rows": DECLARED[load]}
+    readers = {f"level {level}": keys for level, keys in LEVELS.items()} | {
+        "sets that are prepared from rows": DECLARED[load]
+    }
     unknown = frozenset().union(*readers.values()) ^ METADATA.keys()
     if unknown:
-        raise SystemExit(f"docs/hooks/commands.py: METADATA and the tasks differ in {', '.join(sorted(unknown))}; add or remove it")
+        raise SystemExit(
+            f"docs/hooks/commands.py: METADATA and the tasks differ in {', '.join(sorted(unknown))}; add or remove it"
+        )
     rows = (
         (code(key), values, meaning, ", ".join(reader for reader, keys in readers.items() if key in keys))
         for key, (values, meaning) in METADATA.items()

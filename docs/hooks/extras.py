@@ -18,7 +18,7 @@ INTRODUCTION = """# Extras and engines
 
 ## Extras
 
-`pip install '.[demo,endpoints]'` installs the package with the packages of two extras.
+`pip install '.[demo,endpoints]'` installs the package with two extras.
 
 """
 ENGINES = """
@@ -78,7 +78,10 @@ def describe(extras: list[Extra]) -> str:
 
 def _describe_options(backends: list[Backend]) -> Iterator[str]:
     for backend in backends:
-        rows = [(code(option.name), option.type, code(option.default), option.description) for option in backend.list_options()]
+        rows = [
+            (code(option.name), option.type, code(option.default), option.description)
+            for option in backend.list_options()
+        ]
         if rows:
             yield f"### {STAGES[backend.kind].split(',')[0].capitalize()}: `{backend.engine}`\n"
             yield write_table(["option", "values", "default", "meaning"], rows)

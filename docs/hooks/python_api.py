@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 PAGE = "reference/python.md"
 #: The parts of the package that are documented, and what they are for. A folder stands for its public modules.
 PARTS = {
+    "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
     "metrics": ("Metrics", "Each metric is a function of plain texts or numbers, and needs neither a model nor lm-eval."),
     "engines/base.py": ("Protocols of engines", "An engine subclasses one of these ([Add an engine](../tutorials/new_engine.md))."),
     "core/clip.py": ("Clips", "The audio that a system receives."),

@@ -38,7 +38,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     origin = PurePosixPath(Path(source).resolve().relative_to(root))
     repository = config.extra["repository"]
     return "".join(
-        part if FENCED.fullmatch(part) else LINK.sub(lambda found: found[1] + rewrite(found[2], origin, page.file.src_uri, root, repository), part)
+        part
+        if FENCED.fullmatch(part)
+        else LINK.sub(lambda found: found[1] + rewrite(found[2], origin, page.file.src_uri, root, repository), part)
         for part in _split(markdown)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,7 +15,7 @@ from speechiq.siq_tasks.templates import read_task
 
 TASKS = """# Tasks
 
-Names for `lm_eval run --tasks`. `siq tasks list` prints the same table, and whether the question files are on this machine.
+Names for `lm_eval run --tasks`. `siq tasks list` prints them, and whether the question files are on this machine.
 [Data sets](datasets.md) describes the sets, and [Metrics](metrics.md) what each task measures.
 
 """
@@ -35,18 +36,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def describe_tasks(tasks: list[TaskInfo]) -> str:
-    """Return the table of tasks, and that of groups."""
+    """Return a section per data set, and the table of groups."""
     groups: dict[str, list[str]] = {}
-    for task in tasks:
-        for group in task.group.split(", "):
-            groups.setdefault(group, []).append(task.name)
-    header = ["task", "data set", "level", "clips", "source", "revision", "needs", "measure", "better"]
-    rows = (
-        (code(t.name), t.dataset, f"[{t.level}](metrics.md#{t.level})", t.clips or "depends on the rows", t.source, t.revision, t.needs, code(t.measure), t.direction)
-        for t in tasks
-    )  # fmt: skip
-    members = ((code(group), ", ".join(map(code, names))) for group, names in sorted(groups.items()))
-    return f"{write_table(header, rows)}\n## Groups\n\n{write_table(['group', 'tasks'], members)}"
+    sections = []
+    for dataset, found in groupby(tasks, key=lambda task: task.dataset):
+        members = list(found)
+        first = members[0]
+        facts = [f"{first.clips or 'All'} clips", first.source, first.revision and f"revision {code(first.revision)}"]
+        rows = (
+            (code(task.name), f"[{task.level}](metrics.md#{task.level})", code(task.measure), task.direction, task.needs)
+            for task in members
+        )
+        table = write_table(["task", "level", "measure", "better", "needs"], rows)
+        sections.append(f"## {dataset}\n\n{'; '.join(filter(None, facts))}.\n\n{table}\n")
+        for task in members:
+            for group in task.group.split(", "):
+                groups.setdefault(group, []).append(task.name)
+    table = write_table(["group", "tasks"], ((code(name), ", ".join(map(code, members)))) for name, members in sorted(groups.items())))
+    return f"{''.join(sections)}## Groups\n\n{table}"
 
 
 def describe_metrics(tasks: list[TaskInfo]) -> str:
