@@ -22,16 +22,28 @@ from speechiq.siq_tasks.options import DECLARED, LEVELS
 PAGE = "reference/commands.md"
 INTRODUCTION = """# Commands
 
-The options of every `siq` command, and what `lm_eval run` takes for speech systems. In a terminal, `--help` after any command
-prints the same.
+The options of every `siq` command, and what `lm_eval run` takes for speech systems. In a terminal, `--help` after any
+command prints the same.
 
 """
 #: Keys of `--metadata`: their values and meaning. The build fails if a task reads a key that is not described here.
 METADATA = {
-    "normalizer": (", ".join(RULES), "Rules that write transcript and reference in one form before errors are counted."),
-    "embedder": (f"default {DEFAULT_EMBEDDER}", "Language model whose hidden states are compared: a hub id, a folder or `demo:NAME`."),
-    "embedder_template": (", ".join(OPTIONS["embedder_template"]), "`chat` puts the prompt into the chat template of the model."),
-    "embedder_text": (", ".join(OPTIONS["embedder_text"]), "Normalizer that is applied to both texts first; `raw` applies none."),
+    "normalizer": (
+        ", ".join(RULES),
+        "Rules that write transcript and reference in one form before errors are counted.",
+    ),
+    "embedder": (
+        f"a hub id, a folder or `demo:NAME`; default {DEFAULT_EMBEDDER}",
+        "Language model whose hidden states are compared.",
+    ),
+    "embedder_template": (
+        ", ".join(OPTIONS["embedder_template"]),
+        "`chat` puts the prompt into the chat template of the model.",
+    ),
+    "embedder_text": (
+        ", ".join(OPTIONS["embedder_text"]),
+        "Normalizer that is applied to both texts first; `raw` applies none.",
+    ),
     "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
     "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
     "dataset_name": ("configuration", "Configuration of the data set on the Hub."),
@@ -43,8 +55,8 @@ METADATA = {
     "length_column": ("column", "Column with the seconds of audio; without it, they are read from the files."),
     "subset": ("number or all", "Number of clips of the test."),
     "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
-    "questions": ("file", "Questions of the level Apply; by default the file that `siq questions write` makes."),
-}  # fmt: skip
+    "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
+}
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
 _EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n\n((?:\$ .*\n+)+)")
 
@@ -79,7 +91,7 @@ def describe_lm_eval() -> str:
         for name, model in (("hf-audio", HFAudio), ("audio-api", AudioAPI))
     )
     return (
-        "\n## `lm_eval run`\n\nIts own options are those of `lm_eval run --help`. For speech systems it has two more model types:\n"
+        "\n## `lm_eval run`\n\nIts own options are those of `lm_eval run --help`. speechiq adds two model types:\n"
         f"\n```text\n{summary}\n```\n{types}"
         "\nThe options of stages are in [Extras and engines](extras.md#options-of-engines).\n"
         f"\n### Keys of `--metadata`\n\n{_describe_metadata()}"

@@ -34,7 +34,7 @@ In a system of several stages an option begins with the name of its stage: `asr_
 
 """
 STAGES = {"asr": "recognizer", "text": "language model, corrector", "audio": "audio model"}
-_EXTRA = re.compile(r"^((?:# .*\n)*)([a-z-]+) =\n((?: {4}.*\n)+)", re.MULTILINE)
+_EXTRA = re.compile(r"^((?:# .*\n)*)([a-z-]+) =\n {4}(.+(?:\n {4}.+)*)", re.MULTILINE)
 
 
 class Extra(NamedTuple):
@@ -56,9 +56,9 @@ def read_extras(setup: str) -> list[Extra]:
     """Return the extras of `setup.cfg`; the comment above each one says what it is for."""
     section = setup.partition("[options.extras_require]\n")[2].partition("\n[")[0] + "\n"
     return [
-        Extra(name, " ".join(line.removeprefix("# ") for line in comment.splitlines()), [line.strip() for line in packages.splitlines()])
+        Extra(name, comment.replace("# ", "").replace("\n", " ").strip(), packages.split("\n    "))
         for comment, name, packages in _EXTRA.findall(section)
-    ]  # fmt: skip
+    ]
 
 
 def describe(extras: list[Extra]) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import speechiq
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
+
+import speechiq
 
 PAGE = "reference/python.md"
 #: The parts of the package that are documented, and what they are for. A folder stands for its public modules.
 PARTS = {
     "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
-    "metrics": ("Metrics", "Each metric is a function of plain texts or numbers, and needs neither a model nor lm-eval."),
-    "engines/base.py": ("Protocols of engines", "An engine subclasses one of these ([Add an engine](../tutorials/new_engine.md))."),
+    "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder needs a model."),
+    "engines/base.py": ("Protocols of engines", "An engine subclasses one; see [Add an engine](../tutorials/new_engine.md)."),
     "core/clip.py": ("Clips", "The audio that a system receives."),
     "core/prompt.py": ("Prompts", "What a model is asked."),
     "core/response.py": ("Responses", "What a system answers."),

@@ -1,8 +1,8 @@
 """Show README, CONTRIBUTING and CHANGELOG as pages of the site, and rewrite links that leave `docs/`.
 
-Links of all pages are written for readers of the repository: relative to the file that contains them. On the site a link to another page
-stays one, and a link to any other file of the repository leads to the repository on the web. Links to files that do not exist
-are left for the build to report.
+Links of all pages are written for readers of the repository: relative to the file that contains them. On the site a
+link to another page stays one, and a link to any other file of the repository leads to the repository on the web. Links
+to files that do not exist are left for the build to report.
 """
 
 from __future__ import annotations
@@ -34,15 +34,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = page.file.abs_src_path
     if source is None:  # made by another hook, which writes links of the site
         return markdown
-    root = _root(config)
+    root, place = _root(config), page.file.src_uri
     origin = PurePosixPath(Path(source).resolve().relative_to(root))
-    repository = config.extra["repository"]
-    return "".join(
-        part
-        if FENCED.fullmatch(part)
-        else LINK.sub(lambda found: found[1] + rewrite(found[2], origin, page.file.src_uri, root, repository), part)
-        for part in _split(markdown)
-    )
+
+    def replace(found: re.Match[str]) -> str:
+        return found[1] + rewrite(found[2], origin, place, root, config.extra["repository"])
+
+    return "".join(part if FENCED.fullmatch(part) else LINK.sub(replace, part) for part in _split(markdown))
 
 
 def rewrite(link: str, origin: PurePosixPath, page: str, root: Path, repository: str) -> str:
@@ -67,7 +65,7 @@ def rewrite(link: str, origin: PurePosixPath, page: str, root: Path, repository:
     if target in PAGES:
         place = PAGES[target]
     elif target.startswith("docs/"):
-        place = target.removeprefix("docs/")
+        place = re.sub(r"\.ipynb$", ".md", target.removeprefix("docs/"))  # see docs/hooks/notebooks.py
     elif (root / target).exists():
         return f"{repository}/{'tree' if (root / target).is_dir() else 'blob'}/main/{target}"
     else:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table; vertical bars inside cells are escaped.
+    r"""Return a Markdown table; vertical bars inside cells are escaped.
 
     >>> print(write_table(["name", "type"], [("wer", "float | NaN")]), end="")
     | name | type |
     |---|---|
-    | wer | float \\| NaN |
+    | wer | float \| NaN |
     """
     lines = [header, *rows]
     cells = [[" ".join(str(cell).split()).replace("|", r"\|") for cell in line] for line in lines]

@@ -44,15 +44,16 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
         first = members[0]
         facts = [f"{first.clips or 'All'} clips", first.source, first.revision and f"revision {code(first.revision)}"]
         rows = (
-            (code(task.name), f"[{task.level}](metrics.md#{task.level})", code(task.measure), task.direction, task.needs)
-            for task in members
+            (code(one.name), f"[{one.level}](metrics.md#{one.level})", code(one.measure), one.direction, one.needs)
+            for one in members
         )
         table = write_table(["task", "level", "measure", "better", "needs"], rows)
         sections.append(f"## {dataset}\n\n{'; '.join(filter(None, facts))}.\n\n{table}\n")
         for task in members:
             for group in task.group.split(", "):
                 groups.setdefault(group, []).append(task.name)
-    table = write_table(["group", "tasks"], ((code(name), ", ".join(map(code, members)))) for name, members in sorted(groups.items())))
+    listed = ((code(name), ", ".join(map(code, tasks_of))) for name, tasks_of in sorted(groups.items()))
+    table = write_table(["group", "tasks"], listed)
     return f"{''.join(sections)}## Groups\n\n{table}"
 
 
