@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from accelerate.commands.launch import launch_command_parser
 from lm_eval._cli.harness import HarnessCLI
+from lm_eval.config.evaluate_config import EvaluatorConfig
 from typer.main import get_command
 
 from speechiq.cli.main import app
@@ -29,7 +30,9 @@ ARGUMENTS = sorted(
         for cell in re.findall(r"\| `pretrained=(\S+)`", (ROOT / "docs/how-to/systems.md").read_text())
     }
 )
-COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in block.splitlines()})
+COMMANDS = sorted(
+    {line for kind, block in BLOCKS if kind == "bash" for line in block.replace("\\\n", " ").splitlines()}
+)
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 
 
@@ -38,7 +41,9 @@ def check_make(arguments):
 
 
 def check_lm_eval(arguments):
-    told = HarnessCLI()._parser.parse_args(["run", *arguments])
+    told = HarnessCLI()._parser.parse_args(["run", *(arguments[1:] if arguments[0] == "run" else arguments)])
+    if told.config:
+        told = EvaluatorConfig.from_cli(told)
     options = told.model_args
     spelling = options.pop("pretrained") if told.model == "hf-audio" else f"openai:{options.pop('model')}"
     *_, last = stages = parse(ALIASES.get(spelling, (spelling,))[0])
