@@ -1,4 +1,4 @@
-"""Define `siq compare`: whether one system is better than another, and the clips that decide it."""
+"""Define `siq compare`: test whether one system is better than another, and show the clips that decide it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from speechiq.cli.examples import examples
 from speechiq.cli.options import (
-    WIDTH_OF_A_PIPE,
+    PIPE_WIDTH,
     AllowMismatch,
     AllowMissing,
     Draws,
@@ -21,12 +22,13 @@ from speechiq.cli.options import (
     Measures,
     NormsFile,
     Weights,
-    as_place,
     read_norms,
+    read_path,
     read_set,
 )
+from speechiq.cli.outputs import FormerJson, list_outputs
 from speechiq.core.console import say
-from speechiq.core.files import check_output, write_whole
+from speechiq.core.files import write_whole
 from speechiq.reducer import suites
 from speechiq.reducer.pairs import Held, choose, pair_up
 from speechiq.reducer.read.texts import read_texts
@@ -42,18 +44,26 @@ from speechiq.reducer.stats.comparison import SIQ
 from speechiq.reducer.stats.draws import DRAWS
 
 SCHEMA = "speechiq-comparison"
+EXAMPLES = examples(
+    "siq compare runs/one runs/other",
+    "siq compare whisper-base whisper-tiny.en runs/demo",
+    "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
+)
 
 
 def compare(
     a: Annotated[
-        str, typer.Argument(metavar="A", help="Folder or results file of one system, or a part of its name in RUNS.")
+        str,
+        typer.Argument(
+            metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given."
+        ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same of the other system.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same for the other system.")],
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Folders or results files: they hold the named systems and the pool that sets the SIQ scale.",
-            parser=as_place,
+            help="Folders or results files with the named systems and the other systems that set the SIQ scale.",
+            parser=read_path,
             metavar="RUNS",
         ),
     ] = None,
@@ -64,18 +74,24 @@ def compare(
     exclude: Exclude = None,
     levels: Annotated[
         str | None,
-        typer.Option(help=f"What must agree for a system to be better, of {','.join([*LEVELS, SIQ])}; else all."),
+        typer.Option(
+            help=f"Name what must agree for a system to be better: some of {','.join([*LEVELS, SIQ])}; by default all."
+        ),
     ] = None,
     measure: Measures = None,
     bootstrap: Draws = DRAWS,
-    seed: Annotated[int, typer.Option(min=0, help="Of draws and permutations.")] = 0,
-    clips: Annotated[int, typer.Option(min=0, help="Show so many of the clips that drive the difference.")] = 5,
-    json: Annotated[Path | None, typer.Option(help="Write the comparison to this JSON file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Set the seed of draws and permutations.")] = 0,
+    clips: Annotated[
+        int, typer.Option(min=0, help="Set how many of the clips that drive the difference are shown.")
+    ] = 5,
+    output: Annotated[
+        list[Path] | None, typer.Option("--output", "-o", help="File to write: the comparison as .json.")
+    ] = None,
     force: Force = False,
+    json: FormerJson = None,
 ) -> None:
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
-    if json is not None:
-        check_output(json, force, FIX)
+    outputs = list_outputs(output, {"json": json}, ["json"], force)
     check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
@@ -88,14 +104,14 @@ def compare(
     named = find(runs) if runs else None
     one, other = (choose(given, named, find) for given in (a, b))
     held = [*filter(None, [named]), one.held, other.held]
-    for warning in dict.fromkeys(chain.from_iterable(of.found.warnings for of in held)):
+    for warning in dict.fromkeys(chain.from_iterable(each.found.warnings for each in held)):
         say(f"warning: {warning}")
-    for of in held:
-        suites.refuse_options_of_siq(of.found, weights=weights, norms=norms_file, exclude=exclude)
-    asked = None if levels is None else [name.strip() for name in levels.split(",")]
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
+    for each in held:
+        suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
+    required = None if levels is None else [name.strip() for name in levels.split(",")]
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     contents: dict[str, dict[str, Any]] = {}
-    for pair in pair_up(one, other, named, asked, (a, b)):
+    for pair in pair_up(one, other, named, required, (a, b)):
         compared = one.held.found.scorings[pair.suite].compare(pair)
         for warning in compared.warnings:
             say(f"warning: {warning}")
@@ -103,10 +119,11 @@ def compare(
             console.print()
         _show(console, pair, compared, clips)
         contents[pair.suite] = compared.content
-    if json is not None:
+    if outputs:
         text = as_text(join(contents) | origin(SCHEMA, [Path(a), Path(b), *(runs or [])]))
-        write_whole(json, text.encode(errors="backslashreplace"), FIX)
-        say(f"wrote {json}")
+        for file in outputs:
+            write_whole(file.path, text.encode(errors="backslashreplace"), FIX)
+            say(f"wrote {file.path}")
 
 
 def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
@@ -114,18 +131,19 @@ def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
     found = compared.found
     _print(console, f"A: {pair.one.name}", f"B: {pair.other.name}")
     wide, narrow = (
-        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=of) for of in (False, True)
+        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=stacked)
+        for stacked in (False, True)
     )
     console.print(wide if fits(console, wide) else narrow)
     _print(console, side_by_side.verdict(found), *compared.notes)
     if clips:
         _print(console, side_by_side.BRACKETS)
     driving = [share for share in found.clips if share.total][:clips]
-    said = [read_texts(tasks, [share.clip for share in driving]) for tasks in compared.texts]
-    whole = f"{sum(share.total for share in found.clips):+z.2f} {compared.unit}"
+    texts = [read_texts(tasks, [share.clip for share in driving]) for tasks in compared.texts]
+    total = f"{sum(share.total for share in found.clips):+z.2f} {compared.unit}"
     for share in driving:
         console.print()
-        console.print(side_by_side.clip_table(share, whole, *(of[share.clip] for of in said)))
+        console.print(side_by_side.clip_table(share, total, *(each[share.clip] for each in texts)))
 
 
 def _print(console: Console, *lines: str) -> None:

@@ -1,22 +1,27 @@
-"""Define `siq demo`: the bundled set and its models."""
+"""Define `siq demo`: fetch the demo's models, and run the demo."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from speechiq.cli.examples import examples
 from speechiq.cli.options import Force
 from speechiq.cli.report import report
 from speechiq.cli.score import score
 from speechiq.core.console import say
-from speechiq.core.files import refuse_to_overwrite
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import check_output_folder, refuse_to_overwrite
+from speechiq.harness_patch.processes import Settings, lm_eval_command, run_in_view
+from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 
-app = typer.Typer(no_args_is_help=True, help="The bundled demo set and its models.")
+app = typer.Typer(no_args_is_help=True, help="Fetch the models of the demo, and run it.")
 
 
-@app.command("fetch")
+@app.command("fetch", epilog=examples("siq demo fetch"))
 def fetch_command() -> None:
     """Fetch the demo's models (370 MB, once) and convert them into transformers folders."""
     from speechiq.siq_tasks.demo.fetch import fetch
@@ -25,18 +30,38 @@ def fetch_command() -> None:
         say(f"{folder.name} is in {folder}")
 
 
-@app.command("run")
+@app.command("run", epilog=examples("siq demo run", "siq demo run --output runs/demo --force"))
 def run_command(
-    output: Annotated[Path, typer.Option(help="Folder for lm-eval's results and the scores.")] = Path("runs/demo"),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for lm-eval's results and the scores.")
+    ] = Path("runs/demo"),
     force: Force = False,
 ) -> None:
-    """Run five systems on the demo set and print their SIQ and write a report; takes minutes on a laptop."""
-    from speechiq.siq_tasks.demo.run import run
-
+    """Run five systems on the demo set, print their SIQ and write a report; takes minutes on a laptop."""
     files = json, csv, page = [output / name for name in ("siq.json", "siq.csv", "report.html")]
+    check_output_folder(output, "choose another folder with --output")
     for path in files:
         refuse_to_overwrite(path, force)
-    run(output)
-    score([output], json=json, csv=csv, force=True)
+    run_all(output)
+    score([output], [json, csv], force=True)
     report([output], page, force=True)
-    say(f"the runs are in {output}, a folder a system")
+    say(f"the runs are in {output}, a folder per system")
+
+
+def run_all(output: Path) -> None:
+    """Run every system of the demo, printing each command before it runs.
+
+    Args:
+        output: Folder for lm-eval's results; what earlier runs left there stays.
+
+    Raises:
+        SpeechIQError: A run failed; those before it are kept.
+    """
+    for system in SYSTEMS:
+        given = f"{system},{OPTIONS}", Settings(output, TASKS)
+        print(f"\n$ {shlex.join(lm_eval_command(*given))}", flush=True)
+        if code := run_in_view(*given):
+            raise SpeechIQError(
+                f"{system}: lm_eval ended with exit code {code}; the lines above show the reason, and the runs before "
+                f"it are in {output}"
+            )

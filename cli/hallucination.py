@@ -1,4 +1,4 @@
-"""Define `siq hallucination`: how often each system makes up an answer if there is none."""
+"""Define `siq hallucination`: count how often each system answers a question that has no answer."""
 
 from __future__ import annotations
 
@@ -9,35 +9,42 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from speechiq.cli.options import WIDTH_OF_A_PIPE, AllowMissing, Force, Runs
+from speechiq.cli.examples import examples
+from speechiq.cli.options import PIPE_WIDTH, AllowMissing, Force, Runs
+from speechiq.cli.outputs import FormerCsv, FormerJson, list_outputs
 from speechiq.core.console import say
-from speechiq.core.files import refuse_same, refuse_to_overwrite, write_whole
+from speechiq.core.files import write_whole
 from speechiq.reducer.read.answers import read_answers
 from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import hallucination as counting
 from speechiq.reducer.siq import unanswerable
 
+WRITERS = {"json": counting.as_json, "csv": counting.as_csv}
+EXAMPLES = examples(
+    "siq hallucination runs --set unanswerable.json",
+    "siq hallucination runs --set unanswerable.json --output counts.csv",
+)
+
 
 def hallucination(
     runs: Runs,
-    confirmed: Annotated[Path, typer.Option("--set", help="Frozen set of `siq unanswerable confirm`.")],
-    json: Annotated[Path | None, typer.Option(help="Write the counts to this JSON file.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the counts to this CSV file.")] = None,
+    confirmed: Annotated[Path, typer.Option("--set", help="Set to count on, a file of `siq unanswerable confirm`.")],
+    output: Annotated[
+        list[Path] | None, typer.Option("--output", "-o", help="File to write: the counts as .json or .csv.")
+    ] = None,
     allow_missing: AllowMissing = False,
     force: Force = False,
+    json: FormerJson = None,
+    csv: FormerCsv = None,
 ) -> None:
-    """Count every system's majority answers other than (E) on the unanswerable questions."""
-    refuse_same((json, csv))
-    for path in (json, csv):
-        if path is not None:
-            refuse_to_overwrite(path, force)
+    """Count how often each system answers an unanswerable question: majority answers other than (E)."""
+    outputs = list_outputs(output, {"json": json, "csv": csv}, WRITERS, force)
     questions = unanswerable.read(confirmed)
     answers = read_answers(runs, allow_missing)
     for warning in answers.warnings:
         say(f"warning: {warning}")
     counts = counting.count(answers, questions)
-    Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE).print(counting.as_table(counts))
-    for path, as_text in ((json, counting.as_json), (csv, counting.as_csv)):
-        if path is not None:
-            write_whole(path, as_text(counts).encode(), FIX)
-            say(f"wrote {path}")
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(counting.as_table(counts))
+    for file in outputs:
+        write_whole(file.path, WRITERS[file.format](counts).encode(), FIX)
+        say(f"wrote {file.path}")

@@ -1,4 +1,4 @@
-"""Define the options that several commands of `siq` share, and how they are read."""
+"""Define the options that several commands of `siq` share, and read their values."""
 
 from __future__ import annotations
 
@@ -19,57 +19,69 @@ from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import ConfirmedSet
 
-WIDTH_OF_A_PIPE = 240
-MOST_DRAWS = 1_000_000
+#: Columns of a table that is not printed on a terminal.
+PIPE_WIDTH = 240
+MAX_DRAWS = 1_000_000
 
 
-def as_place(text: str) -> Path:
-    """Return the path of some runs, or refuse an empty one, which `Path` takes for the current folder."""
+def read_path(text: str) -> Path:
+    """Return a path of runs.
+
+    Raises:
+        SpeechIQError: The path is empty; `Path` would read it as the current folder.
+    """
     if not text:
-        raise SpeechIQError("an empty path names no runs; is a variable unset? The current folder is '.'")
+        raise SpeechIQError(
+            "RUNS: the path is empty; set the variable that it comes from, or write . for the current folder"
+        )
     return Path(text)
 
 
 Runs = Annotated[
     list[Path],
     typer.Argument(
-        help="Folders that lm_eval wrote to with --log_samples, or single results files.",
-        parser=as_place,
+        help="Folders of runs (lm_eval with --log_samples), or single results files.",
+        parser=read_path,
         metavar="RUNS",
     ),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
-        help=f"Rule of the level weights: {', '.join(siq.RULES)}, or three numbers for "
-        f"Remember, Understand and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default."
+        help=f"Choose the rule of the level weights: {', '.join(siq.RULES)}, or three numbers for Remember, Understand "
+        f"and Apply such as 0.04,0.75,0.21; {siq.DEFAULT_RULE} (the paper's eq. 6) by default."
     ),
 ]
 NormsFile = Annotated[
     str | None,
-    typer.Option("--norms", help="Score on the scale of norms: a file of `siq norms build`, or the name demo."),
+    typer.Option(
+        "--norms",
+        help="Score on the scale of norms: a file of `siq norms build`, or a name that `siq norms list` shows.",
+    ),
 ]
 AllowMismatch = Annotated[
-    bool, typer.Option("--allow-mismatch", help="Take what is shared where runs differ, and mark it.")
+    bool,
+    typer.Option("--allow-mismatch", help="If runs differ in clips or settings, score what they share and mark it."),
 ]
 AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Leave runs out whose results file is missing or names no task.")
+    bool, typer.Option("--allow-missing", help="Leave out runs whose results file is missing or names no task.")
 ]
 Exclude = Annotated[
-    Path | None, typer.Option(help="Leave the questions of a set of `siq unanswerable confirm` out of Apply.")
+    Path | None, typer.Option(help="Leave out of Apply the questions of a set, a file of `siq unanswerable confirm`.")
 ]
-Draws = Annotated[int, typer.Option(min=0, max=MOST_DRAWS, help="Draws for the intervals; 0 leaves them out.")]
+Draws = Annotated[
+    int,
+    typer.Option(min=0, max=MAX_DRAWS, help="Set the number of draws for the intervals; 0 leaves the intervals out."),
+]
 Only = Annotated[
     str | None,
-    typer.Option(
-        "--levels", help=f"Score only some levels, of {','.join(LEVELS)}; without one of them there is no SIQ."
-    ),
+    typer.Option("--levels", help=f"Score only some of {','.join(LEVELS)}; SIQ needs all of them."),
 ]
 Measures = Annotated[
     list[str] | None,
     typer.Option(
         "--measure",
-        help="Score a level by another of its columns, LEVEL=COLUMN, once per level: "
+        help="Score a level by another of its columns, LEVEL=COLUMN; give it once per level. "
         + "; ".join(f"{level}: {', '.join(of.measure.columns)}" for level, of in LEVELS.items())
         + ".",
     ),
@@ -78,25 +90,31 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that exist."
 
 
 def read_norms(norms_file: str | None, weights: str | None) -> Norms | None:
+    """Return the norms that `--norms` names, or None without it.
+
+    Raises:
+        SpeechIQError: The norms cannot be read, or were built with other level weights than `weights`.
+    """
     if norms_file is None:
         return None
-    frozen = norms.read(norms_file)
-    if weights is not None and weights != frozen.rule:
+    scale = norms.read(norms_file)
+    if weights is not None and weights != scale.rule:
         raise SpeechIQError(
-            f"--weights {weights} and --norms {norms_file}: these norms were built with {frozen.rule}; "
+            f"--weights {weights} and --norms {norms_file}: these norms were built with {scale.rule}; "
             "leave --weights out, or build norms with them"
         )
-    return frozen
+    return scale
 
 
 def read_set(exclude: Path | None) -> ConfirmedSet:
+    """Return the set that `--exclude` names, or an empty one without it."""
     return unanswerable.read(exclude) if exclude else unanswerable.NOTHING
 
 
 def read_levels(
     measures: Sequence[str] | None, levels: str | None, norms: Norms | None = None
 ) -> Mapping[str, Category]:
-    """Return the levels to score: by the columns that were asked for, else by those of norms.
+    """Return the levels to score, by the columns that `--measure` names, or else by those of norms.
 
     Args:
         measures: `LEVEL=COLUMN` each, from `--measure`.
@@ -113,7 +131,7 @@ def read_levels(
 def read(
     runs: list[Path], excluded: ConfirmedSet, allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS
 ) -> list[System]:
-    """Read the systems without the questions of a set, and print the warnings about the runs."""
+    """Return the systems without the questions of a set, after printing the warnings about the runs."""
     systems, warnings = read_systems(runs, allow_missing, levels=levels)
     for warning in warnings:
         say(f"warning: {warning}")

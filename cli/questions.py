@@ -1,4 +1,4 @@
-"""`siq questions`: write and check the questions of a data set. Heavy imports wait until a command runs."""
+"""Define `siq questions`: write and check the questions of a data set. Heavy imports wait until a command runs."""
 
 from __future__ import annotations
 
@@ -9,39 +9,56 @@ from typing import Annotated, Any
 
 import typer
 
+from speechiq.cli.examples import examples
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 
-app = typer.Typer(no_args_is_help=True, help="The questions of the level Apply: write them, check them.")
+app = typer.Typer(no_args_is_help=True, help="Write and check the questions of the level Apply.")
 
 BaseURL = Annotated[
     str | None,
-    typer.Option(help="Of openai: authors that name none themselves; the key is read from OPENAI_API_KEY."),
+    typer.Option(help="Set the URL of openai: authors that name none; the key is read from OPENAI_API_KEY."),
 ]
 STOPPED_BY_HAND = 130
 Metadata = Annotated[
-    list[str] | None, typer.Option(help="key=value that lm_eval is told with --metadata, such as subset=all.")
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="Setting of the tasks, as for lm_eval --metadata, such as subset=all."),
 ]
 
 
-@app.command("write")
+@app.command(
+    "write",
+    epilog=examples(
+        "siq questions write --dataset medasr --writer openai:gpt-4o --checker openai:gpt-4o-mini --dry-run",
+        "siq questions write --dataset calls --writer openai:gpt-4o --checker hf:Qwen/Qwen2-7B-Instruct --yes",
+    ),
+)
 def write_command(
-    dataset: Annotated[str, typer.Option(help="Name of the data set.")],
+    dataset: Annotated[str, typer.Option(help="Data set of the suite, or a folder of `siq tasks new`.")],
     writer: Annotated[
-        str, typer.Option(help="ENGINE:MODEL, such as hf:NAME or openai:gpt-4o,base_url=URL,key_variable=NAME.")
+        str,
+        typer.Option(help="Author as ENGINE:MODEL, such as hf:NAME or openai:gpt-4o,base_url=URL,key_variable=NAME."),
     ],
-    checker: Annotated[list[str], typer.Option(help="ENGINE:MODEL that must answer every question right; repeatable.")],
+    checker: Annotated[
+        list[str],
+        typer.Option(help="Model as ENGINE:MODEL that must answer every question right; give it once per model."),
+    ],
     base_url: BaseURL = None,
-    output: Annotated[Path | None, typer.Option(help="File; by default the one that the tasks read.")] = None,
-    tries: Annotated[int, typer.Option(min=1, help="Answers of a checker; more than half must be right.")] = 3,
-    rewrites: Annotated[int, typer.Option(min=0, help="How often a question that failed is written anew.")] = 3,
-    seed: Annotated[int, typer.Option(help="Of the order of options and of the authors' sampling.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Clips worked on at once.")] = 8,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; by default the one that the tasks read."),
+    ] = None,
+    tries: Annotated[
+        int, typer.Option(min=1, help="Set how often each checker answers; more than half must be right.")
+    ] = 3,
+    rewrites: Annotated[int, typer.Option(min=0, help="Set how often a question that failed is written again.")] = 3,
+    seed: Annotated[int, typer.Option(help="Set the seed of the order of options and of the sampling.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Set how many clips are worked on at the same time.")] = 8,
     metadata: Metadata = None,
     yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what it would cost.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost, and stop.")] = False,
 ) -> None:
-    """Write three questions a clip from its reference; completes a partial file and resumes a broken run."""
+    """Write three questions per clip from its reference; complete a partial file and resume a stopped run."""
     from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.answers import Answers
@@ -57,12 +74,12 @@ def write_command(
         output = Path(about(dataset).get("questions") or location.questions_folder() / f"{dataset}.jsonl")
     file.refuse_special(output)
     todo = writing.list_unfinished(clips, file.read_questions(output) if output.is_file() else [])
-    say(f"{len(todo)} of {len(clips)} clips lack questions in {output}")
+    say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
     say(str(writing.Estimate(todo, plan)))
     if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
-        say(f"{paid} answers of an earlier run are in {folder} and cost nothing again")
+        say(f"{paid} answers of an earlier run are in {folder} and are not paid again")
     if (journal := output.with_name(f"{output.name}.journal")).is_file():
-        say(f"{journal} is of an older version and is not read: delete it")
+        say(f"{journal} was written by an earlier version and is not read; delete it")
     if dry_run:
         return
     if not yes:
@@ -79,15 +96,17 @@ def write_command(
         say(f"failed attempts: {times} x {reason}")
 
 
-@app.command("check")
+@app.command("check", epilog=examples("siq questions check calls/questions.jsonl --dataset calls"))
 def check_command(
-    file: Annotated[Path, typer.Argument(help="A question file.")],
-    dataset: Annotated[str | None, typer.Option(help="Data set whose clips the questions must fit.")] = None,
-    reader: Annotated[str | None, typer.Option(help="ENGINE:MODEL that guesses without the speech.")] = None,
+    file: Annotated[Path, typer.Argument(help="Question file.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Check that the questions fit the clips of this data set.")
+    ] = None,
+    reader: Annotated[str | None, typer.Option(help="Let a model, ENGINE:MODEL, answer without the speech.")] = None,
     base_url: BaseURL = None,
     metadata: Metadata = None,
 ) -> None:
-    """Check schema, balance, duplicates and leaks, and score what does not hear; exit code 1 where one leaks."""
+    """Check schema, balance, duplicates and leaks, and score guesses without audio; exit code 1 if a question leaks."""
     from speechiq.siq_tasks.questions.check import check_file, describe
     from speechiq.siq_tasks.questions.endpoints import parse_author
 
@@ -102,7 +121,7 @@ def check_command(
 
 @contextmanager
 def _ctrl_c_in_one_line() -> Iterator[None]:
-    """End the command at Ctrl-C by one line; a call that is under way in another thread does not hold it up."""
+    """End the command with one line after Ctrl-C, without waiting for calls of other threads."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -114,10 +133,10 @@ def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]
     from speechiq.harness_patch._lm_eval import parse_value
     from speechiq.siq_tasks.suite import list_clips
 
-    told = {}
+    given = {}
     for item in metadata or ():
         key, equals, value = item.partition("=")
         if not equals:
             raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
-        told[key] = parse_value(value)
-    return list_clips(dataset, **told)
+        given[key] = parse_value(value)
+    return list_clips(dataset, **given)

@@ -1,4 +1,4 @@
-"""`siq report`: everything about some runs on one page that opens offline."""
+"""Define `siq report`: write one page about some runs that opens offline."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from speechiq.cli.examples import examples
 from speechiq.cli.options import (
     AllowMismatch,
     AllowMissing,
@@ -29,10 +30,14 @@ from speechiq.reducer.show.origin import command_line
 from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import scale as siq
 
+EXAMPLES = examples(
+    "siq report runs --output report.html", "siq report runs/my_system --norms demo --output report.html --force"
+)
+
 
 def report(
     runs: Runs,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, HTML.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, an HTML file.")],
     norms_file: NormsFile = None,
     weights: Weights = None,
     allow_mismatch: AllowMismatch = False,
@@ -43,7 +48,7 @@ def report(
     bootstrap: Draws = 1000,
     force: Force = False,
 ) -> None:
-    """Write one page about the systems found in RUNS: ranking, charts, faulty data, and every clip."""
+    """Write one page about the systems found in RUNS: ranking, charts, suspect items, and every clip."""
     check_output(output, force, FIX)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer.show import report as page

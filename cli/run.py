@@ -1,4 +1,4 @@
-"""Define `siq run`: lm-eval's own command line with the suite in place."""
+"""Define `siq run`: run lm-eval's own command line with the suite in place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_optio
 
 
 def run(context: typer.Context) -> None:
-    """Run lm_eval with the suite in place, even if no start-up file runs (`pip install --target`).
+    """Run lm_eval with this suite; takes all options of `lm_eval run`.
 
-    It takes the options of `lm_eval run`; `siq run --help` shows its options and those of speech systems.
+    It also works in an installation whose start-up files do not run (`pip install --target`). `siq run --help` shows
+    the options of lm_eval and of speech systems.
     """
     try:
         from speechiq.harness_patch import plugins

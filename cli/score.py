@@ -1,4 +1,4 @@
-"""Define `siq score`: the ranking of the systems found in folders of runs."""
+"""Define `siq score`: rank the systems found in folders of runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from speechiq.cli.examples import examples
 from speechiq.cli.options import (
-    WIDTH_OF_A_PIPE,
+    PIPE_WIDTH,
     AllowMismatch,
     AllowMissing,
     Draws,
@@ -26,9 +27,10 @@ from speechiq.cli.options import (
     read_norms,
     read_set,
 )
+from speechiq.cli.outputs import ENDINGS, FormerCsv, FormerJson, FormerLatex, FormerMarkdown, list_outputs
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, check_output_folder, refuse_same, write_whole
+from speechiq.core.files import check_output_folder, refuse_same, write_whole
 from speechiq.reducer import suites
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import dashboards, markup, records, table
@@ -37,10 +39,25 @@ from speechiq.reducer.show.origin import origin
 from speechiq.reducer.siq import scale as siq
 
 SCHEMA = "speechiq-scores"
+EXAMPLES = examples(
+    "siq score runs",
+    "siq score runs --output siq.json --output siq.csv",
+    "siq score runs/my_system --norms demo",
+    "siq score runs --measure remember=cer --by-dataset",
+)
 
 
 def score(
     runs: Runs,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write; its ending chooses the format: .json (scores), .csv (a row per system), .md or .tex "
+            "(the table). Give it once per file.",
+        ),
+    ] = None,
     weights: Weights = None,
     norms_file: NormsFile = None,
     allow_mismatch: AllowMismatch = False,
@@ -49,58 +66,57 @@ def score(
     measure: Measures = None,
     levels: Only = None,
     by_dataset: Annotated[
-        bool, typer.Option("--by-dataset", help="Add a table for each data set, and the mean over data sets.")
+        bool, typer.Option("--by-dataset", help="Add a table per data set, and the mean over data sets.")
     ] = False,
     bootstrap: Draws = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write the scores to this JSON file.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the scores to this CSV file.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the table to this Markdown file.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write the table to this LaTeX file.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Set the seed of the draws.")] = 0,
     harness_json: Annotated[
-        Path | None, typer.Option(help="Write the scores as lm-eval's own results into this folder.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write the scores as results files of lm-eval into a folder.")
     ] = None,
     force: Force = False,
+    json: FormerJson = None,
+    csv: FormerCsv = None,
+    markdown: FormerMarkdown = None,
+    latex: FormerLatex = None,
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
-    refuse_same((json, csv, markdown, latex, harness_json))
-    for path in filter(None, (json, csv, markdown, latex)):
-        check_output(path, force, records.FIX)
+    former = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
+    outputs = list_outputs(output, former, ENDINGS, force)
     if harness_json is not None:
+        refuse_same([harness_json, *(file.path for file in outputs)])
         check_output_folder(harness_json, dashboards.ADVICE)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    frozen = read_norms(norms_file, weights)
-    if frozen and by_dataset:
+    norms = read_norms(norms_file, weights)
+    if norms and by_dataset:
         raise SpeechIQError(
             f"--by-dataset and --norms {norms_file}: norms have one scale for all their data sets; leave one of the "
             "two out, or build norms of each data set and score each by itself"
         )
-    options = Options(weights, frozen, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset)
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
     for warning in found.warnings:
         say(f"warning: {warning}")
     scored = {suite: found.scorings[suite].score(found.read(suite)) for suite in found.levels}
-    for warning in chain.from_iterable(of.warnings for of in scored.values()):
+    for warning in chain.from_iterable(each.warnings for each in scored.values()):
         say(f"warning: {warning}")
-    tables = [shown for of in scored.values() for shown in of.tables]
-    console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_PIPE)
+    tables = [shown for each in scored.values() for shown in each.tables]
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for shown in tables:
         table.print_table(console, shown)
 
     about = origin(SCHEMA, runs)
     common = {name: about[name] for name in ("speechiq", "date")}
-    outputs: list[tuple[Path | None, Callable[[], str]]] = [
-        (json, lambda: records.as_text(join({suite: of.content for suite, of in scored.items()}) | about)),
-        (csv, lambda: records.rows_as_csv(join_rows(scored, common))),
-        (markdown, lambda: "\n".join(map(markup.as_markdown, tables))),
-        (latex, lambda: "\n".join(map(markup.as_latex, tables))),
-    ]
-    for output, text in outputs:
-        if output is not None:
-            write_whole(output, text().encode(), records.FIX)
-            say(f"wrote {output}")
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: records.as_text(join({suite: each.content for suite, each in scored.items()}) | about),
+        "csv": lambda: records.rows_as_csv(join_rows(scored, common)),
+        "markdown": lambda: "\n".join(map(markup.as_markdown, tables)),
+        "latex": lambda: "\n".join(map(markup.as_latex, tables)),
+    }
+    for file in outputs:
+        write_whole(file.path, texts[file.format]().encode(), records.FIX)
+        say(f"wrote {file.path}")
     if harness_json is not None:
-        for of in scored.values():
-            dashboards.write_harness(of.export, harness_json)
-        say(f"wrote {harness_json}, a folder a system")
+        for each in scored.values():
+            dashboards.write_harness(each.export, harness_json)
+        say(f"wrote {harness_json}, a folder per system")

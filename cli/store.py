@@ -14,18 +14,19 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from speechiq.cli.examples import examples
 from speechiq.core.console import printable, say
 from speechiq.core.stage_cache import STAGE
 from speechiq.core.stages import StageFolder, find_drafts, list_stages, merge
 from speechiq.core.stages import prune as remove
 from speechiq.core.store import store_folder
 
-app = typer.Typer(no_args_is_help=True, help="The response cache: what the stages of runs have computed.")
+app = typer.Typer(no_args_is_help=True, help="List and remove what runs have computed (the response cache).")
 
 
-@app.command("info")
+@app.command("info", epilog=examples("siq store info"))
 def info() -> None:
-    """List the stages in the cache, the last used first."""
+    """List the stages in the cache, the most recently used first."""
     folder, stages = store_folder(), list_stages(store_folder())
     table = Table(box=SIMPLE_HEAD, title=f"Response cache: {folder or 'off'}", padding=(0, 1, 0, 0))
     columns: dict[str, JustifyMethod] = {
@@ -39,32 +40,34 @@ def info() -> None:
     Console().print(table)
     say(f"{len(stages)} stages, {decimal(sum(stage.size for stage in stages))}")
     if unknown := [stage.folder for stage in stages if not stage.stage]:
-        say(f"warning: {len(unknown)} stages have a {STAGE} that cannot be read, the first in {unknown[0]}")
+        say(f"warning: {len(unknown)} stages have an unreadable {STAGE}, the first in {unknown[0]}")
     if old := [stage for stage in stages if stage.stage and not stage.is_read]:
-        say(f"{len(old)} stages have the format of another version and are not read: `siq store prune` removes them")
+        say(f"{len(old)} stages have the format of another version and are not used; `siq store prune` removes them")
     if drafts := find_drafts(folder):
-        say(f"{_count_drafts(drafts)}: `siq store prune` takes them away")
+        say(f"{_count_drafts(drafts)}; `siq store prune` removes them")
 
 
-@app.command("prune")
+@app.command("prune", epilog=examples("siq store prune --older-than 90", "siq store prune --older-than 0 --yes"))
 def prune(
-    older_than: Annotated[float, typer.Option(min=0, help="Days without use; 0 takes all away.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    older_than: Annotated[
+        float, typer.Option(min=0, help="Remove stages that were not used for this many days; 0 removes all.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Start without asking.")] = False,
 ) -> None:
-    """Delete stages that have not been used for some days, and drafts that killed runs left over a day ago.
+    """Remove stages that have not been used for some days, and drafts that killed runs left more than a day ago.
 
-    In the other stages, the files of runs that ended over a day ago are merged into one. Runs may be at work: one that
-    still needs deleted rows computes them again.
+    In the other stages, the files of runs that ended more than a day ago are merged into one. Other runs may be active:
+    one that still needs removed rows computes them again.
     """
     store = store_folder()
     if not yes:
-        typer.confirm(f"Take away all stages in {store} not used for {older_than:g} days?", abort=True)
+        typer.confirm(f"Remove all stages in {store} that were not used for {older_than:g} days?", abort=True)
     gone = remove(store, older_than)
-    say(f"{len(gone)} stages taken away, {decimal(sum(stage.size for stage in gone))}")
+    say(f"{len(gone)} stages removed, {decimal(sum(stage.size for stage in gone))}")
     if merged := sum(map(merge, list_stages(store))):
         say(f"{merged} files of ended runs merged")
     if drafts := find_drafts(store):
-        say(f"{_count_drafts(drafts)} taken away")
+        say(f"{_count_drafts(drafts)} removed")
         for draft in drafts:
             draft.unlink(missing_ok=True)
 
@@ -74,5 +77,5 @@ def _count_drafts(drafts: Sequence[Path]) -> str:
     return f"{len(drafts)} drafts of killed runs, {decimal(sum(sizes))}"
 
 
-def _show(stage: StageFolder, what: str) -> Text:
-    return Text(printable(str(stage.stage.get(what, ""))))
+def _show(stage: StageFolder, field: str) -> Text:
+    return Text(printable(str(stage.stage.get(field, ""))))

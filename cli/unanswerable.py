@@ -1,4 +1,4 @@
-"""Define `siq unanswerable`: from questions that most systems fail to a frozen set of faulty ones."""
+"""Define `siq unanswerable`: find questions that most systems fail, and confirm those that cannot be answered."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from typing import Annotated
 
 import typer
 
+from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files import refuse_to_overwrite
 from speechiq.reducer.read.answers import read_answers
 from speechiq.reducer.siq import unanswerable
 
-app = typer.Typer(no_args_is_help=True, help="Questions without an answer: find candidates, confirm them.")
+app = typer.Typer(no_args_is_help=True, help="Find candidates of unanswerable questions, and confirm them.")
 
 
-@app.command("find")
+@app.command("find", epilog=examples("siq unanswerable find runs --output review.jsonl"))
 def find_command(
     runs: Runs,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Review file to write, JSONL.")],
-    share: Annotated[float, typer.Option(min=0, max=1, help="Of the systems that fail a candidate, at least.")] = 0.5,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Review file to write, a JSONL file.")],
+    share: Annotated[
+        float, typer.Option(min=0, max=1, help="Set the least share of systems that fail a candidate.")
+    ] = 0.5,
     allow_missing: AllowMissing = False,
     force: Force = False,
 ) -> None:
@@ -38,16 +41,16 @@ def find_command(
     say(f"{found}; wrote {output}: fill in each verdict ({' or '.join(unanswerable.VERDICTS)})")
 
 
-@app.command("confirm")
+@app.command("confirm", epilog=examples("siq unanswerable confirm review.jsonl --output unanswerable.json"))
 def confirm_command(
-    review: Annotated[Path, typer.Argument(help="Review file, a verdict in every line.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Set to write, JSON.")],
+    review: Annotated[Path, typer.Argument(help="Review file with a verdict on every line.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Set to write, a JSON file.")],
     force: Force = False,
 ) -> None:
-    """Freeze the confirmed questions of a review."""
+    """Store the confirmed questions of a review as an unanswerable set."""
     refuse_to_overwrite(output, force)
-    frozen = unanswerable.confirm(review)
-    unanswerable.write_set(frozen, output)
-    verdicts = [row["verdict"] for row in frozen["questions"]]
+    confirmed = unanswerable.confirm(review)
+    unanswerable.write_set(confirmed, output)
+    verdicts = [row["verdict"] for row in confirmed["questions"]]
     counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in unanswerable.CONFIRMED)
-    say(f"wrote {output}: {counts} of {frozen['reviewed']} reviewed")
+    say(f"wrote {output}: {counts} of {confirmed['reviewed']} reviewed")

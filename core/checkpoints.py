@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
 from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
+from speechiq.core.suggestions import find_nearest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -45,7 +45,8 @@ def resolve(name: str) -> str:
         folder = demo_folder(name.removeprefix(DEMO))
         if not is_file(folder / "config.json"):
             fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
-            near = "".join(f"write {found}, or " for found in get_close_matches(name, fetched, 1))
+            nearest = find_nearest(name, fetched)
+            near = f"did you mean {nearest}? If not, " if nearest else ""
             raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch` first")
         return str(folder)
     if name.startswith((".", "~", os.sep)):

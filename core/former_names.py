@@ -12,13 +12,16 @@ COLUMNS = {"audio_coverage": "heard", "repetition": "loop"}
 
 
 def rename_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata of a task under the names of today; a key that is there under both names keeps today's value.
+    """Return metadata of a task under the names of today; of a key that is there under both names, the last one counts.
+
+    lm-eval appends the keys of `--metadata` to those of the task's YAML.
 
     >>> rename_metadata({"normaliser": "basic", "settings": {"normaliser_version": "1"}})
     {'normalizer': 'basic', 'settings': {'normalizer_version': '1'}}
+    >>> rename_metadata({"normalizer": "english", "normaliser": "basic"})
+    {'normalizer': 'basic'}
     """
-    renamed = {METADATA[key]: value for key, value in metadata.items() if key in METADATA}
-    kept = {key: value for key, value in metadata.items() if key not in METADATA}
-    if isinstance(settings := metadata.get("settings"), Mapping):
-        kept["settings"] = rename_metadata(settings)
-    return renamed | kept
+    renamed = {METADATA.get(key, key): value for key, value in metadata.items()}
+    if isinstance(settings := renamed.get("settings"), Mapping):
+        renamed["settings"] = rename_metadata(settings)
+    return renamed

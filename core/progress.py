@@ -1,21 +1,54 @@
-"""Progress bars, one for all processes."""
+"""Show progress bars, one for all processes, or report them to the process that started this one."""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 from tqdm import tqdm
+
+#: Set by a program that starts this process and draws the bars itself: the file descriptor to report them to.
+VARIABLE = "SIQ_PROGRESS"
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """The state of a bar.
+
+    Attributes:
+        verb: Which stage does what, such as `demo:whisper-base transcribing`.
+        done: How many items are done.
+        total: How many items there are.
+        unit: What is counted.
+    """
+
+    verb: str
+    done: float
+    total: float
+    unit: str
+
+
+class ReportedBar(tqdm):  # type: ignore[type-arg] # it takes no type argument when it runs
+    """A bar that writes its state to a file descriptor, a line of JSON each time, instead of drawing itself."""
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Report the state; called by tqdm at most ten times a second."""
+        line = msgspec.json.encode(Progress(self.desc.removesuffix(": "), self.n, self.total or 0, self.unit)) + b"\n"
+        os.write(int(os.environ[VARIABLE]), line)
 
 
 def progress_bar(items: Iterable[Any] | None = None, *, total: int, verb: str, unit: str) -> tqdm[Any]:
-    """A bar over `items`, or one to be updated; shown by the first process alone.
+    """Return a bar over `items`, or one to be updated; shown by the first process alone.
 
     Args:
-        items: what is gone through, or `None`.
-        total: how many there are.
-        verb: who does what, such as `demo:whisper-base transcribing`.
-        unit: what is counted.
+        items: The items to iterate over, or `None`.
+        total: How many there are.
+        verb: Which stage does what, such as `demo:whisper-base transcribing`.
+        unit: What is counted.
     """
-    return tqdm(items, total=total, desc=verb, unit=unit, disable=os.environ.get("RANK", "0") != "0")
+    hidden = os.environ.get("RANK", "0") != "0"
+    if VARIABLE in os.environ and not hidden:
+        return ReportedBar(items, total=total, desc=verb, unit=unit, file=io.StringIO())
+    return tqdm(items, total=total, desc=verb, unit=unit, disable=hidden)

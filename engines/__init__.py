@@ -1,1 +1,1 @@
-"""Ways to run a stage, a file each. A stage loads its model when it works and frees it afterwards."""
+"""Run the stages of a system, one file per backend; a stage loads its model when it works and frees it afterwards."""

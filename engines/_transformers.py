@@ -1,10 +1,10 @@
-"""The only file that names private or undocumented parts of transformers and accelerate.
+"""Fence in private and undocumented parts of transformers and accelerate; no other file names any.
 
-A function per need, each with the versions that were tested; `tests/engines/test_transformers_contract.py` checks that
-the part is there and behaves as we rely on, and `make test-upstream` does so against the newest versions. The imports
-are inside the functions, so that what needs no torch does not load it.
+There is one function per part, which states the tested version. `tests/engines/test_transformers_contract.py` checks
+that the part exists and behaves as we rely on; `make test-upstream` does so against the newest versions. Imports are
+inside the functions, so that code that needs no torch does not load it.
 
-Some engines rely on behaviour that the documentation of transformers does not promise, without a private name: the
+Some engines rely on behavior that the documentation of transformers does not promise, without a private name: the
 order in which `generate` of Whisper finds the next `generate` (asr/nbest), stopping criteria per row (asr/chunked), the
 keys and values in the layers of a cache (_shared/prefill), `get_audio_features` and `input_modalities`
 (_shared/encodings, core/checkpoints). The same contract tests cover it.
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-#: Says which of its settings `generate` of Whisper no longer wants, though its own code gives them (transformers
-#: 5.23). A speech run hides the line by its logger and this text; no option of transformers turns off this line alone.
+#: Logger and text of a warning about arguments that Whisper's own code gives to `generate` (transformers 5.23). A run
+#: with a speech system hides it by these two; no option of transformers turns off this warning alone.
 WHISPER_NOISE = ("transformers.generation.utils", "Passing `generation_config` together with")
 
 
 def default_sampling() -> Mapping[str, Any]:
-    """Return what `generate` uses for a setting that neither the user nor the checkpoint gives.
+    """Return the values of `generate` for settings that neither the user nor the checkpoint gives.
 
     `GenerationConfig._get_default_generation_params` of transformers 5.23. A public `GenerationConfig()` has None for
     every such setting; the values are filled in inside `generate`.
@@ -32,10 +32,10 @@ def default_sampling() -> Mapping[str, Any]:
 
 
 def generation_config_name() -> str:
-    """Return the name of the file in a checkpoint that holds its generation settings.
+    """Return the name of the file in a checkpoint with its generation settings.
 
     `transformers.utils.GENERATION_CONFIG_NAME` of transformers 5.23, undocumented. `GenerationConfig.from_pretrained`
-    raises the same error for a missing and for an unreadable file, so that the file must be found by name.
+    raises the same error for a missing and for an unreadable file; only the name distinguishes them.
     """
     from transformers.utils import GENERATION_CONFIG_NAME
 
@@ -57,7 +57,7 @@ def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str,
     """Return the classes of Whisper's basic and of its English text normalizer.
 
     `transformers.models.whisper.english_normalizer` of transformers 5.23, undocumented. The public way is a method of a
-    loaded Whisper tokenizer, and scoring has none.
+    loaded Whisper tokenizer, and scoring loads none.
     """
     from transformers.models.whisper.english_normalizer import BasicTextNormalizer, EnglishTextNormalizer
 
@@ -67,7 +67,7 @@ def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str,
 def find_device(data: Any) -> Any:
     """Return the device of the first tensor in nested `data`.
 
-    `accelerate.utils.find_device` of accelerate 1.15, undocumented. torch has nothing like it for nested data, and
+    `accelerate.utils.find_device` of accelerate 1.15, undocumented. torch has no such function for nested data, and
     accelerate documents only the functions that move such data.
     """
     from accelerate.utils import find_device
@@ -78,8 +78,8 @@ def find_device(data: Any) -> Any:
 def is_set(variable: str) -> bool:
     """Return whether an environment variable is set to a word for true, as `accelerate launch` reads it.
 
-    `accelerate.utils.parse_flag_from_env` of accelerate 1.15, undocumented. `PartialState` says which device is used,
-    not what was asked for.
+    `accelerate.utils.parse_flag_from_env` of accelerate 1.15, undocumented. `PartialState` states the device in use,
+    not the one that was requested.
     """
     from accelerate.utils import parse_flag_from_env
 

@@ -1,8 +1,13 @@
-"""Contracts of engines: what runs one stage of a system, and what a system may ask of it.
+"""Define the protocols of engines: an engine runs one stage of a system with one library or service.
 
-An engine subclasses the protocol of its kind, which has the defaults of what is optional. Verbs take a batch and return
-one result per item, in the order of the items. A verb calls `on_result(places, results)` as soon as a part of the
-batch is done, with the places of the items in the batch, so that this part is in the response cache if the run stops.
+An engine subclasses the protocol of its kind, `ASREngine`, `TextEngine` or `AudioEngine`, and implements the abstract
+methods; all other methods have defaults. The constructor checks options and loads no weights; the methods that compute
+load them.
+
+The methods that compute (`transcribe`, `generate`, `loglikelihood`) take all items of a run at once and form batches
+themselves, usually by `speechiq.core.batches.run_in_batches`. They return one result per item, in the order of the
+items. As soon as some items are done, they call `on_result(indices, results)`: the indices of these items, and their
+results in the same order. The results are then in the response cache, and a run that stops can continue from there.
 """
 
 from __future__ import annotations
@@ -28,13 +33,13 @@ BatchSize = int | Literal["auto"]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """How a run wants an engine, whatever the engine is.
+    """The settings of a run that every engine gets.
 
     Attributes:
-        engine: its name in the registry, or that of a model type of lm-eval.
-        prefix: what the names of the stage's options begin with (`asr_`, `ger_`, `llm_`, or nothing), for errors.
-        device: where models run.
-        batch_size: items per batch, or `auto`, by which the engine chooses.
+        engine: name of the engine in the registry, or of a model type of lm-eval.
+        prefix: prefix of the stage's options (`asr_`, `ger_`, `llm_`, or empty), for errors.
+        device: device on which the model runs.
+        batch_size: items per batch; `auto` lets the engine choose.
     """
 
     engine: str = ""
@@ -44,14 +49,12 @@ class Setup(Struct, frozen=True, kw_only=True):
 
 
 class Engine(Protocol):
-    """What engines of all kinds have.
-
-    Building one loads no weights and raises a `SpeechIQError` for everything that can be known without them.
+    """Define what engines of all kinds have in common.
 
     Attributes:
-        kind: which of the protocols below it follows.
-        record: the type of its options.
-        gives_nbest: whether it has the option `nbest`, the most hypotheses in `Response.hypotheses` of a transcript.
+        kind: the kind of stage that it runs; set by the protocols below.
+        record: the class of its options; each field is an option that users can set.
+        gives_nbest: whether it has the option `nbest`, the most transcripts in `Response.hypotheses`.
     """
 
     kind: ClassVar[Literal["asr", "text", "audio"]]
@@ -59,103 +62,129 @@ class Engine(Protocol):
     gives_nbest: bool = False
 
     def __init__(self, model: str, options: Any, setup: Setup) -> None:
-        """Check that the model can run.
+        """Check everything that can be checked without loading weights.
 
         Args:
-            model: its name for this engine; empty for an engine without models.
-            options: a `record`.
+            model: name of the model, as the user wrote it after `ENGINE:`; empty for an engine without models.
+            options: an instance of `record`; types and limits of its fields are checked already.
             setup: of this run.
+
+        Raises:
+            SpeechIQError: a model, an option or an environment with which the engine cannot run: one line that names
+                the thing, the value and the fix.
         """
 
     @classmethod
     def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-        """Return the class that runs the model, by default this one.
+        """Return the class that runs the model; by default this class.
 
-        An engine with several kinds of models returns the class of the model's kind, so that an option which only
-        other kinds have is refused.
+        An engine with several classes returns the one for this model, so that options that only other classes have are
+        refused. Its `option_records` then returns the records of all of them.
 
         Args:
-            model: as for the constructor.
+            model: see the constructor.
             given: options of the stage, not yet checked.
             setup: of this run.
+
+        Raises:
+            SpeechIQError: a model that none of the classes runs.
         """
         return cls
 
     @classmethod
     def option_records(cls) -> tuple[type[Options], ...]:
-        """Return the records of all classes that `choose` may return, by default the one of this class."""
+        """Return the option records of all classes that `choose` may return, for help texts; by default `record`."""
         return (cls.record,)
 
     @classmethod
     def option_names(cls) -> set[str]:
-        """Return the names of the options that some model of this engine has."""
+        """Return the names of all options in `option_records`."""
         return set().union(*map(list_names, cls.option_records()))
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what runs and how, for the results file: JSON types only, no secrets."""
+        """Return the model, the version of the library and all options in effect, for the results file.
+
+        Returns:
+            JSON types only, and no secrets such as keys.
+        """
 
     def identity(self) -> dict[str, Any] | None:
-        """Return all that its results depend on beside the items and the settings: JSON types only.
+        """Return everything that results depend on, except the items and the generation settings.
 
-        It is part of the key of each row in the response cache. None, the default, is for an engine whose work is not
-        cached, since there is nothing to save.
+        It is part of the key of each row in the response cache: results of an equal identity are used again, so that a
+        setting that is missing here leads to wrong results. Names of files are not enough if their content can change;
+        `speechiq.core.identity` returns digests of a checkpoint.
+
+        Returns:
+            JSON types only, with the key `stage`: the kind of the engine. None, the default, if results should not be
+            cached, because computing them costs nothing.
         """
         return None
 
 
 class ASREngine(Engine, Protocol):
-    """A speech recognizer."""
+    """Define a speech recognizer."""
 
     kind: ClassVar[Literal["asr", "text", "audio"]] = "asr"
 
     @abstractmethod
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """Transcribe each clip.
+        """Transcribe each clip to its end, however long it is.
 
         Args:
-            clips: `clip.samples` is float32, shape (samples,), mono, 16 kHz.
-            on_result: see the module.
+            clips: `clip.samples` decodes a clip: float32, shape (samples,), mono, 16 kHz; `clip.duration` is in
+                seconds.
+            on_result: called with indices and results as soon as some clips are done; see the module.
 
         Returns:
-            A transcript per clip, with its coverage: seconds that the model was fed / seconds of the clip, NaN if
-            that is not known.
+            A transcript per clip. Its `coverage` is seconds that the model received / seconds of the clip, NaN if
+            unknown. Its `hypotheses` are the n-best list, best first; empty if the engine has none.
         """
 
 
 class Writer(Engine, Protocol):
-    """What text engines and audio engines share."""
+    """Define what engines that generate text have in common: text engines and audio engines."""
 
     def has_loglikelihood(self) -> bool:
-        """Return whether `loglikelihood` works; without it a run with `answer=likelihood` is refused at its start.
+        """Return whether `loglikelihood` works; if not, a run with `answer=likelihood` is refused at its start.
 
-        An endpoint may have to be called to know.
+        An engine may call its endpoint to find out.
         """
         return True
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Return a block inside which a loaded model may stay in memory from call to call; it loads nothing."""
+        """Return a block in which a loaded model may stay in memory from call to call.
+
+        The block itself loads nothing. By default each call loads and frees the model.
+        """
         return nullcontext()
 
     @abstractmethod
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return how `generate` samples by these settings, for the results file.
+        """Return the settings by which `generate` samples, with defaults filled in, for the results file.
+
+        Args:
+            settings: generation settings of the task; see `TextEngine.generate`.
 
         Raises:
-            SpeechIQError: a setting that the engine does not know, or an invalid value.
+            SpeechIQError: a setting that the engine does not have, or an invalid value.
         """
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that decide an answer, for its cache key: by default the given ones.
+        """Return all settings that answers depend on, for their keys in the response cache; by default `settings`.
 
-        An engine that fills in defaults of a library adds them, so that answers which were sampled by other defaults
-        are not taken for its own.
+        An engine that fills in defaults of a library adds them, so that answers sampled by the defaults of another
+        version are not used again.
+
+        Args:
+            settings: generation settings of the task; see `TextEngine.generate`.
         """
         return dict(settings)
 
 
 class TextEngine(Writer, Protocol):
-    """A language model that reads text."""
+    """Define a language model that reads text."""
 
     kind: ClassVar[Literal["asr", "text", "audio"]] = "text"
 
@@ -170,34 +199,51 @@ class TextEngine(Writer, Protocol):
         """Answer each prompt once per seed, in the model's chat template if it has one.
 
         Args:
-            prompts: what a user says.
-            seeds: per prompt one seed per answer; all of one length. An answer depends on its own seed alone, not on
-                the batch.
-            settings: generation settings of the task: `max_gen_toks` (tokens), `do_sample`, `until`, `temperature`,
-                ... Without `do_sample` decoding is greedy.
-            on_result: see the module.
+            prompts: messages of a user. The first `prompt.shared` characters are the same in all prompts about a clip,
+                so that an engine can prefill them once.
+            seeds: per prompt one seed per answer; all of one length. A sampled answer depends only on its prompt, its
+                seed and the settings, not on the batch.
+            settings: generation settings of the task: `max_gen_toks` (tokens), `do_sample`, `temperature`, `top_k`, ...
+                Without `do_sample` decoding is greedy. Stop sequences (`until`) are cut off later by the caller.
+            on_result: called with indices and results as soon as some prompts are done; see the module.
+
+        Returns:
+            Per prompt one answer per seed.
+
+        Raises:
+            SpeechIQError: a prompt that, together with its answer, exceeds the model's context.
         """
 
     @abstractmethod
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Return per prompt the log-probability (nats) of each of its continuations, both taken as plain text.
+        """Return the log-probability of each continuation after its prompt, both as plain text.
+
+        Args:
+            prompts: plain text, which is not put into a chat template.
+            continuations: per prompt one or more texts.
+            on_result: called with indices and results as soon as some prompts are done; see the module.
+
+        Returns:
+            Per prompt and continuation the sum of the log-probabilities of its tokens (nats), and whether greedy
+            decoding would write it.
 
         Raises:
-            SpeechIQError: the model gives no log-probabilities.
+            SpeechIQError: the model has no log-probabilities.
         """
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text has; if the tokenizer is not known, how many at most."""
+        """Return the number of tokens of a text, without special tokens; an upper bound if the tokenizer is unknown."""
         return count_by_bytes(text)
 
 
 class AudioEngine(Writer, Protocol):
-    """A language model that takes audio and text; it can also run the ASR stage.
+    """Define a language model that takes audio and text; it can also run the ASR stage of a cascade.
 
     Attributes:
-        asks_in_words: whether a transcript depends on the words of its prompt, so that they belong to its cache key.
+        asks_in_words: whether a transcript depends on the text of its prompt, which is then part of its key in the
+            response cache. False for models with a fixed transcription request.
     """
 
     kind: ClassVar[Literal["asr", "text", "audio"]] = "audio"
@@ -205,11 +251,23 @@ class AudioEngine(Writer, Protocol):
 
     @abstractmethod
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
-        """Return what was said in the one clip of each prompt; see `ASREngine.transcribe`."""
+        """Transcribe the one clip of each prompt to its end.
+
+        Args:
+            prompts: a clip and a text that asks for its transcript.
+            on_result: called with indices and results as soon as some prompts are done; see the module.
+
+        Returns:
+            A transcript per prompt; see `ASREngine.transcribe`.
+        """
 
     @abstractmethod
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
-        """Return per prompt its coverage: seconds that the model is fed / seconds of all its clips, NaN if unknown."""
+        """Return the audio coverage of each prompt.
+
+        Returns:
+            Per prompt the seconds that the model receives in `generate` / the seconds of all clips; NaN if unknown.
+        """
 
     @abstractmethod
     def generate(
@@ -225,8 +283,16 @@ class AudioEngine(Writer, Protocol):
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Return per prompt the log-probability (nats) of each continuation as the beginning of the answer.
+        """Return the log-probability of each continuation as the beginning of the model's answer.
+
+        Args:
+            prompts: put into the model's chat template, also those without clips.
+            continuations: per prompt one or more texts.
+            on_result: called with indices and results as soon as some prompts are done; see the module.
+
+        Returns:
+            See `TextEngine.loglikelihood`.
 
         Raises:
-            SpeechIQError: the model gives no log-probabilities.
+            SpeechIQError: the model has no log-probabilities.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -11,6 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.inspect import BoolType, DictType, FloatType, IntType, LiteralType, Metadata, NoneType, StrType, UnionType
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import find_nearest
 
 DAY_S = 86_400
 UNIT = "unit"
@@ -94,18 +94,18 @@ def read_options(
     also: Collection[str] = (),
     hints: Mapping[str, str] | None = None,
 ) -> Record:
-    """Return the record that holds the given options.
+    """Return a record with the given options.
 
     Args:
-        record: of the engine.
+        record: the class of the record.
         given: model arguments of one stage without its prefix, as lm-eval has parsed them.
-        engine: its name, for the errors.
-        prefix: what the names of the stage's options begin with, for the errors.
+        engine: name of the engine, for the errors.
+        prefix: prefix of the stage's options, for the errors.
         also: options of the stage that are read elsewhere, for the errors.
-        hints: by the name of an option what to say of it if the engine does not have it.
+        hints: by the name of an option, the end of the error if the engine does not have it.
 
     Raises:
-        SpeechIQError: an unknown option, with the nearest known name; a value of another type, or out of its limits.
+        SpeechIQError: an unknown option, with the nearest known name; or a value of another type or out of its limits.
     """
     known = list_names(record)
     others = {name: value for name, value in given.items() if name not in known}
@@ -118,12 +118,13 @@ def read_options(
         msgspec.convert(fields, record)
     except msgspec.ValidationError as error:
         raise _explain(record, fields, prefix, error) from error
-    return record(**fields)  # the values as they were given: 30 seconds are not recorded as 30.0
+    return record(**fields)  # not the converted values: 30 seconds would be recorded as 30.0
 
 
 def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints: Mapping[str, str]) -> SpeechIQError:
     names = sorted(prefix + option for option in known)
-    near = "".join(f"; did you mean {found}?" for found in get_close_matches(prefix + name, names, 1))
+    nearest = find_nearest(prefix + name, names)
+    near = f"; did you mean {nearest}?" if nearest else ""
     return SpeechIQError(
         f"{prefix}{name}: no such option of the {engine} engine; it has {', '.join(names) or 'none'}"
         f"{hints.get(name, near)}"
@@ -131,7 +132,7 @@ def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints:
 
 
 def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, error: Exception) -> SpeechIQError:
-    """Return the error of the first value that its field does not take, else what the record itself refused."""
+    """Return the error for the first value that its field does not take, else for values that the record refuses."""
     for field in msgspec.structs.fields(record):
         if field.name in values:
             try:
@@ -144,12 +145,12 @@ def _explain(record: type[Options], values: Mapping[str, Any], prefix: str, erro
 
 
 def _advise(kind: msgspec.inspect.Type) -> str:
-    wanted = _describe_type(kind)
-    return f"not {wanted}; give one" if wanted.startswith("a ") else f"unknown; give {wanted}"
+    valid = _describe_type(kind)
+    return f"not {valid}; give one" if valid.startswith("a ") else f"unknown; give {valid}"
 
 
 def _describe_type(kind: msgspec.inspect.Type, unit: str = "") -> str:
-    """Return in words what values a type takes, such as `a number of seconds from 1 to 86400`."""
+    """Return the values of a type in words, such as `a number of seconds from 1 to 86400`."""
     match kind:
         case UnionType(types=kinds):
             return " or ".join(_describe_type(one, unit) for one in kinds if not isinstance(one, NoneType))

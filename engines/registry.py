@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -92,22 +93,22 @@ BACKENDS = (
     Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
-#: What to say of an option that an engine does not have, instead of the nearest name.
+#: The end of the error about an option that an engine does not have, instead of the nearest name.
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 
 
 def list_backends(kind: str) -> dict[str, Backend]:
-    """Return the backends of a kind by name, those of this package and those of others.
+    """Return the backends of a kind by name: of this package and of other installed packages.
 
     Raises:
-        SpeechIQError: another package registers a name that is taken, or one without a kind.
+        SpeechIQError: another package registers a name that exists already, or a name without a kind.
     """
     found = {backend.engine: backend for backend in BACKENDS if backend.kind == kind}
     for entry in sorted(entry_points(group=GROUP)):
         backend = _read_entry(entry)
-        if backend.kind == kind and (other := found.setdefault(backend.engine, backend)) != backend:
+        if backend.kind == kind and (known := found.setdefault(backend.engine, backend)) != backend:
             raise SpeechIQError(
-                f"{_name(entry)}: the {kind} engine {backend.engine} is registered for {other.class_path} already; "
+                f"{_name(entry)}: the {kind} engine {backend.engine} is registered for {known.class_path} already; "
                 f"give the entry point another name, or uninstall one of the packages"
             )
     return found
@@ -127,7 +128,7 @@ def _name(entry: EntryPoint) -> str:
 
 
 def find(kind: str, engine: str) -> Backend | None:
-    """Return the backend of that name, None if there is none; any other text engine is a model type of lm-eval."""
+    """Return the backend with this name, None if there is none; other text engines are model types of lm-eval."""
     model_type = Backend(kind, engine, MODEL_TYPE) if kind == "text" else None
     return list_backends(kind).get(engine, model_type)
 
@@ -137,30 +138,34 @@ def choose(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> typ
 
     Args:
         kind: one of `KINDS`.
-        model: its name for the engine.
+        model: name of the model.
         given: options of the stage, not yet checked.
-        setup: of this run; `setup.engine` says which backend.
+        setup: of this run; `setup.engine` is the name of the backend.
 
     Raises:
         SpeechIQError: no such engine, or a model that it cannot run.
     """
     backend = find(kind, setup.engine)
     if backend is None:
+        known = sorted(list_backends(kind))
         raise SpeechIQError(
-            f"{setup.engine}: unknown {kind} engine; known are {', '.join(sorted(list_backends(kind)))}"
+            f"{setup.engine}: unknown {kind} engine; {did_you_mean(setup.engine, known)}known are {', '.join(known)}"
         )
     return backend.load().choose(model, given, setup)
 
 
 def build(kind: str, model: str, given: Mapping[str, Any], setup: Setup, *, also: Collection[str] = ()) -> Engine:
-    """Return an engine, its model not yet loaded.
+    """Return an engine whose model is not yet loaded.
 
     Args:
-        kind, model, given, setup: see `choose`.
+        kind: see `choose`.
+        model: see `choose`.
+        given: see `choose`.
+        setup: see `choose`.
         also: options of the stage that are read elsewhere, for the errors.
 
     Raises:
-        SpeechIQError: see `choose` and `read_options`, and what the engine itself refuses.
+        SpeechIQError: see `choose` and `read_options`; or a model or option that the engine itself refuses.
     """
     engine = choose(kind, model, given, setup)
     options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=ELSEWHERE)

@@ -7,15 +7,13 @@ import functools
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.harness_patch import _lm_eval
-from speechiq.harness_patch.evaluation import device_was_asked_for
-from speechiq.harness_patch.outputs import output_folder, saved_runs
+from speechiq.core.suggestions import find_nearest
+from speechiq.harness_patch import _lm_eval, hints
+from speechiq.harness_patch.evaluation import device_was_given
 
 WIDTH = 120
 HELP = """
@@ -50,15 +48,17 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
 
     @functools.wraps(execute)
     def run(args: argparse.Namespace) -> None:
-        asked = _read_options(args)
-        _refuse_unknown(asked)
-        speech = asked.get("model") in model_types
-        device = device_was_asked_for.set(not speech or "device" in asked)
-        runs: list[str] = []
-        saved = saved_runs.set(runs)
+        options = _read_options(args)
+        _refuse_unknown(options)
+        speech = options.get("model") in model_types
+        device = device_was_given.set(not speech or "device" in options)
+        this = hints.read_command(options)
+        token = hints.command.set(this)
+        if speech or hints.names_the_suite(options["tasks"]):
+            hints.warn_if_unsaved(this)
         try:
             execute(args)
-            _say_next(runs)
+            hints.print_next(this)
         except KeyboardInterrupt as stop:
             if not speech or str(stop):
                 raise
@@ -70,8 +70,8 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
                 raise
             raise SpeechIQError(_explain(str(error))) from error
         finally:
-            saved_runs.reset(saved)
-            device_was_asked_for.reset(device)
+            hints.command.reset(token)
+            device_was_given.reset(device)
             _leave_group()
 
     return run
@@ -111,14 +111,8 @@ def _explain(message: str) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"did you mean {near[0]}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list what there is"
-
-
-def _say_next(saved: Sequence[str]) -> None:
-    if saved:
-        folder = output_folder(saved[-1])
-        say(f"the run is in {folder}; once all systems are there: siq score {folder}")
+    near = find_nearest(name, known)
+    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list what there is"
 
 
 def _leave_group() -> None:

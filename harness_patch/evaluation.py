@@ -9,7 +9,7 @@ import functools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,16 @@ from speechiq.core import former_names
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.store import store_folder
 from speechiq.engines._transformers import WHISPER_NOISE
-from speechiq.harness_patch import _lm_eval
+from speechiq.harness_patch import _lm_eval, hints
 from speechiq.harness_patch.outputs import check_output_path
 
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-PREFIX = "siq_"
 #: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
-device_was_asked_for: ContextVar[bool] = ContextVar("device_was_asked_for", default=True)
+device_was_given: ContextVar[bool] = ContextVar("device_was_given", default=True)
 #: Lines that are wrong or of no use in a speech run, by logger.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
 
@@ -63,7 +63,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
                 _refuse_secrets(options)
                 _refuse_shared_cache(options.get("use_cache"))
                 check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
-                if not device_was_asked_for.get():
+                if not device_was_given.get():
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
@@ -89,11 +89,13 @@ def guard_tasks(evaluate: Callable) -> Callable:
         ours = {name: task for name, task in tasks.items() if _is_ours(task)}
         if ours:
             _check_tasks(ours, len(ours) < len(tasks), lm, kwargs)
-        if not _is_speech_system(lm):
-            return evaluate(lm, task_dict, *args, **kwargs)
-        if ours:
+        speech = _is_speech_system(lm)
+        if speech and ours:
             lm.refuse_instruction(kwargs.get("system_instruction"))
-        with lm.running():
+        with lm.running() if speech else nullcontext():
+            if (run := hints.command.get()) is not None:
+                run.evaluated = bool(speech or ours) and lm.rank == 0
+                run.cached = speech and store_folder() is not None
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
@@ -108,11 +110,12 @@ def _check_tasks(ours: Mapping[str, Any], others: bool, lm: LM, options: Mapping
             f"--cache_requests: {next(iter(ours))} is not kept so, as its key ignores prompts and metadata; leave it "
             f"out, requests are built in seconds"
         )
-    if not options.get("log_samples", True) and lm.rank == 0:
-        say(
-            "without --log_samples no sample rows are saved, and `siq score`, `siq compare` and `siq report` "
-            "need them; stop and add --log_samples --output_path FOLDER"
-        )
+    if options.get("log_samples", True) or lm.rank != 0:
+        return
+    if (run := hints.command.get()) is not None:
+        hints.warn_if_unsaved(run)
+    else:
+        say("log_samples=False: the results have no sample rows, which siq score reads; stop and give log_samples=True")
 
 
 def _refuse_shared_cache(path: str | None) -> None:
@@ -132,13 +135,14 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
-    for former in former_names.METADATA.keys() & metadata.keys():
-        say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
+    if hints.is_first_process():
+        for former in sorted(former_names.METADATA.keys() & metadata.keys()):
+            say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
     names = options.get("tasks") or []
     token = given.set(
         Given(
             former_names.rename_metadata({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
-            suite_alone=all(isinstance(name, str) and name.startswith(PREFIX) for name in names),
+            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIX) for name in names),
         )
     )
     try:

@@ -9,16 +9,13 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import VARIABLE, store_folder
 from speechiq.harness_patch._lm_eval import find_saved_file
-
-#: Where the command that runs now saved speech runs, if it asks for it.
-saved_runs: ContextVar[list[str] | None] = ContextVar("saved_runs", default=None)
+from speechiq.harness_patch.hints import output_folder
 
 
 def check_output_path(path: str | None) -> None:
@@ -39,11 +36,6 @@ def check_output_path(path: str | None) -> None:
             f"--output_path {path}: cannot be written to ({error.strerror}); choose another "
             f"folder or fix its permissions"
         ) from error
-
-
-def output_folder(path: str) -> Path:
-    """Return the folder that lm-eval writes below: `--output_path`, or its parent if it names a JSON file."""
-    return Path(path).parent if Path(path).suffix == ".json" else Path(path)
 
 
 def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str, list] | None = None) -> None:
@@ -84,8 +76,6 @@ def check_samples(tracker: Any, task_name: str, samples: list) -> None:
     whole = sum(line.endswith(b"\n") for line in lines)
     if whole != len(samples) or whole != len(lines):
         raise _incomplete(tracker, file, f"has {whole} of {len(samples)} rows")
-    if (saved := saved_runs.get()) is not None:
-        saved.append(tracker.output_path)
 
 
 def _is_of_speech(results: Mapping[str, Any]) -> bool:

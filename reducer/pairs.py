@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Pair
@@ -64,7 +66,8 @@ def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held
     fitting = [name for name in there if name == given] or [name for name in there if given in name]
     if len(fitting) != 1:
         which = f"is part of {len(fitting)} names" if fitting else "is in no system's name"
-        raise SpeechIQError(f"{given!r} {which}: write enough of one of {', '.join(map(repr, fitting or there))}")
+        near = "" if fitting else did_you_mean(given, {part for name in there for part in re.split(r"[+:]", name)})
+        raise SpeechIQError(f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, fitting or there))}")
     return Chosen(named, named.by_suite(fitting[0]))
 
 

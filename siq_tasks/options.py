@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import find_nearest
 from speechiq.metrics.embedder import OPTIONS
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ def refuse_misspelt(known: frozenset[str] | None) -> None:
     run = given.get()
     if run.suite_alone and known is not None:
         known = known.union(*LEVELS.values())
-        refuse({key: value for key, value in run.metadata.items() if _nearest(key, known)}, known)
+        refuse({key: value for key, value in run.metadata.items() if find_nearest(key, known, SIMILAR)}, known)
 
 
 def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
@@ -110,10 +110,6 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     speechiq.core.errors.SpeechIQError: --metadata embeder=demo:x: no task of this run reads it; did you mean embedder?
     """
     for key in sorted(metadata.keys() - set(known)):
-        near = _nearest(key, known)
-        fix = f"did you mean {near[0]}?" if near else f"leave it out (known: {', '.join(sorted(known)) or 'none'})"
+        near = find_nearest(key, known, SIMILAR)
+        fix = f"did you mean {near}?" if near else f"leave it out (known: {', '.join(sorted(known)) or 'none'})"
         raise SpeechIQError(f"--metadata {key}={metadata[key]}: no task of this run reads it; {fix}")
-
-
-def _nearest(key: str, known: Collection[str]) -> list[str]:
-    return get_close_matches(key, known, 1, SIMILAR)

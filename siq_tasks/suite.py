@@ -10,6 +10,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.ids import check_plain
+from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
@@ -79,7 +80,8 @@ def _find_one_task(dataset: str) -> Path:
         for file in sorted(folder.glob(ONE_TASK)):
             return file
     raise SpeechIQError(
-        f"{dataset}: no such data set; known are {', '.join(data_sets())}, and folders that `siq tasks new` made"
+        f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
+        f"{', '.join(data_sets())}, and folders that `siq tasks new` made"
     )
 
 

@@ -60,7 +60,7 @@ def run(*command: str, **options) -> subprocess.CompletedProcess:
     """A console script of this environment, or `python ...`, with its output as text."""
     program, *arguments = command
     place = sys.executable if program == "python" else str(Path(sys.executable).with_name(program))
-    return subprocess.run([place, *arguments], capture_output=True, text=True, **options)
+    return subprocess.run([place, *arguments], **{"capture_output": True, "text": True} | options)
 
 
 def pytest_collection_modifyitems(items) -> None:

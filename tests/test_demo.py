@@ -6,7 +6,8 @@ import shlex
 
 import pytest
 
-from speechiq.siq_tasks.demo.run import SYSTEMS, lm_eval_command
+from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 from tests.conftest import run
 
 BASE, TINY, SPHINX, GOLD, SILENCE = SYSTEMS
@@ -72,7 +73,7 @@ def test_siq_puts_gold_first_and_silence_last(scores):
 def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
     output, printed = demo_run
     for system in SYSTEMS:
-        assert f"$ {shlex.join(lm_eval_command(system, output))}\n" in printed
+        assert f"$ {shlex.join(lm_eval_command(f'{system},{OPTIONS}', Settings(output, TASKS)))}\n" in printed
     table = printed[printed.index("Speech IQ") :]
     assert all(system in table for system in SYSTEMS)
     assert "</html>" in (output / "report.html").read_text()

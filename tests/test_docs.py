@@ -21,7 +21,7 @@ from speechiq.engines.registry import find
 from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
-from speechiq.siq_tasks.demo.run import SYSTEMS
+from speechiq.siq_tasks.demo.systems import SYSTEMS
 from speechiq.siq_tasks.templates import Function, read_task
 from tests.reducer.conftest import write_run
 

@@ -1,1 +1,1 @@
-"""What several engines share: loading, prefill, sampling, chunks of long audio."""
+"""Share code between engines: loading, prefill, sampling, chunks of long audio, endpoints."""

@@ -1,4 +1,4 @@
-"""A chat model behind an OpenAI-compatible endpoint: how it is asked, whatever its prompts are made of."""
+"""Call a chat model behind an OpenAI-compatible endpoint, with prompts of text or of text and audio."""
 
 from __future__ import annotations
 
@@ -15,89 +15,90 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored
 from speechiq.core.replies import CONTENT_FILTER, LENGTH
 from speechiq.engines._shared.independence import check_samples
-from speechiq.engines._shared.remote import Remote
+from speechiq.engines._shared.remote import RemoteModel
 from speechiq.engines.base import Writer
 
 log = logging.getLogger(__name__)
 
 SEEDS = 2**31  # some endpoints take no larger one
 BAD_REQUEST, UNPROCESSABLE = 400, 422
-CUT_OFF = {LENGTH: "reached the token limit", CONTENT_FILTER: "were cut off by a content filter"}
+CUT_OFF = {LENGTH: "ended at the token limit", CONTENT_FILTER: "were cut off by a content filter"}
 
-Asked = TypeVar("Asked")
+PromptType = TypeVar("PromptType")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class ChatEndpoint(Writer, Generic[Asked]):
-    """A chat model that answers prompts of the type `Asked`.
+class ChatEndpoint(Writer, Generic[PromptType]):
+    """Answer prompts by calls of `/chat/completions`.
 
-    Answers that are not sampled are asked for at temperature 0. Answers are sampled by the endpoint's own defaults,
-    before which the task's generation settings count; what the endpoint's API has no name for is passed on as it is.
-    `n`, `seed` and temperature 0 are left out once they are refused, and `describe` names those that are.
+    Sampled answers use the endpoint's own defaults; generation settings of the task take precedence, and those without
+    a counterpart in the API are passed on unchanged. Answers that are not sampled are requested at temperature 0. The
+    parameters `n`, `seed` and `temperature=0` are left out once the endpoint refuses them; `describe` lists those.
 
-    The answers to a question come from one call (`n`); an endpoint that gives fewer, or refuses, is asked once more per
-    answer. Those calls carry a seed each, one call for several answers carries none: some servers would then give the
-    same answer several times. A refusal, and what a content filter left, is what the system said; if it left nothing,
-    that is `FILTERED`.
+    The answers to a question come from one call (`n`). If the endpoint returns fewer, or refuses `n`, there is one more
+    call per missing answer. Each of those has a seed; a call for several answers has none, because some servers would
+    then return the same answer several times. A refusal by the model, and text that a content filter cut, count as the
+    answer; if the filter left no text, the answer is `FILTERED`.
 
     Args:
         remote: the model.
-        own_seeds: one call per answer from the start, so that an endpoint that uses seeds repeats its answers.
+        own_seeds: whether each answer is a call of its own with a seed, so that an endpoint that uses seeds repeats its
+            answers.
     """
 
-    def __init__(self, remote: Remote, own_seeds: bool) -> None:
+    def __init__(self, remote: RemoteModel, own_seeds: bool) -> None:
         self.remote, self.name, self.own_seeds = remote, remote.endpoint.name, own_seeds
         self._left_out: set[str] = set()
         self._samples = False
         self._ends: list[str | None] = []
 
     @abstractmethod
-    def _ask_about(self, text: str) -> Asked:
-        """Return the prompt that has these words alone."""
+    def _text_prompt(self, text: str) -> PromptType:
+        """Return a prompt that has only this text."""
 
     @abstractmethod
-    def _message(self, prompt: Asked) -> Any:
-        """Return a prompt as the content of a message of the API."""
+    def _message(self, prompt: PromptType) -> Any:
+        """Return the prompt as the content of a message of the API."""
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Return what was asked for when the engine was built."""
+        """Return the model, the address and the options of the engine."""
 
     def has_loglikelihood(self) -> bool:
-        """Return False: no chat server gives log-probabilities of texts that it is sent."""
+        """Return False: the chat API has no log-probabilities of given texts."""
         return False
 
     def generate(
         self,
-        prompts: Sequence[Asked],
+        prompts: Sequence[PromptType],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
     ) -> list[list[str]]:
-        """Answer each prompt once per seed; a temperature that is not given is the endpoint's own.
+        """Answer each prompt once per seed; without a temperature the endpoint uses its own.
 
         Raises:
-            SpeechIQError: several answers are wanted of a model that does not sample.
+            SpeechIQError: several answers per question are sampled, and the model does not sample.
         """
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
             self._check_samples(settings)
-        return self._write(prompts, seeds, settings, on_result)
+        return self._generate(prompts, seeds, settings, on_result)
 
     def _check_samples(self, settings: Mapping[str, Any]) -> None:
-        """Refuse a model that does not sample; one that takes no prompt without audio is not asked."""
+        """Refuse a model that does not sample; skip the check for a model that refuses prompts without audio."""
         left_out = set(self._left_out)
         try:
             check_samples(
-                self.name, settings, lambda text, row: self._write([self._ask_about(text)], [row], settings)[0]
+                self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
             )
         except Refusal:
             self._left_out = left_out
         self._samples = True
 
-    def _write(
+    def _generate(
         self,
-        prompts: Sequence[Asked],
+        prompts: Sequence[PromptType],
         seeds: Sequence[Sequence[int]],
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
@@ -106,9 +107,14 @@ class ChatEndpoint(Writer, Generic[Asked]):
         return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
 
     def loglikelihood(
-        self, prompts: Sequence[Asked], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
+        self, prompts: Sequence[PromptType], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        raise SpeechIQError(f"{self.name}: an endpoint weighs no texts; run it on tasks that generate")
+        """Refuse: the chat API has no log-probabilities of given texts.
+
+        Raises:
+            SpeechIQError: always.
+        """
+        raise SpeechIQError(f"{self.name}: an endpoint has no log-likelihoods; run it on tasks that generate")
 
     def _run(
         self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult
@@ -120,28 +126,31 @@ class ChatEndpoint(Writer, Generic[Asked]):
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
         return results
 
-    def _answer(self, prompt: Asked, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
+    def _answer(self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
         content = self._message(prompt)
-        asked = _as_parameters(settings)
+        parameters = _as_parameters(settings)
         answers: list[str] = []
         while missing := len(seeds) - len(answers):
             several = {"n": missing} if missing > 1 and not self.own_seeds and "n" not in self._left_out else {}
             one = {"seed": seeds[len(answers)] % SEEDS} if "seed" not in self._left_out else {}
-            answers += self._say(content, asked, (several or one) | self._temperature(settings))[:missing]
+            answers += self._call(content, parameters, (several or one) | self._temperature(settings))[:missing]
         return answers
 
     def _temperature(self, settings: Mapping[str, Any]) -> dict[str, int]:
-        """Return 0 for what is not sampled, unless the endpoint refused it."""
+        """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
         return {} if settings.get("do_sample") or "temperature" in self._left_out else {"temperature": 0}
 
-    def _say(self, content: Any, asked: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
-        """Return the answers; none if one of `optional` may be what was refused, which is left out from now on."""
+    def _call(self, content: Any, parameters: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
+        """Return the answers of one call.
+
+        If the endpoint may have refused one of the `optional` parameters, return none and leave it out from now on.
+        """
         try:
-            choices = self.remote.endpoint.chat(content, **{**asked, **optional})
+            choices = self.remote.endpoint.chat(content, **{**parameters, **optional})
         except Refusal as refusal:
             if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
                 raise
-            self._left_out.add(_find_fault(refusal, optional))
+            self._left_out.add(_find_refused(refusal, optional))
             return []
         self._ends += [choice.end for choice in choices]
         if len(choices) < optional.get("n", 1):
@@ -149,31 +158,33 @@ class ChatEndpoint(Writer, Generic[Asked]):
         return [choice.text for choice in choices]
 
     def describe(self) -> dict[str, Any]:
+        """Return the settings of the engine and the parameters that the endpoint refused; see `Engine.describe`."""
         return self._settings() | ({"left_out": sorted(self._left_out)} if self._left_out else {})
 
     def identity(self) -> dict[str, Any]:
+        """Return the settings of the engine; see `Engine.identity`."""
         return {"stage": self.kind, **self._settings()}
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the endpoint is asked for of sampling; the rest is its own affair."""
-        given = _own(settings) | self._temperature(settings)
+        """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
+        given = _sampling_parameters(settings) | self._temperature(settings)
         return {"do_sample": bool(settings.get("do_sample")), **given}
 
 
 def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Generation settings of lm-eval as parameters of the chat API."""
-    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **_own(settings)}
+    """Return generation settings of lm-eval as parameters of the chat API."""
+    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **_sampling_parameters(settings)}
 
 
-def _own(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _sampling_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are passed on under their own names."""
-    own = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
+    passed_on = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
     if not settings.get("do_sample"):
-        own.pop("temperature", None)
-    return own
+        passed_on.pop("temperature", None)
+    return passed_on
 
 
-def _find_fault(refusal: Refusal, optional: Mapping[str, int]) -> str:
-    """Of what an endpoint need not take, what it names in its refusal, else the first."""
+def _find_refused(refusal: Refusal, optional: Mapping[str, int]) -> str:
+    """Return the optional parameter that the refusal names, else the first."""
     named = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
     return [*named, *optional][0]

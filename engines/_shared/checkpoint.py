@@ -1,4 +1,4 @@
-"""A `transformers` checkpoint that is in memory only while its stage works."""
+"""Load a `transformers` checkpoint only while its stage works, and check it before."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ ORDER = "check the order of the stages in pretrained=ASR+LLM"
 
 
 class Checkpoint:
-    """The model, processor and settings of one stage.
+    """Load and describe the checkpoint of one stage.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        model_class: the auto class that loads it.
-        fits: tells from a config whether this stage can run the checkpoint.
+        model_class: the auto class that loads the model.
+        fits: returns from a config whether the stage can run the checkpoint.
         wanted: what the stage needs, in words, for the error.
-        fix: what to do about a checkpoint that does not fit.
-        setup: of this run.
-        equip: what is put on the loaded model, for as long as it is loaded.
         loading: options of the stage.
+        setup: of this run.
+        fix: what to do if the checkpoint does not fit, for the error.
+        equip: returns a block that changes the model in memory, open for as long as the model is loaded.
 
     Raises:
-        SpeechIQError: no config under that name, a checkpoint of another kind, or options that cannot work.
+        SpeechIQError: no config of that name, a checkpoint that does not fit, damaged weights, or options that cannot
+            work.
     """
 
     def __init__(
@@ -60,9 +61,7 @@ class Checkpoint:
         self.loading.check(setup.prefix)
         self.config = read_config(model, **self.loading.source)
         if not fits(self.config):
-            raise SpeechIQError(
-                f"{model}: a {self.config.model_type} checkpoint cannot stand where {wanted} must; {fix}"
-            )
+            raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {fix}")
         if damage := find_damaged_weights(resolve(model)):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
@@ -70,14 +69,14 @@ class Checkpoint:
         self._residence = Residence(self._in_memory)
 
     def staying(self) -> AbstractContextManager[None]:
-        """Return a block that keeps what is loaded inside until the outermost such block ends; it loads nothing."""
+        """Return a block in which a loaded model stays in memory until the outermost such block ends; load nothing."""
         return self._residence.staying()
 
     @contextmanager
     def loaded(self) -> Iterator[PreTrainedModel]:
-        """The model in inference mode; inside another such block it is the one that is loaded already.
+        """Yield the model in inference mode; inside another such block it is loaded already.
 
-        When the outermost block ends, the weights are gone, whoever holds the model.
+        When the outermost block ends, the weights are freed, even if the model is still referenced.
 
         Raises:
             SpeechIQError: transformers cannot load the checkpoint with these options.
@@ -102,23 +101,26 @@ class Checkpoint:
         )
         given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
         what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
-        places = [resolve(self.name), *filter(None, [self.loading.adapter])]
+        paths = [resolve(self.name), *filter(None, [self.loading.adapter])]
         with (
-            opening(what, "fix the options or the checkpoint", *places),
+            opening(what, "fix the options or the checkpoint", *paths),
             needing_memory(f"{self.name}: does not fit into memory", smaller),
         ):
-            model, found = self.model_class.from_pretrained(
-                places[0], config=self.config, output_loading_info=True, **arguments, **self.loading.source
+            model, loading_info = self.model_class.from_pretrained(
+                paths[0], config=self.config, output_loading_info=True, **arguments, **self.loading.source
             )
-            check_filled(self.name, model, found["missing_keys"])
+            check_filled(self.name, model, loading_info["missing_keys"])
             self.loading.adapt(model)
         return (model if "device_map" in arguments else model.to(self.device)).eval()
 
     def load_processor(self, processor_class: type[Any]) -> Any:
-        """The tokenizer or processor that belongs to the checkpoint.
+        """Return the tokenizer or processor of the checkpoint.
+
+        Args:
+            processor_class: the auto class that loads it.
 
         Raises:
-            SpeechIQError: there is none.
+            SpeechIQError: the checkpoint has none, or it cannot be loaded.
         """
         kind = processor_class.__name__.removeprefix("Auto").lower()
         what = f"{self.name}: its {kind} cannot be loaded"
@@ -128,16 +130,17 @@ class Checkpoint:
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
-        """Return how the checkpoint generates by its own account, see `read_generation_config`."""
+        """Return the generation settings of the checkpoint; see `read_generation_config`."""
         return read_generation_config(self.name, self.config, **self.loading.source)
 
     def identity(self) -> dict[str, Any]:
-        """What tells its rows in the store from others'."""
-        place = self.loading.adapter
-        adapter = {} if place is None else {"adapter": identity(place, holds=ADAPTER)}
+        """Return what identifies the checkpoint in keys of the response cache: description, files, device type."""
+        path = self.loading.adapter
+        adapter = {} if path is None else {"adapter": identity(path, holds=ADAPTER)}
         return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
+        """Return the model, its type, dtype and commit, and the options that were given."""
         commit = find_commit(self.name, self.loading.revision)
         dtype = self.loading.dtype_on(self.device)
         if dtype == "auto":
@@ -152,7 +155,7 @@ class Checkpoint:
 
 
 def _free(model: PreTrainedModel) -> None:
-    """Free the weights, whoever holds the model."""
+    """Free the weights, even if the model is still referenced."""
     for module in list(model.modules()):
         vars(module).clear()
     if torch.accelerator.is_available():
@@ -160,21 +163,21 @@ def _free(model: PreTrainedModel) -> None:
 
 
 def read_generation_config(model: str, config: PreTrainedConfig, **source: Any) -> GenerationConfig:
-    """Return how a checkpoint generates by its own account, without its weights.
+    """Return the generation settings of a checkpoint without loading its weights.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        config: of the checkpoint, which counts if no generation config comes with it.
-        **source: which revision, and whether its code may run.
+        config: of the checkpoint; used if it has no generation config.
+        **source: `revision` and `trust_remote_code`, as for `from_pretrained`.
 
     Raises:
-        SpeechIQError: its file is damaged; transformers itself would generate by other settings then.
+        SpeechIQError: the file is damaged; transformers itself would then generate by other settings.
     """
-    place = resolve(model)
-    with opening(f"{model}: its generation config cannot be read", "fix or remove that file", place):
+    path = resolve(model)
+    with opening(f"{model}: its generation config cannot be read", "fix or remove that file", path):
         try:
-            return GenerationConfig.from_pretrained(place, **source)
+            return GenerationConfig.from_pretrained(path, **source)
         except OSError:
-            if Path(place, generation_config_name()).is_file():
+            if Path(path, generation_config_name()).is_file():
                 raise
             return GenerationConfig.from_model_config(config)

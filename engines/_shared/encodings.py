@@ -1,4 +1,4 @@
-"""What is made of audio, features and encodings, is made once and kept while it is needed."""
+"""Cache features and encodings of audio, so that each is computed once while it is needed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from transformers import PreTrainedModel
 
 from speechiq.engines._transformers import find_device
 
-ROOM = 4 * 2**30
+#: Bytes of main memory for encodings.
+MOST_BYTES = 4 * 2**30
 
 
 class LastFeatures:
-    """A feature extractor that gives what it gave before when it is called again with the same audio.
+    """Wrap a feature extractor so that a repeated call with the same audio returns the same features.
 
-    The questions about a clip follow one another, each through the processor; the spectrogram is one.
+    The questions about a clip follow one another, and each passes the processor; the spectrogram is the same.
     """
 
     def __init__(self, extractor: Callable[..., Any]) -> None:
@@ -30,6 +31,7 @@ class LastFeatures:
         self._features: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a copy of the features, computed only if the arguments differ from those of the last call."""
         key = arguments_digest((args, kwargs))
         if self._key != key:
             self._key, self._features = key, self._extractor(*args, **kwargs)
@@ -39,48 +41,49 @@ class LastFeatures:
         return getattr(self._extractor, name)
 
 
-class Encodings:
-    """Behind a model's audio encoder: each input is encoded once.
+class EncodingCache:
+    """Wrap a model's audio encoder so that each input is encoded once.
 
     Args:
         encode: the encoder.
-        room: bytes of encodings to keep, in main memory. What no longer fits is not kept: clips come round in the
-            same order, so throwing out old ones would throw out each before its turn.
+        free_bytes: bytes of main memory for encodings. An encoding that does not fit is not stored: clips come again
+            in the same order, so that dropping old encodings would drop each one just before it is needed.
 
     Attributes:
-        calls: how often audio was really encoded.
+        calls: how often the encoder was called.
     """
 
-    def __init__(self, encode: Callable[..., Any], room: int) -> None:
-        self._encode, self.room, self.calls = encode, room, 0
-        self._kept: dict[bytes, Any] = {}
+    def __init__(self, encode: Callable[..., Any], free_bytes: int) -> None:
+        self._encode, self.free_bytes, self.calls = encode, free_bytes, 0
+        self._stored: dict[bytes, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the encoder's output for these arguments, on the device where the encoder put it."""
         key = arguments_digest((args, kwargs))
-        if key in self._kept:
-            output, device = self._kept[key]
+        if key in self._stored:
+            output, device = self._stored[key]
             return send_to_device(output, device)
         self.calls += 1
         output = self._encode(*args, **kwargs)
-        if (size := _count_bytes(output)) <= self.room:
-            self.room -= size
-            self._kept[key] = send_to_device(output, "cpu"), find_device(output)
+        if (size := _count_bytes(output)) <= self.free_bytes:
+            self.free_bytes -= size
+            self._stored[key] = send_to_device(output, "cpu"), find_device(output)
         return output
 
 
 @contextmanager
-def keep_encodings(model: PreTrainedModel, room: int = ROOM) -> Iterator[Encodings | None]:
-    """Inside, the model's audio encoder is behind `Encodings`.
+def cache_encodings(model: PreTrainedModel, free_bytes: int = MOST_BYTES) -> Iterator[EncodingCache | None]:
+    """Put the model's audio encoder behind an `EncodingCache` inside the block.
 
-    The encoder is the innermost `get_audio_features`, or what the model calls its audio encoder. Where it has
-    neither, nothing is kept and nobody can tell how often audio is encoded: `None`.
+    The encoder is the innermost `get_audio_features`, or what the model names as its audio encoder. If it has
+    neither, nothing is cached, calls of the encoder cannot be counted, and None is yielded.
     """
     module, name = _find_encoder(model)
     if module is None:
         yield None
         return
     encode = getattr(module, name)
-    encodings = Encodings(encode, room)
+    encodings = EncodingCache(encode, free_bytes)
     setattr(module, name, encodings)
     try:
         yield encodings
@@ -98,27 +101,27 @@ def _find_encoder(model: PreTrainedModel) -> tuple[torch.nn.Module | None, str]:
 
 
 def arguments_digest(arguments: Any) -> bytes:
-    """What tells arguments from others: every array and tensor by its bytes, the rest by its `repr`."""
-    told = hashlib.blake2b()
+    """Return a digest of nested arguments: of arrays and tensors by their bytes, of all else by its `repr`."""
+    digest = hashlib.blake2b()
 
-    def tell(item: Any) -> None:
+    def update(item: Any) -> None:
         if isinstance(item, dict):
             item = tuple(item.items())
         if isinstance(item, torch.Tensor):
-            told.update(repr((item.shape, item.dtype)).encode())
-            told.update(item.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+            digest.update(repr((item.shape, item.dtype)).encode())
+            digest.update(item.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         elif isinstance(item, np.ndarray):
-            told.update(repr((item.shape, item.dtype)).encode())
-            told.update(item.tobytes())
+            digest.update(repr((item.shape, item.dtype)).encode())
+            digest.update(item.tobytes())
         elif isinstance(item, list | tuple):
-            told.update(repr(len(item)).encode())
+            digest.update(repr(len(item)).encode())
             for part in item:
-                tell(part)
+                update(part)
         else:
-            told.update(repr(item).encode())
+            digest.update(repr(item).encode())
 
-    tell(arguments)
-    return told.digest()
+    update(arguments)
+    return digest.digest()
 
 
 def _count_bytes(output: Any) -> int:

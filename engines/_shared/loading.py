@@ -1,4 +1,4 @@
-"""How a checkpoint comes into memory: one set of options for every stage that `transformers` runs."""
+"""Define the options by which `transformers` loads a checkpoint, the same for every stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from speechiq.engines.options import Options
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
-#: By what transformers runs these attentions; where it is missing, by the package kernels.
+#: The package by which transformers runs an attention; without it, transformers uses the package kernels.
 ATTENTION = {
     "flash_attention_2": "flash_attn",
     "flash_attention_3": "flash_attn_interface",
@@ -52,17 +52,17 @@ class Loading(Options, frozen=True, kw_only=True):
     ] = False
 
     def check(self, prefix: str) -> None:
-        """Refuse what cannot work, before anything is loaded.
+        """Refuse options that cannot work, before anything is loaded.
 
         Args:
-            prefix: what the names of these options begin with, for the errors.
+            prefix: prefix of the stage's options, for the errors.
 
         Raises:
-            SpeechIQError: naming the option.
+            SpeechIQError: an option that cannot work; names it.
         """
         if self.dtype not in (None, "auto") and not isinstance(getattr(torch, str(self.dtype), None), torch.dtype):
             raise SpeechIQError(
-                f"{prefix}dtype={self.dtype}: torch has none of that name; give auto, float32, bfloat16, ..."
+                f"{prefix}dtype={self.dtype}: torch has no such dtype; give auto, float32, bfloat16, ..."
             )
         if self.attn_implementation in ATTENTION:
             self._check_attention(prefix, ATTENTION[self.attn_implementation])
@@ -83,26 +83,27 @@ class Loading(Options, frozen=True, kw_only=True):
             raise SpeechIQError(f"{given}: {missing('peft')}")
         from peft import PeftConfig
 
-        place = _find_adapter(adapter)
-        with opening(f"{given}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", place):
-            PeftConfig.from_pretrained(place)
-        if damage := find_damaged_weights(place):
+        path = _find_adapter(adapter)
+        with opening(f"{given}: no adapter is there", f"give a folder with an {ADAPTER}, or a hub id", path):
+            PeftConfig.from_pretrained(path)
+        if damage := find_damaged_weights(path):
             raise SpeechIQError(f"{given}: {damage}; save the adapter again")
 
     @property
     def source(self) -> dict[str, Any]:
-        """Which files of a checkpoint are meant, for every `from_pretrained`."""
+        """Return the arguments of every `from_pretrained` that select the files of a checkpoint."""
         revision = {"revision": self.revision} if self.revision else {}
         return revision | {"trust_remote_code": self.trust_remote_code}
 
     def dtype_on(self, device: torch.device) -> str:
+        """Return the name of the dtype on a device; `auto` is the dtype of the checkpoint."""
         return self.dtype or ("float32" if device.type == "cpu" else "auto")
 
     def arguments(self, device: torch.device) -> dict[str, Any]:
-        """What a model's `from_pretrained` is given beside `source`.
+        """Return the arguments of a model's `from_pretrained` in addition to `source`.
 
-        With a `device_map` it places the model itself: on accelerators always, so that no process needs the weights
-        in the machine's own memory.
+        On accelerators they always have a `device_map`, with which `from_pretrained` places the model itself, so that
+        no process needs the weights in main memory.
         """
         given: dict[str, Any] = {"dtype": self.dtype_on(device)}
         if self.attn_implementation is not None:
@@ -115,16 +116,16 @@ class Loading(Options, frozen=True, kw_only=True):
 
     @property
     def adapter(self) -> str | None:
-        """Return where the adapter is, if there is one."""
+        """Return the folder or hub id of the adapter, None if no adapter is given."""
         return None if self.peft is None else _find_adapter(self.peft)
 
     def adapt(self, model: Any) -> None:
-        """Lay the adapter, where one is named, over the model."""
+        """Load the adapter into the model, if one is given."""
         if self.adapter is not None:
             model.load_adapter(self.adapter)
 
     def describe(self) -> dict[str, Any]:
-        """Return those of these options that were given."""
+        """Return the options that were given, by name; only those of this record."""
         return {name: value for name in Loading.__struct_fields__ if (value := getattr(self, name))}
 
 

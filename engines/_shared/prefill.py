@@ -1,6 +1,6 @@
-"""Prompts that are read once and continued several times: sampled answers, weighed continuations.
+"""Prefill prompts once and continue each several times: by sampled answers, or by continuations that are scored.
 
-A prompt is read into a cache, the cache is copied, and each copy goes its own way.
+A prompt is prefilled into a cache, the cache is copied, and each copy is continued on its own.
 """
 
 from __future__ import annotations
@@ -38,57 +38,57 @@ ANSWER = 256  # tokens, lm-eval's own default
 LONGER = "give a smaller max_gen_toks or a model with a longer context, or leave the item out"
 
 
-class Reading(NamedTuple):
-    """Prompts as a model has read them.
+class Prefill(NamedTuple):
+    """A batch of prompts that a model has prefilled.
 
     Attributes:
-        ids: token ids, shape (prompts, tokens); where the mask is 0 they mean nothing.
+        ids: token ids, shape (prompts, tokens); ids at places where the mask is 0 mean nothing.
         mask: 1 for a token, 0 for padding, the same shape; the last column is 1.
-        cache: of all columns but the last; None where there is one column only.
+        cache: keys and values of all columns but the last; None if there is one column only.
     """
 
     ids: torch.Tensor
     mask: torch.Tensor
     cache: Cache | None
 
-    def copied(self, rows: Sequence[int]) -> Reading:
-        """The prompts of these numbers, in this order, each as often as it is named."""
+    def expand(self, rows: Sequence[int]) -> Prefill:
+        """Return the prompts with these indices, in this order, each as often as it is named; reorders the cache."""
         copies = torch.tensor(rows, device=self.ids.device)
         if self.cache is not None:
             self.cache.reorder_cache(copies)
-        return Reading(self.ids[copies], self.mask[copies], self.cache)
+        return Prefill(self.ids[copies], self.mask[copies], self.cache)
 
 
-Wish = TypeVar("Wish")
-Made = TypeVar("Made")
-#: Takes the number of answers that have just ended.
-Tell = Callable[[int], object]
-#: Makes something of each prompt that a model has read and of what is wanted of it, such as seeds or continuations.
-GoOn = Callable[[PreTrainedModel, Reading, Sequence[Wish], Tell], Sequence[Made]]
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+#: Called with the number of answers that have just ended.
+OnFinished = Callable[[int], object]
+#: Returns one result per prefilled prompt and its request, such as its seeds or its continuations.
+Decode = Callable[[PreTrainedModel, Prefill, Sequence[Request], OnFinished], Sequence[Result]]
 
 
-class Beginnings:
-    """Caches of what prompts begin with, each read once for prompts that follow one another."""
+class PrefixCaches:
+    """Caches of the prefixes that prompts share, each filled once for prompts that follow one another."""
 
     def __init__(self) -> None:
         self._caches: dict[tuple[str | int, ...], Cache] = {}
 
-    def take(self, key: tuple[str | int, ...], begin: Callable[[], Cache]) -> Cache:
-        """The cache of `key`, by `begin` where it is new; it stays as it is."""
-        self._caches[key] = self._caches.pop(key) if key in self._caches else begin()
+    def get(self, key: tuple[str | int, ...], fill: Callable[[], Cache]) -> Cache:
+        """Return the cache of `key`, filled by `fill` if it is new; callers must not change it."""
+        self._caches[key] = self._caches.pop(key) if key in self._caches else fill()
         return self._caches[key]
 
-    def forget_all_but_last(self) -> None:
-        """At the end of a batch, whose last prompt may begin as the first of the next."""
+    def drop_all_but_last(self) -> None:
+        """Free the caches at the end of a batch, except the last: the next batch may begin with the same prefix."""
         self._caches = dict(list(self._caches.items())[-1:])
 
 
-def greedy(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
-    """The model's own way of writing, without beams, its own limit of tokens, and what `write` sees to itself.
+def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
+    """Return the model's own generation config, without beams, its token limit and what `write` does itself.
 
     Args:
-        model: as loaded.
-        **settings: of the config, before the model's own.
+        model: in memory.
+        **settings: fields of the config, which take precedence over those of the model.
     """
     config = copy.deepcopy(model.generation_config)
     own = {"do_sample": False, "num_beams": 1, "max_length": None, "cache_implementation": None}
@@ -98,28 +98,28 @@ def greedy(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
     return config
 
 
-def count_nothing(rows: int) -> None:
-    """Counts no rows."""
+def ignore(finished: int) -> None:
+    """Ignore the number of answers that have ended."""
 
 
 def write(
     model: PreTrainedModel,
-    reading: Reading,
+    prefill: Prefill,
     seeds: Sequence[Sequence[int]],
     settings: Mapping[str, Any],
     pad_token_id: int,
-    tell: Tell = count_nothing,
+    on_finished: OnFinished = ignore,
 ) -> torch.Tensor:
-    """Tokens that follow each prompt, once a seed.
+    """Generate the tokens that follow each prompt, once per seed.
 
     Args:
-        model: as loaded.
-        reading: used up.
-        seeds: for each prompt a seed an answer; all of one length.
-        settings: `max_gen_toks`, and, before the model's own defaults, `repetition_penalty` and, where `do_sample`
-            is set, the other names in `PROCESSORS`.
-        pad_token_id: what follows the end of an answer.
-        tell: called with the number of answers that have just ended.
+        model: in memory.
+        prefill: the prompts; cannot be used again.
+        seeds: for each prompt one seed per answer; all of one length.
+        settings: `max_gen_toks`, `repetition_penalty` and, if `do_sample` is set, the other names in `PROCESSORS`;
+            they take precedence over the model's own defaults.
+        pad_token_id: fills the row of an answer after its end.
+        on_finished: called with the number of answers that have just ended.
 
     Returns:
         Token ids, shape (prompts * seeds, tokens), the answers to one prompt next to each other.
@@ -130,8 +130,8 @@ def write(
     chain = [RefuseNaN(model.name_or_path, model.dtype), *processors(used, model.device)]
     if sampled:
         chain.append(SeededSampling([seed for row in seeds for seed in row]))
-    ids, mask, cache = reading.copied([i for i, row in enumerate(seeds) for _ in row])
-    config = greedy(model, max_new_tokens=steps, pad_token_id=pad_token_id)
+    ids, mask, cache = prefill.expand([i for i, row in enumerate(seeds) for _ in row])
+    config = greedy_config(model, max_new_tokens=steps, pad_token_id=pad_token_id)
     ends = torch.tensor([] if config.eos_token_id is None else config.eos_token_id, dtype=torch.long).flatten()
     output = GenerationMixin.generate(
         model,
@@ -140,18 +140,28 @@ def write(
         past_key_values=cache,
         generation_config=config,
         logits_processor=LogitsProcessorList(chain),
-        stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), tell)]),
+        stopping_criteria=StoppingCriteriaList([Finished(ends.tolist(), on_finished)]),
     )[:, ids.shape[1] :]
     usage["generated_tokens"] += int((output != pad_token_id).sum())
     return output
 
 
-def weigh(
-    model: PreTrainedModel, reading: Reading, continuations: Sequence[Sequence[Sequence[int]]]
+def loglikelihoods(
+    model: PreTrainedModel,
+    prefill: Prefill,
+    continuations: Sequence[Sequence[Sequence[int]]],
+    on_finished: OnFinished = ignore,
 ) -> list[list[Scored]]:
-    """How likely each prompt's continuations, lists of token ids, are after it; `reading` is used up."""
+    """Return the log-probability (nats) of each continuation after its prompt.
+
+    Args:
+        model: in memory.
+        prefill: the prompts; cannot be used again.
+        continuations: token ids, several lists per prompt.
+        on_finished: not called, since all continuations of a batch are done at once.
+    """
     rows = [i for i, group in enumerate(continuations) for _ in group]
-    ids, mask, cache = reading.copied(rows)
+    ids, mask, cache = prefill.expand(rows)
     tail_ids, tail_mask = pad([row for group in continuations for row in group], "right", ids.device)
     tail_ids, tail_mask = torch.cat([ids[:, -1:], tail_ids], 1), torch.cat([mask[:, -1:], tail_mask], 1)
     mask = torch.cat([mask[:, :-1], tail_mask], dim=1)
@@ -170,40 +180,29 @@ def weigh(
     return [[next(scored) for _ in group] for group in continuations]
 
 
-def weigh_all(
-    model: PreTrainedModel,
-    reading: Reading,
-    continuations: Sequence[Sequence[Sequence[int]]],
-    tell: Tell,
-) -> list[list[Scored]]:
-    """Do as `weigh`; nothing is reported within a batch, since all of it is done at once."""
-    return weigh(model, reading, continuations)
-
-
-def read(model: PreTrainedModel, prompts: Sequence[Sequence[int]], beginnings: Sequence[Cache] = ()) -> Reading:
-    """Prompts of text, or what is text of them after their beginnings.
+def prefill_text(model: PreTrainedModel, prompts: Sequence[Sequence[int]], prefixes: Sequence[Cache] = ()) -> Prefill:
+    """Prefill a batch of prompts of text, or the text after their prefixes.
 
     Args:
-        model: as loaded.
-        prompts: token ids, those of the beginning too.
-        beginnings: for each prompt the cache of its first tokens, which stays as it is; none at all where the
-            prompts have none.
+        model: in memory.
+        prompts: token ids, with those of the prefix.
+        prefixes: per prompt the cache of its first tokens, which is not changed; empty if no prompt has one.
     """
-    lengths = [cache.get_seq_length() for cache in beginnings] or [0] * len(prompts)
+    lengths = [cache.get_seq_length() for cache in prefixes] or [0] * len(prompts)
     heads = pad([row[:length] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
     tails = pad([row[length:] for row, length in zip(prompts, lengths, strict=True)], "left", model.device)
     ids, mask = (torch.cat(parts, dim=1) for parts in zip(heads, tails, strict=True))
-    cache = join(beginnings) if beginnings else None
+    cache = join(prefixes) if prefixes else None
     if tails[0].shape[1] > 1:
-        cache = begin(model, cache, input_ids=ids[:, :-1], attention_mask=mask[:, :-1])
-    return Reading(ids, mask, cache)
+        cache = fill_cache(model, cache, input_ids=ids[:, :-1], attention_mask=mask[:, :-1])
+    return Prefill(ids, mask, cache)
 
 
-def begin(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
-    """The cache of all `inputs`, filled by the model's own generation, which knows what its architecture needs.
+def fill_cache(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Tensor) -> Cache:
+    """Return the cache of all `inputs`, filled by the model's own `generate`, which knows what its architecture needs.
 
-    With a `cache` the inputs are those of the cache and more, all text; some models take prompts without audio for
-    ones that were never heard, and would switch off what they hear with.
+    With a `cache` the inputs are those of the cache and further text. They go to the generic `generate`, because audio
+    models may have one that takes inputs without audio for a prompt without audio and switches off the audio adapter.
     """
     generate = model.generate if cache is None else partial(GenerationMixin.generate, model)
     if cache is None:
@@ -211,17 +210,21 @@ def begin(model: PreTrainedModel, cache: Cache | None = None, **inputs: torch.Te
     return generate(
         **inputs,
         past_key_values=cache,
-        generation_config=greedy(model, max_new_tokens=1, return_dict_in_generate=True),
+        generation_config=greedy_config(model, max_new_tokens=1, return_dict_in_generate=True),
     ).past_key_values
 
 
 def can_join(cache: Cache) -> bool:
-    """Whether rows of other lengths may stand beside this one: no layer forgets or sums up what it has read."""
+    """Return whether caches of other lengths can join this one: each layer keeps the keys and values of all tokens."""
     return isinstance(cache, DynamicCache) and all(type(layer) is DynamicLayer for layer in cache.layers)
 
 
 def join(caches: Sequence[Cache]) -> Cache:
-    """One cache of many rows, padded on the left; a copy. Of caches that cannot be joined there must be one only."""
+    """Return one cache with a row per given cache, padded on the left; a copy.
+
+    Args:
+        caches: one or more; exactly one if it cannot be joined.
+    """
     if not can_join(caches[0]):
         (cache,) = caches
         return copy.deepcopy(cache)
@@ -238,9 +241,9 @@ def join(caches: Sequence[Cache]) -> Cache:
 def pad(
     rows: Sequence[Sequence[int]], side: Literal["left", "right"], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and mask, each (rows, longest row), padded on the left or right; the mask of padded places is 0.
+    """Return token ids and mask, each (rows, longest row), padded on the left or right; the mask of padding is 0.
 
-    A row is padded with its own first token: a penalty for repetition looks at all ids, whatever the mask says.
+    A row is padded with its own first token, since a repetition penalty counts all ids, also those that the mask hides.
     """
     longest = max(map(len, rows))
     ids, mask = [], []

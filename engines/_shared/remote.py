@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible endpoint: what the engines that call one share."""
+"""Call a model behind an OpenAI-compatible endpoint; the engines that do so share this code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.engines._shared.windows import split
+from speechiq.engines._shared.chunking import split
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
 CONCURRENT = 8
@@ -26,7 +26,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Calling(Options, frozen=True, kw_only=True):
+class EndpointOptions(Options, frozen=True, kw_only=True):
     """Define the options of every engine that calls an endpoint; see `Endpoint`."""
 
     base_url: Annotated[
@@ -48,7 +48,7 @@ class Calling(Options, frozen=True, kw_only=True):
     max_retries: Annotated[int, Meta(ge=0, description="Most new tries of a call that failed.")] = RETRIES
 
 
-class CallingWithAudio(Calling, frozen=True, kw_only=True):
+class AudioEndpointOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of an engine that sends audio to an endpoint."""
 
     longest: Annotated[
@@ -57,37 +57,37 @@ class CallingWithAudio(Calling, frozen=True, kw_only=True):
     ] = None
 
 
-class Remote:
-    """The model, asked by several threads; somebody answers there, or it cannot be built.
+class RemoteModel:
+    """Call a model from several threads; the constructor checks that the endpoint answers.
 
     Args:
-        model: as the endpoint calls it.
-        calling: how it is called.
-        prefix: what the names of the stage's options begin with, for the errors.
-        longest: seconds of audio that the model takes in one piece; without it clips are sent whole.
+        model: its name at the endpoint.
+        options: how the endpoint is called.
+        prefix: prefix of the stage's options, for the errors.
+        longest: most seconds of a chunk of audio; None sends clips undivided.
 
     Attributes:
         length: the option that sets the most tokens of an answer, for the errors.
 
     Raises:
-        SpeechIQError: no key, or nobody at the address.
+        SpeechIQError: no model, no key, or no answer from the address.
     """
 
-    def __init__(self, model: str, calling: Calling, prefix: str, longest: float | None = None) -> None:
+    def __init__(self, model: str, options: EndpointOptions, prefix: str, longest: float | None = None) -> None:
         if not model:
-            raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, as the endpoint calls it")
-        self.model, self.prefix, self.workers, self.longest = model, prefix, calling.num_concurrent, longest
+            raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, with its name at the endpoint")
+        self.model, self.prefix, self.workers, self.longest = model, prefix, options.num_concurrent, longest
         self.length = "ger_max_gen_toks" if prefix == "ger_" else "--gen_kwargs max_gen_toks"
         self.endpoint = Endpoint(
             model,
-            calling.base_url,
-            key_variable=calling.key_variable,
-            timeout=calling.timeout,
-            max_retries=calling.max_retries,
+            options.base_url,
+            key_variable=options.key_variable,
+            timeout=options.timeout,
+            max_retries=options.max_retries,
             advice=Advice(
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
-                f"pieces of audio that are shorter, {prefix}longest=SECONDS",
+                f"shorter chunks of audio, {prefix}longest=SECONDS",
                 self.length,
             ),
         )
@@ -96,12 +96,20 @@ class Remote:
     def run(
         self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult = drop
     ) -> list[Result]:
-        """`ask` of each item, several at a time."""
+        """Return the result of `ask` for each item, several at a time.
+
+        Args:
+            items: in any order.
+            ask: calls the endpoint for one item.
+            verb: what the progress bar says that the model does.
+            unit: what the progress bar counts.
+            on_result: see `engines.base`.
+        """
         with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
             return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
 
-    def pieces(self, clip: Clip) -> list[np.ndarray]:
-        """The clip's samples, parted where it is longer than the model takes."""
+    def chunks(self, clip: Clip) -> list[np.ndarray]:
+        """Return the samples of the clip, split at pauses if it is longer than `longest`."""
         samples = clip.samples
         if self.longest is None:
             return [samples]
@@ -109,18 +117,19 @@ class Remote:
 
     @property
     def coverage(self) -> float:
-        """Return the share of a clip that the model is fed; unknown (NaN) if clips are sent whole."""
+        """Return the share of a clip that the model processes; unknown (NaN) if clips are sent undivided."""
         return math.nan if self.longest is None else 1.0
 
     def describe(self) -> dict[str, Any]:
+        """Return the model, the address and the longest chunk."""
         return {"model": self.model, "base_url": self.endpoint.address, "longest": self.longest}
 
 
 def encode(samples: np.ndarray, container: str) -> bytes:
-    """Samples (mono, 16 kHz) as a file of 16-bit audio.
+    """Return samples as the bytes of a file of 16-bit audio.
 
     Args:
-        samples: shape (samples,).
+        samples: float32, shape (samples,), mono, 16 kHz.
         container: `WAV` or `FLAC`.
     """
     file = BytesIO()

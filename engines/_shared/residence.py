@@ -1,4 +1,4 @@
-"""Decide how long something stays in memory, such as a model: for one call, or for all calls inside a block."""
+"""Decide how long a model stays in memory: for one call, or for all calls inside a block."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from typing import Generic, TypeVar
 
-Held = TypeVar("Held")
+Loaded = TypeVar("Loaded")
 
 
-class Residence(Generic[Held]):
-    """Decides when a model is loaded and freed.
+class Residence(Generic[Loaded]):
+    """Load and free a model.
 
     Args:
-        in_memory: returns a block that loads the model as it begins, yields it, and frees it as it ends.
+        in_memory: returns a block that loads the model when it begins, yields it, and frees it when it ends.
     """
 
-    def __init__(self, in_memory: Callable[[], AbstractContextManager[Held]]) -> None:
+    def __init__(self, in_memory: Callable[[], AbstractContextManager[Loaded]]) -> None:
         self._in_memory = in_memory
-        self._load: Callable[[], Held] | None = None
+        self._load: Callable[[], Loaded] | None = None
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Keep what is loaded inside until the outermost such block ends; load nothing."""
+        """Keep a model that is loaded inside in memory until the outermost such block ends; load nothing."""
         with self._open():
             yield
 
     @contextmanager
-    def loaded(self) -> Iterator[Held]:
-        """Load the model, unless it is in memory already, and free it as the outermost block ends."""
+    def loaded(self) -> Iterator[Loaded]:
+        """Load the model, unless it is in memory, yield it, and free it when the outermost block ends."""
         with self._open() as load:
             yield load()
 
     @contextmanager
-    def _open(self) -> Iterator[Callable[[], Held]]:
-        """Yield what loads the model if it is not in memory; the outermost block frees it."""
+    def _open(self) -> Iterator[Callable[[], Loaded]]:
+        """Yield a function that returns the model and loads it if necessary; the outermost block frees it."""
         if self._load is not None:
             yield self._load
             return

@@ -1,4 +1,4 @@
-"""How answers are sampled: by the settings of `generate`, and by a seed alone, not by the batch."""
+"""Sample answers by the settings of `generate` of transformers, each by its own seed and independent of the batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from speechiq.core.opening import first_line
 from speechiq.engines._transformers import default_sampling
 
 PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
-#: In the order of transformers.
+#: In the order in which transformers applies them.
 PROCESSORS = PENALTY | {
     "temperature": TemperatureLogitsWarper,
     "top_h": TopHLogitsWarper,
@@ -38,15 +38,15 @@ PROCESSORS = PENALTY | {
     "epsilon_cutoff": EpsilonLogitsWarper,
     "eta_cutoff": EtaLogitsWarper,
 }
-#: Values, beside 0, with which a processor changes nothing.
+#: Values, in addition to 0, with which a processor changes nothing.
 NEUTRAL = {"repetition_penalty": 1, "top_p": 1, "typical_p": 1}
-#: What `generate` takes where neither the user nor the checkpoint says anything.
+#: Values of `generate` for settings that neither the user nor the checkpoint gives.
 DEFAULTS = default_sampling()
 KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
 
 
 def uniforms(seeds: Sequence[int], steps: int) -> np.ndarray:
-    """Numbers in [0, 1), shape (seeds, steps): each row from its own seed."""
+    """Return random numbers in [0, 1), shape (seeds, steps); each row depends on its own seed alone."""
     return np.stack([np.random.default_rng(seed).random(steps) for seed in seeds])
 
 
@@ -55,7 +55,7 @@ def draw(logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
 
     Args:
         logits: shape (rows, choices), finite.
-        numbers: one in [0, 1) a row, shape (rows,).
+        numbers: one in [0, 1) per row, shape (rows,).
 
     Returns:
         Indices, shape (rows,), index i with probability softmax(logits)[i].
@@ -66,14 +66,14 @@ def draw(logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
 
 
 class SeededSampling(LogitsProcessor):
-    """Leaves only the sampled token of each row, so that greedy decoding takes it.
+    """Leave only the sampled token of each row, which greedy decoding then takes.
 
     Each token draws a waiting time, exponential with its probability as the rate, and the first one wins. Logits that
-    differ by the rounding of another batch almost never change the winner, as they would by inverting a sum over the
-    whole vocabulary.
+    differ by the rounding of another batch almost never change the winner; they would if a sum over the whole
+    vocabulary were inverted.
 
     Args:
-        seeds: one a row of the batch.
+        seeds: one per row of the batch.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -81,6 +81,7 @@ class SeededSampling(LogitsProcessor):
         self.generators: list[torch.Generator] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return `scores` of shape (rows, vocabulary) with 0 for the sampled token and -inf for all others."""
         if not self.generators:
             self.generators = [torch.Generator(scores.device).manual_seed(seed) for seed in self.seeds]
         numbers = torch.stack([torch.rand(scores.shape[-1], generator=g, device=g.device) for g in self.generators])
@@ -89,68 +90,70 @@ class SeededSampling(LogitsProcessor):
 
 
 class Finished(StoppingCriteria):
-    """Reports each row that ends, as soon as it ends; stops nothing by itself.
+    """Report each row as soon as it ends; stop nothing.
 
     Args:
         ends: the tokens that end a text.
-        tell: takes how many rows have ended in a step.
+        on_finished: called at each step with the number of rows that have ended.
     """
 
-    def __init__(self, ends: Sequence[int], tell: Callable[[int], object]) -> None:
-        self.ends, self.tell = torch.tensor(list(ends), dtype=torch.long), tell
+    def __init__(self, ends: Sequence[int], on_finished: Callable[[int], object]) -> None:
+        self.ends, self.on_finished = torch.tensor(list(ends), dtype=torch.long), on_finished
         self.ended: torch.Tensor | None = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        """Report the rows that end with this step; return False for all rows."""
         self.ends = self.ends.to(input_ids.device)
         ended = torch.isin(input_ids[:, -1], self.ends)
         before = torch.zeros_like(ended) if self.ended is None else self.ended
         self.ended = ended | before
-        self.tell(int((self.ended & ~before).sum()))
+        self.on_finished(int((self.ended & ~before).sum()))
         return torch.zeros_like(ended)
 
 
 class RefuseNaN(LogitsProcessor):
-    """Stops a model whose numbers overflow, before its tokens look like an answer.
+    """Stop a model that computes NaN, before its tokens seem to be an answer.
 
     Args:
-        name: of the model.
-        dtype: in which it computes.
+        name: name of the model.
+        dtype: the type in which it computes.
     """
 
     def __init__(self, name: str, dtype: torch.dtype) -> None:
         self.name, self.dtype = name, dtype
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return `scores` unchanged, or raise."""
         refuse_nan(scores, self.name, self.dtype)
         return scores
 
 
 def refuse_nan(numbers: torch.Tensor, name: str, dtype: torch.dtype) -> None:
-    """Refuse what a model computed where it is not a number.
+    """Refuse numbers of a model that contain NaN.
 
     Raises:
-        SpeechIQError: naming the model.
+        SpeechIQError: one is NaN; names the model.
     """
     if numbers.isnan().any():
-        told = str(dtype).removeprefix("torch.")
-        raise SpeechIQError(f"{name}: computes NaN in {told}; give its stage dtype=bfloat16 or float32")
+        type_name = str(dtype).removeprefix("torch.")
+        raise SpeechIQError(f"{name}: computes NaN in {type_name}; give its stage dtype=bfloat16 or float32")
 
 
 def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dict[str, Any]:
-    """Return what decides how answers are sampled, as `generate` of transformers decides it.
+    """Return the settings by which answers are sampled, with the precedence of `generate` of transformers.
 
-    A setting is the task's, else the checkpoint's own, else the default of the installed transformers (`top_k=50`,
-    for example). What changes nothing, such as `top_p=1`, is left out.
+    A value comes from the task, else from the checkpoint, else from the defaults of the installed transformers
+    (`top_k=50`, for example). Values that change nothing, such as `top_p=1`, are left out.
 
     Args:
-        settings: of the task.
-        own: of the checkpoint.
+        settings: generation settings of the task.
+        own: generation config of the checkpoint.
 
     Returns:
         `do_sample` and the settings that are in effect, JSON types only.
 
     Raises:
-        SpeechIQError: a setting that is not known, or an invalid value.
+        SpeechIQError: an unknown setting, or an invalid value.
     """
     if unknown := [name for name in settings if name not in KNOWN]:
         raise SpeechIQError(
@@ -168,11 +171,11 @@ def sampling_settings(settings: Mapping[str, Any], own: GenerationConfig) -> dic
 
 
 def processors(used: Mapping[str, Any], device: str | torch.device) -> list[LogitsProcessor]:
-    """Return the processors of transformers for settings that are in effect, in its order.
+    """Return the processors of transformers for the given settings, in its order.
 
     Args:
-        used: names in `PROCESSORS` and their values.
-        device: of the model.
+        used: values by their names in `PROCESSORS`.
+        device: device of the model.
 
     Raises:
         SpeechIQError: an invalid value.

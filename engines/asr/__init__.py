@@ -1,1 +1,1 @@
-"""Speech recognizers: clips in, transcripts out, a file for each backend."""
+"""Run speech recognizers, which transcribe clips: one file per backend."""

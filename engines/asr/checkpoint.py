@@ -1,4 +1,4 @@
-"""What all recognizers of `transformers` share: clips in, transcripts out, one model in memory."""
+"""Share what all recognizers of `transformers` have in common: batches of clips, one model in memory, its processor."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ from speechiq.engines.base import ASREngine, Setup
 
 
 class CheckpointASR(ASREngine):
-    """An engine of the ASR stage; which kind of model it is for, its class says.
+    """Run a recognizer that `transformers` loads; there is a subclass per architecture, such as CTC.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
-        options: those of `Loading`, and of the kind of model its own.
-        setup: a batch is counted in clips.
+        options: the record that the class names, which extends `Loading`.
+        setup: of this run; a batch is counted in clips.
+
+    Attributes:
+        model_class: the auto class that loads the model.
+        nbest: the most transcripts in an n-best list; None for no list.
 
     Raises:
-        SpeechIQError: a checkpoint of another kind, or one without a processor.
+        SpeechIQError: a checkpoint of another architecture, or one without a processor.
     """
 
     model_class: Any
@@ -43,50 +47,52 @@ class CheckpointASR(ASREngine):
 
     @classmethod
     def fits(cls, config: PreTrainedConfig) -> bool:
-        """Whether a checkpoint with this config is of this kind."""
+        """Return whether this class runs checkpoints with this config."""
         return find_recognizer(config) is cls.model_class
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        """A transcript a clip, heard to the end; its `hypotheses` are the n-best list where one was asked for."""
-        doing = f"{self.checkpoint.name} transcribing"
-        with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
+        """Transcribe each clip to its end, with an n-best list in `hypotheses` if `nbest` is set."""
+        verb = f"{self.checkpoint.name} transcribing"
+        with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=verb, unit="clip") as progress:
             return run_in_batches(
                 clips,
-                lambda batch: self._hear(model, batch),
+                lambda batch: self._transcribe_batch(model, batch),
                 length=lambda clip: clip.duration,
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
                 on_result=on_result,
             )
 
-    def _hear(self, model: PreTrainedModel, clips: Sequence[Clip]) -> list[Response]:
-        found = self.decode(model, [clip.samples for clip in clips])
+    def _transcribe_batch(self, model: PreTrainedModel, clips: Sequence[Clip]) -> list[Response]:
+        transcripts = self.decode(model, [clip.samples for clip in clips])
         usage["asr_clips"] += len(clips)
-        kept = self.nbest or 0
-        return [Response(texts[0], coverage=1.0, hypotheses=texts[:kept]) for texts in found]
+        nbest = self.nbest or 0
+        return [Response(texts[0], coverage=1.0, hypotheses=texts[:nbest]) for texts in transcripts]
 
     @abstractmethod
-    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
-        """What each sound says, best first.
+    def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        """Return the transcripts of each array, best first.
 
         Args:
             model: in memory, in inference mode.
-            sounds: float32, shape (samples,), 16 kHz.
+            audio: float32, shape (samples,), 16 kHz.
         """
 
-    def features(self, model: PreTrainedModel, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
-        """What the model is fed, where it is and in its dtype."""
-        return self.request(sounds, **settings).to(model.device, model.dtype)
+    def features(self, model: PreTrainedModel, audio: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
+        """Return the inputs of the model, on its device and in its dtype."""
+        return self.request(audio, **settings).to(model.device, model.dtype)
 
-    def request(self, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
-        """What the processor makes of the sounds."""
-        asked = {"sampling_rate": SAMPLING_RATE, "padding": True, "return_tensors": "pt"} | settings
-        return self.processor(audio=list(sounds), **asked)
+    def request(self, audio: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
+        """Return the output of the processor for the arrays; `settings` take precedence over the usual ones."""
+        arguments = {"sampling_rate": SAMPLING_RATE, "padding": True, "return_tensors": "pt"} | settings
+        return self.processor(audio=list(audio), **arguments)
 
     def identity(self) -> dict[str, Any]:
+        """Return the description and what identifies the weights; see `Engine.identity`."""
         return {"stage": "asr", **self.describe(), **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and how it is loaded; see `Engine.describe`."""
         return self.checkpoint.describe()
 
 

@@ -1,4 +1,4 @@
-"""Recognizers that hear a limited stretch at a time: long clips in pieces, pieces in batches."""
+"""Run recognizers that take audio of a limited length: long clips are split into chunks, and chunks are batched."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from msgspec import Meta
 from transformers import PreTrainedModel, StoppingCriteria
 
 from speechiq.core.clip import SAMPLING_RATE
+from speechiq.engines._shared.chunking import split
 from speechiq.engines._shared.loading import Loading
-from speechiq.engines._shared.windows import split
 from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.nbest import join
+from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import Setup
 from speechiq.engines.options import ChunkSeconds
 
 WINDOW_S = 30.0
-#: More than anybody says, in any tokens; what a model writes beyond that is no transcript.
+#: More than the fastest speech has, in any tokens; a text that is longer is not a transcript.
 TOKENS_PER_S = 25
 
 
@@ -35,11 +35,12 @@ class ChunkedOptions(Loading, frozen=True, kw_only=True):
 
 
 class ChunkedASR(CheckpointASR):
-    """Parts long clips where the speech pauses and joins what the pieces say.
+    """Split long clips at pauses of the speech and join the transcripts of the chunks.
 
     Args:
-        model, setup: see `CheckpointASR`.
+        model: see `CheckpointASR`.
         options: see `ChunkedOptions`.
+        setup: see `CheckpointASR`.
     """
 
     record = ChunkedOptions
@@ -49,71 +50,74 @@ class ChunkedASR(CheckpointASR):
         self.window_s = options.window_s
         self._padded: bool | None = None
 
-    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
-        parts = [[sound[start:stop] for start, stop in split(sound, self.window_s)] for sound in sounds]
-        pieces = [piece for part in parts for piece in part]
+    def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        """Return the transcripts of each array, joined from those of its chunks, best first."""
+        chunks_of = [[samples[start:stop] for start, stop in split(samples, self.window_s)] for samples in audio]
+        chunks = [chunk for of_clip in chunks_of for chunk in of_clip]
         if self._padded is None:
-            self._padded = not padding_shows(lambda batch: self.encode(model, batch), model.dtype)
+            self._padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
         texts: dict[int, list[str]] = {}
-        for batch in batches([len(piece) for piece in pieces], len(sounds), padded=self._padded):
-            texts.update(zip(batch, self.decode_chunks(model, [pieces[i] for i in batch]), strict=True))
-        said = (texts[i] for i in range(len(pieces)))
-        return [join([next(said) for _ in part], " ") for part in parts]
+        for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self._padded):
+            texts.update(zip(batch, self.decode_chunks(model, [chunks[i] for i in batch]), strict=True))
+        transcripts = (texts[i] for i in range(len(chunks)))
+        return [join_nbest([next(transcripts) for _ in of_clip], " ") for of_clip in chunks_of]
 
     @abstractmethod
-    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
-        """What each piece says, best first; no piece is longer than `window_s`."""
+    def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:
+        """Return the transcripts of each chunk, best first; no chunk is longer than `window_s`."""
 
-    def encode(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> torch.Tensor:
-        """What the encoder makes of the pieces, shape (pieces, frames, channels)."""
-        inputs = self.features(model, pieces)
-        fed = {name: inputs[name] for name in self.processor.feature_extractor.model_input_names if name in inputs}
-        return model.get_encoder()(**fed).last_hidden_state
+    def encode(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> torch.Tensor:
+        """Return the encoder's output for the chunks, shape (chunks, frames, channels)."""
+        inputs = self.features(model, chunks)
+        names = self.processor.feature_extractor.model_input_names
+        return model.get_encoder()(**{name: inputs[name] for name in names if name in inputs}).last_hidden_state
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and the longest chunk; see `Engine.describe`."""
         return super().describe() | {"window_s": self.window_s}
 
 
-class Spent(StoppingCriteria):
-    """Ends the text of each piece at its own length, whatever else is in the batch.
+class TokenBudget(StoppingCriteria):
+    """End the text of each chunk at its own number of tokens, independent of the batch.
 
     Args:
-        longest: tokens that the text of each piece may have, those it begins with among them.
+        most_tokens: per chunk the most tokens of its text, including those of the prompt.
 
     Attributes:
-        eos_token_id: none. Only where a criterion has this name does `generate` pad rows that have ended; without
-            it a transducer goes on writing in a row until the longest of the batch ends.
+        eos_token_id: None. `generate` pads rows that have ended only if a criterion has this attribute; without it a
+            transducer continues to write into a row until the longest row of the batch ends.
     """
 
     eos_token_id = None
 
-    def __init__(self, longest: Sequence[int]) -> None:
-        self.longest = torch.tensor(longest)
+    def __init__(self, most_tokens: Sequence[int]) -> None:
+        self.most_tokens = torch.tensor(most_tokens)
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
-        longest = self.longest.to(input_ids.device).repeat_interleave(len(input_ids) // len(self.longest))
-        return longest <= input_ids.shape[1]
+        """Return per row whether its tokens are used up, shape (rows,)."""
+        most_tokens = self.most_tokens.to(input_ids.device)
+        return most_tokens.repeat_interleave(len(input_ids) // len(most_tokens)) <= input_ids.shape[1]
 
 
-def padding_shows(encode: Callable[[list[np.ndarray]], torch.Tensor], dtype: torch.dtype) -> bool:
-    """Whether a sound comes out otherwise beside a longer one, to which it must be padded.
+def padding_changes_output(encode: Callable[[list[np.ndarray]], torch.Tensor], dtype: torch.dtype) -> bool:
+    """Return whether the encoder's output for audio changes if a longer array in the batch makes it padded.
 
-    Many encoders let padding leak into their normalization or their convolutions, whatever the attention mask says.
+    Many encoders let padding leak into their normalization or their convolutions, despite the attention mask.
     """
     noise = np.random.default_rng(0).normal(0, 0.1, 3 * SAMPLING_RATE).astype(np.float32)
     short = noise[: 201 * SAMPLING_RATE // 100]  # frames of 20 to 80 ms all begin before its end
     alone = encode([short])[0].float()
-    beside = encode([short, noise])[0, : len(alone)].float()
-    off = (beside - alone).norm(dim=-1) / alone.norm(dim=-1)
-    return bool((off > torch.finfo(dtype).eps ** 0.5).any())
+    padded = encode([short, noise])[0, : len(alone)].float()
+    difference = (padded - alone).norm(dim=-1) / alone.norm(dim=-1)
+    return bool((difference > torch.finfo(dtype).eps ** 0.5).any())
 
 
-def batches(lengths: Sequence[int], size: int, *, padded: bool) -> list[list[int]]:
-    """Indices in batches, longest first; without padding only what is of one length shares a batch.
+def make_batches(lengths: Sequence[int], size: int, *, padded: bool) -> list[list[int]]:
+    """Return indices in batches, longest first; if items must not be padded, a batch has one length.
 
-    >>> batches([5, 9, 5, 5], 2, padded=False)
+    >>> make_batches([5, 9, 5, 5], 2, padded=False)
     [[1], [0, 2], [3]]
-    >>> batches([5, 9, 5, 5], 2, padded=True)
+    >>> make_batches([5, 9, 5, 5], 2, padded=True)
     [[1, 0], [2, 3]]
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)

@@ -1,4 +1,4 @@
-"""Controls in the place of a recognizer: the ceiling (`gold`) and the floor (`silence`)."""
+"""Run controls instead of a recognizer: the ceiling (`gold`) and the floor (`silence`)."""
 
 from __future__ import annotations
 
@@ -15,38 +15,46 @@ from speechiq.engines.options import Options
 
 @runtime_checkable
 class NeedsReferences(Protocol):
-    """An engine that is given the reference texts of its clips; no other engine can reach them."""
+    """An engine that gets the reference texts of its clips; no other engine has access to them."""
 
     references: Mapping[Clip, str]
 
 
 class Gold(ASREngine):
-    """Give the reference text: what a perfect recognizer would give.
+    """Return the reference text, as a perfect recognizer would.
 
     Attributes:
-        references: Of the clips under work; filled by the system's owner.
+        references: reference texts of the clips that are being transcribed; set by the owner of the system.
     """
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
-        if silent := [clip.name for clip in clips if clip not in self.references]:
+        """Return the reference text of each clip.
+
+        Raises:
+            SpeechIQError: a clip without a reference text.
+        """
+        if missing := [clip.name for clip in clips if clip not in self.references]:
             raise SpeechIQError(
-                f"pretrained=gold+...: {silent[0]} comes without a reference text; run `gold` on "
-                f"tasks whose docs hold `text`"
+                f"pretrained=gold+...: {missing[0]} comes without a reference text; run `gold` on "
+                f"tasks whose docs have a `text`"
             )
         return [Response(self.references[clip], coverage=1.0) for clip in clips]
 
     def describe(self) -> dict[str, Any]:
+        """Return the name of the control; see `Engine.describe`."""
         return {"control": "gold"}
 
 
 class Silence(ASREngine):
-    """Hears nothing: what is right all the same is known without listening."""
+    """Return empty transcripts: answers that are then right do not need the speech."""
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        """Return an empty transcript per clip, with coverage 0."""
         return [Response("", coverage=0.0) for _ in clips]
 
     def describe(self) -> dict[str, Any]:
+        """Return the name of the control; see `Engine.describe`."""
         return {"control": "silence"}

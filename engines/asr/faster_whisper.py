@@ -1,4 +1,4 @@
-"""Speech recognition by faster-whisper: Whisper as CTranslate2 runs it."""
+"""Run Whisper by faster-whisper, which uses CTranslate2."""
 
 from __future__ import annotations
 
@@ -43,14 +43,15 @@ class FasterWhisperOptions(Options, frozen=True, kw_only=True):
 
 
 class FasterWhisperASR(ASREngine):
-    """Whole files, window by window: with timestamps, without voice detection, and without what was heard before.
+    """Decode clips of any length, one at a time: with timestamps, without voice activity detection.
 
-    Decoding is at temperature 0 alone: what falls back to sampling would differ from run to run.
+    Each window is decoded without the text of the window before it. The temperature is always 0, because texts from the
+    fallback to sampling would differ from run to run.
 
     Args:
         model: a size (`large-v3`), a hub id, or a folder that `ct2-transformers-converter` wrote.
         options: see `FasterWhisperOptions`.
-        setup: CTranslate2 knows CUDA and CPU; the batch size is not used, a clip at a time.
+        setup: of this run. CTranslate2 runs on CUDA or a CPU; the batch size is not used.
 
     Raises:
         SpeechIQError: the package is missing, or no such model.
@@ -68,29 +69,34 @@ class FasterWhisperASR(ASREngine):
         self.language, self.num_beams = options.language, options.num_beams
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        """Transcribe each clip; see `ASREngine.transcribe`.
+
+        Raises:
+            SpeechIQError: the model cannot be loaded, or does not know the language.
+        """
         model = self._load()
-        doing = f"faster-whisper:{self.model} transcribing"
-        with progress_bar(total=len(clips), verb=doing, unit="clip") as progress:
+        verb = f"faster-whisper:{self.model} transcribing"
+        with progress_bar(total=len(clips), verb=verb, unit="clip") as progress:
             return run_in_batches(
                 clips,
-                lambda batch: [self._hear(model, clip) for clip in batch],
+                lambda batch: [self._transcribe_clip(model, clip) for clip in batch],
                 length=lambda clip: clip.duration,
                 batch_size=1,
                 progress=progress,
                 on_result=on_result,
             )
 
-    def _hear(self, model: WhisperModel, clip: Clip) -> Response:
+    def _transcribe_clip(self, model: WhisperModel, clip: Clip) -> Response:
         usage["asr_clips"] += 1
         return Response(self._decode(model, clip), coverage=1.0)
 
     def _load(self) -> WhisperModel:
         from faster_whisper import WhisperModel
 
-        place = {"device": "cuda", "device_index": self.index} if self.on_cuda else {"device": "cpu"}
+        device = {"device": "cuda", "device_index": self.index} if self.on_cuda else {"device": "cpu"}
         what = f"faster-whisper:{self.model}: cannot be loaded"
-        with opening(what, "check the name and the connection to the hub, or give a whole folder", self.place):
-            model = WhisperModel(self.place, compute_type=self.compute_type, **place)
+        with opening(what, "check the name and the connection to the hub, or give a complete folder", self.place):
+            model = WhisperModel(self.place, compute_type=self.compute_type, **device)
         if self.language not in model.supported_languages:
             known = ", ".join(sorted(model.supported_languages)[:12])
             raise SpeechIQError(
@@ -111,10 +117,12 @@ class FasterWhisperASR(ASREngine):
         return " ".join(segment.text.strip() for segment in segments)
 
     def identity(self) -> dict[str, Any]:
+        """Return the description and the files of a folder; see `Engine.identity`."""
         files = identity(self.place) if is_folder(self.place) else {}
         return {"stage": "asr", **self.describe(), **files}
 
     def describe(self) -> dict[str, Any]:
+        """Return the model, the versions of the packages and the settings; see `Engine.describe`."""
         return {
             "model": self.model,
             "engine": f"faster-whisper {version('faster-whisper')}, ctranslate2 {version('ctranslate2')}",
@@ -125,16 +133,16 @@ class FasterWhisperASR(ASREngine):
 
 
 def _find(model: str) -> str:
-    """What faster-whisper takes for `model`, sizes and hub ids as they are."""
+    """Return the name that faster-whisper takes for `model`: the path of a folder; sizes and hub ids unchanged."""
     from faster_whisper import available_models
 
     folder = expand(model)
     if is_file(folder / WEIGHTS) and is_file(folder / TOKENIZER):
         return str(folder)
     if is_folder(folder) or model.startswith((DEMO, ".", "~", os.sep)):
-        lacking = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
+        missing_file = TOKENIZER if is_file(folder / WEIGHTS) else f"{WEIGHTS} of CTranslate2"
         raise SpeechIQError(
-            f"faster-whisper:{model}: no folder with a {lacking} is there; make one of a Whisper checkpoint with "
+            f"faster-whisper:{model}: no folder with a {missing_file} is there; convert a Whisper checkpoint with "
             f"`ct2-transformers-converter --model CHECKPOINT --output_dir FOLDER --copy_files {TOKENIZER}`"
         )
     if "/" not in model and model not in available_models():

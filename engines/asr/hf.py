@@ -1,4 +1,4 @@
-"""Speech recognition by `transformers`: the kind of a checkpoint decides which engine runs it."""
+"""Run recognizers of `transformers`: the config of a checkpoint decides which class runs it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ CLASSES: tuple[type[CheckpointASR], ...] = (WhisperASR, Seq2SeqASR, CTCASR, TDTA
 
 
 class TransformersASR(CheckpointASR):
-    """The recognizers of `transformers`: a hub id, folder, or `demo:NAME` is run by the class of its kind."""
+    """Choose the class that runs a checkpoint of a recognizer: a hub id, a folder, or `demo:NAME`."""
 
     @classmethod
     def choose(cls, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
-        """Return the class of the checkpoint's kind; an audio language model transcribes as it does alone.
+        """Return the class for the checkpoint's architecture; an audio language model transcribes as it does alone.
 
         Args:
-            model: its name.
-            given: options of the stage; those that say which files of the checkpoint are meant count.
+            model: hub id, folder, or `demo:NAME`.
+            given: options of the stage; only `revision` and `trust_remote_code` are read.
             setup: of this run.
 
         Raises:
-            SpeechIQError: no config under that name, or no checkpoint that takes audio.
+            SpeechIQError: no config of that name, or a checkpoint that takes no audio.
         """
         which = {name: given[name] for name in ("revision", "trust_remote_code") if name in given}
         source = read_options(Loading, which, engine=setup.engine, prefix=setup.prefix).source
@@ -45,9 +45,7 @@ class TransformersASR(CheckpointASR):
             from speechiq.engines.audio.hf import AudioLLM
 
             return AudioLLM
-        raise SpeechIQError(
-            f"{model}: a {config.model_type} checkpoint cannot stand where a speech recognizer must; {ORDER}"
-        )
+        raise SpeechIQError(f"{model}: a {config.model_type} checkpoint is not a speech recognizer; {ORDER}")
 
     @classmethod
     def option_records(cls) -> tuple[type[Options], ...]:

@@ -1,4 +1,4 @@
-"""Speech recognition behind an endpoint: `/v1/audio/transcriptions`, as OpenAI, vLLM and others serve it."""
+"""Run a recognizer behind an endpoint: `/v1/audio/transcriptions`, as OpenAI, vLLM and others serve it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, whole
 from speechiq.core.usage import usage
-from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
+from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import ASREngine, Setup
 
 PATH = "/audio/transcriptions"
 
 
-class TranscriptionOptions(CallingWithAudio, frozen=True, kw_only=True):
+class TranscriptionOptions(AudioEndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIASR`."""
 
     language: Annotated[str, Meta(description="Spoken language.")] = "en"
@@ -29,31 +29,33 @@ class TranscriptionOptions(CallingWithAudio, frozen=True, kw_only=True):
 
 
 class OpenAIASR(ASREngine):
-    """A recognizer that is sent files: 16 kHz mono FLAC, without loss and about half of a WAV file.
+    """Send each clip to the endpoint as a file: 16 kHz mono FLAC, which is lossless and half as large as WAV.
 
-    What an endpoint takes is its own affair; OpenAI takes 25 MB, about 25 minutes. Some that serve Whisper
-    cut a file after 30 s without a word: give those `longest=30`. Without it the coverage is NaN.
+    The most audio per file depends on the endpoint: OpenAI takes 25 MB, about 25 minutes. Some servers of Whisper
+    process only the first 30 s of a file without a warning: use `longest=30` there. Without `longest` the coverage is
+    NaN.
 
     Args:
-        model: as the endpoint calls it.
+        model: its name at the endpoint.
         options: see `TranscriptionOptions`.
-        setup: device and batch size are not used.
+        setup: of this run; device and batch size are not used.
     """
 
     record = TranscriptionOptions
 
     def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
-        self.remote = Remote(model, options, setup.prefix, options.longest)
+        self.remote = RemoteModel(model, options, setup.prefix, options.longest)
         prompt = {"prompt": options.prompt} if options.prompt else {}
         self.settings = {"language": options.language, "temperature": 0} | prompt
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        """Transcribe each clip; see `ASREngine.transcribe`."""
         usage["asr_clips"] += len(clips)
         return self.remote.run(clips, self._transcribe, "transcribing", "clip", on_result)
 
     def _transcribe(self, clip: Clip) -> Response:
-        said = " ".join(map(self._send, self.remote.pieces(clip)))
-        return Response(said.strip(), coverage=self.remote.coverage)
+        text = " ".join(map(self._send, self.remote.chunks(clip)))
+        return Response(text.strip(), coverage=self.remote.coverage)
 
     def _send(self, samples: np.ndarray) -> str:
         form = {"model": self.remote.model, **self.settings}
@@ -61,9 +63,11 @@ class OpenAIASR(ASREngine):
         return self.remote.endpoint.ask(PATH, "transcription", _read, form, file)
 
     def identity(self) -> dict[str, Any]:
+        """Return the description; see `Engine.identity`."""
         return {"stage": "asr", **self.describe()}
 
     def describe(self) -> dict[str, Any]:
+        """Return the model, the address and the settings; see `Engine.describe`."""
         return self.remote.describe() | {"engine": "openai", **self.settings}
 
 

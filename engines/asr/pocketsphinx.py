@@ -1,4 +1,4 @@
-"""Speech recognition by PocketSphinx, the pattern for a recognizer outside transformers."""
+"""Run PocketSphinx; this file is the pattern for a recognizer outside transformers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ BUNDLED = "en-us"
 
 
 class PocketSphinxASR(ASREngine):
-    """The American English model that the package `pocketsphinx` ships, on the CPU, a clip a process.
+    """Run the American English model that the package `pocketsphinx` ships, on the CPU, one clip per process.
 
     Args:
-        model: `en-us`, or nothing, which means the same.
+        model: `en-us`, or empty, which means the same.
         options: none.
         setup: not used.
+
+    Raises:
+        SpeechIQError: another model, or the package is not installed.
     """
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
@@ -41,6 +44,7 @@ class PocketSphinxASR(ASREngine):
             raise SpeechIQError(f"pocketsphinx:{model}: {missing('pocketsphinx')}")
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        """Transcribe each clip; see `ASREngine.transcribe`."""
         usage["asr_clips"] += len(clips)
         with (
             ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
@@ -55,14 +59,16 @@ class PocketSphinxASR(ASREngine):
             )
 
     def identity(self) -> dict[str, Any]:
+        """Return the description; see `Engine.identity`."""
         return {"stage": "asr", **self.describe()}
 
     def describe(self) -> dict[str, Any]:
+        """Return the model and the version of the package; see `Engine.describe`."""
         return {"model": BUNDLED, "engine": f"pocketsphinx {version('pocketsphinx')}"}
 
 
 def decode(clip: Clip) -> str:
-    """One clip by a decoder of its own: a used one has adapted to the clips before."""
+    """Transcribe a clip by a new decoder, because a used decoder has adapted to earlier clips."""
     from pocketsphinx import Decoder
 
     pcm = (np.clip(clip.samples, -1, 1) * np.iinfo(np.int16).max).astype(np.int16)

@@ -1,4 +1,4 @@
-"""Speech recognition by encoder-decoders other than Whisper (moonshine, canary, speech_to_text, ...)."""
+"""Run encoder-decoders other than Whisper (moonshine, canary, speech_to_text, ...)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConf
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
-from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, Spent
+from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, TokenBudget
 from speechiq.engines.asr.nbest import count_beams
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Setup
@@ -38,16 +38,17 @@ class Seq2SeqOptions(ChunkedOptions, frozen=True, kw_only=True):
 
 
 class Seq2SeqASR(ChunkedASR):
-    """Greedy or beam-search decoding; long clips in pieces, see `ChunkedASR`.
+    """Decode greedily or by beam search; see `ChunkedASR` for long clips.
 
-    Decoding ends at the latest after `TOKENS_PER_S` times the seconds of the piece, or at the checkpoint's own limit.
+    The text of a chunk has at most `TOKENS_PER_S` tokens per second of the chunk, or the checkpoint's own limit.
 
     Args:
-        model, setup: see `ChunkedASR`.
+        model: see `CheckpointASR`.
         options: see `Seq2SeqOptions`.
+        setup: see `CheckpointASR`.
 
     Raises:
-        SpeechIQError: too few beams, or a language that the checkpoint does not know or is not told.
+        SpeechIQError: too few beams, or a language that the checkpoint does not know or cannot be given.
     """
 
     model_class = AutoModelForSpeechSeq2Seq
@@ -60,15 +61,18 @@ class Seq2SeqASR(ChunkedASR):
         self.language = options.language or "en"
         self.target = self._choose_target()
         self._try_request()
-        if options.language and not self._is_told():
-            raise SpeechIQError(f"asr_language={options.language}: {model} cannot be told the language; leave it out")
+        if options.language and not self._takes_language():
+            raise SpeechIQError(
+                f"asr_language={options.language}: {model} has no option for the language; leave it out"
+            )
 
     @classmethod
     def fits(cls, config: PreTrainedConfig) -> bool:
+        """Return whether the checkpoint is an encoder-decoder other than Whisper."""
         return super().fits(config) and not WhisperASR.fits(config)
 
     def _choose_target(self) -> dict[str, str]:
-        """The language to write in, for a model whose `generate` must be told; it may know a longer code."""
+        """Return the target language for a model whose `generate` needs one; the model may have a longer code."""
         known = getattr(self.checkpoint.generation_config, "text_decoder_lang_to_code_id", None) or {}
         code = next((code for code in known if code.startswith(self.language)), None)
         if known and code is None:
@@ -79,57 +83,59 @@ class Seq2SeqASR(ChunkedASR):
         return {"tgt_lang": code} if code else {}
 
     def _try_request(self) -> None:
-        """Let what the processor cannot be asked come out before the weights are loaded."""
+        """Refuse a request that the processor cannot make, before the weights are loaded."""
         try:
             self.request([np.zeros(SAMPLING_RATE, np.float32)])
         except (KeyError, TypeError, ValueError) as error:
             raise SpeechIQError(
-                f"{self.checkpoint.name}: its processor cannot be asked for a transcript with "
+                f"{self.checkpoint.name}: its processor cannot make a transcription request with "
                 f"asr_language={self.language} ({first_line(error)}); give another language or fix the checkpoint"
             ) from error
 
-    def request(self, sounds: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
-        """A transcription request where the processor has one."""
-        ask = getattr(self.processor, "apply_transcription_request", None)
-        if ask is None:
-            return super().request(sounds, **settings, **self._tell(self.processor.__call__))
-        return ask(list(sounds), **settings, **self._tell(ask))
+    def request(self, audio: Sequence[np.ndarray], **settings: Any) -> BatchFeature:
+        """Return the processor's own transcription request if it has one, else its output for the arrays."""
+        make_request = getattr(self.processor, "apply_transcription_request", None)
+        if make_request is None:
+            return super().request(audio, **settings, **self._language_arguments(self.processor.__call__))
+        return make_request(list(audio), **settings, **self._language_arguments(make_request))
 
-    def _tell(self, function: Callable[..., Any]) -> dict[str, str]:
-        """The language, by the name that `function` has for it."""
-        takes = inspect.signature(function).parameters
-        return {name: self.language for name in ("language", "source_language") if name in takes}
+    def _language_arguments(self, function: Callable[..., Any]) -> dict[str, str]:
+        """Return the language under the names that `function` has for it."""
+        parameters = inspect.signature(function).parameters
+        return {name: self.language for name in ("language", "source_language") if name in parameters}
 
-    def _is_told(self) -> bool:
-        asks = getattr(self.processor, "apply_transcription_request", self.processor.__call__)
-        return bool(self.target or self._tell(asks))
+    def _takes_language(self) -> bool:
+        make_request = getattr(self.processor, "apply_transcription_request", self.processor.__call__)
+        return bool(self.target or self._language_arguments(make_request))
 
-    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
-        inputs = self.features(model, pieces)
+    def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:
+        """Return the transcripts of each chunk, best first; see `ChunkedASR.decode_chunks`."""
+        inputs = self.features(model, chunks)
         prompt = inputs["decoder_input_ids"].shape[1] if "decoder_input_ids" in inputs else 1
-        budgets = [_budget(model, len(piece) / SAMPLING_RATE, prompt) for piece in pieces]
-        found = model.generate(
+        limits = [_limit_tokens(model, len(chunk) / SAMPLING_RATE, prompt) for chunk in chunks]
+        output = model.generate(
             **inputs,
             **self.target,
             do_sample=False,
             num_beams=self.num_beams,
             num_return_sequences=self.num_beams if self.nbest else 1,
-            max_new_tokens=max(budgets),
-            stopping_criteria=[Spent([prompt + budget for budget in budgets])],
+            max_new_tokens=max(limits),
+            stopping_criteria=[TokenBudget([prompt + limit for limit in limits])],
         )
-        texts = self.processor.tokenizer.batch_decode(found[:, prompt:], skip_special_tokens=True)
-        share = len(texts) // len(pieces)
-        return [[text.strip() for text in texts[i : i + share]] for i in range(0, len(texts), share)]
+        texts = self.processor.tokenizer.batch_decode(output[:, prompt:], skip_special_tokens=True)
+        per_chunk = len(texts) // len(chunks)
+        return [[text.strip() for text in texts[i : i + per_chunk]] for i in range(0, len(texts), per_chunk)]
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and how it decodes; see `Engine.describe`."""
         decoding = {"do_sample": False, "num_beams": self.num_beams, "tokens_per_s": TOKENS_PER_S}
-        language = {"language": self.language} if self._is_told() else {}
+        language = {"language": self.language} if self._takes_language() else {}
         nbest = {"nbest": self.nbest} if self.nbest else {}
         return super().describe() | language | decoding | nbest
 
 
-def _budget(model: PreTrainedModel, seconds: float, prompt: int) -> int:
-    """How many tokens may be written about a piece."""
+def _limit_tokens(model: PreTrainedModel, seconds: float, prompt: int) -> int:
+    """Return the most tokens of a transcript of so many seconds, after a prompt of so many tokens."""
     decoder, own = model.config.get_text_config(decoder=True), model.generation_config
     positions = [getattr(decoder, name) for name in POSITIONS if getattr(decoder, name, None)][:1]
     limits = [limit - prompt for limit in (*positions, own.max_length) if limit]

@@ -1,4 +1,4 @@
-"""Transcripts made elsewhere, in the place of a recognizer."""
+"""Read transcripts from a file instead of running a recognizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speechiq.core.former_names import COLUMNS as FORMER
 from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
-from speechiq.engines.asr.nbest import unlike
+from speechiq.engines.asr.nbest import distinct_texts
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
@@ -23,21 +23,21 @@ FIX = 'write {"id": ..., "text": ...} or {"id": ..., "nbest": [...]}'
 
 
 class TranscriptFile(ASREngine):
-    """A JSONL file, a line a clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
+    """Read a JSONL file with one line per clip: `{"id": "earnings22/4468654_0012", "text": "..."}`.
 
-    The data set before the `/` may be left out if no two clips of the run have the same rest.
+    The data set before the `/` may be left out if no two clips of the run have the same name after it.
 
-    Instead of `text` a line may hold `nbest`, a list of texts, best first; the first counts, and a corrector
-    is given all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is
-    optional. Lines about clips that are not asked for do no harm.
+    Instead of `text` a line may have `nbest`, a list of texts, best first. The first one is the transcript; a corrector
+    gets all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is optional.
+    Lines about other clips are ignored.
 
     Args:
-        model: the file.
+        model: path of the file.
         options: none.
         setup: not used.
 
     Raises:
-        SpeechIQError: no such file, or a line that is no transcript; named by its number.
+        SpeechIQError: no such file, or a line that is not a transcript; the message gives its number.
     """
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
@@ -48,10 +48,15 @@ class TranscriptFile(ASREngine):
         for _, where, row in read_objects(self.file, FIX):
             key, text = _read(row, where)
             if key in self.texts:
-                raise SpeechIQError(f"{where}: id {key!r} stands twice; delete one of the lines")
+                raise SpeechIQError(f"{where}: id {key!r} is a duplicate; delete one of the lines")
             self.texts[key] = text
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
+        """Return the transcript of each clip.
+
+        Raises:
+            SpeechIQError: a clip without a transcript, or an id that names two clips.
+        """
         names = {clip.id: find_listed(clip.id, self.texts) for clip in clips}
         found = {key: name for key, name in names.items() if name is not None}
         if missing := [key for key in names if key not in found]:
@@ -69,6 +74,7 @@ class TranscriptFile(ASREngine):
         return [self.texts[found[clip.id]] for clip in clips]
 
     def describe(self) -> dict[str, Any]:
+        """Return the name of the file and its number of lines; see `Engine.describe`."""
         return {"transcripts": self.file.name, "clips": len(self.texts)}
 
 
@@ -76,15 +82,15 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     try:
         texts = row["nbest"] if "nbest" in row else [row["text"]]
         if not isinstance(texts, list):
-            raise TypeError("nbest is no list")
+            raise TypeError("nbest is not a list")
         key, text = row["id"], texts[0]
     except (TypeError, KeyError, IndexError) as error:
-        raise SpeechIQError(f"{where}: no transcript ({type(error).__name__}: {error}); {FIX}") from error
-    if other := [found for found in (key, *texts) if not isinstance(found, str)]:
-        raise SpeechIQError(f"{where}: id and text must be strings, found {other[0]!r}; fix the line")
+        raise SpeechIQError(f"{where}: not a transcript ({type(error).__name__}: {error}); {FIX}") from error
+    if invalid := [value for value in (key, *texts) if not isinstance(value, str)]:
+        raise SpeechIQError(f"{where}: id and text must be strings, found {invalid[0]!r}; fix the line")
     if row.get("text", text) != text:
         raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
     coverage = next((row[name] for name in (COVERAGE, FORMER[COVERAGE]) if name in row), math.nan)
     if not isinstance(coverage, int | float) or coverage < 0 or coverage > 1:
         raise SpeechIQError(f"{where}: {COVERAGE}={coverage!r}; give a share of the clip, 0 to 1")
-    return key, Response(text, coverage=coverage, hypotheses=unlike(texts) if "nbest" in row else ())
+    return key, Response(text, coverage=coverage, hypotheses=distinct_texts(texts) if "nbest" in row else ())

@@ -1,4 +1,4 @@
-"""Speech recognition by transducers: RNN-T, and TDT, which also predicts how far to go."""
+"""Run transducers: RNN-T, and TDT, which also predicts how many frames to skip."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ import numpy as np
 from transformers import AutoModelForRNNT, AutoModelForTDT, PreTrainedModel
 
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.engines.asr.chunked import ChunkedASR, Spent
+from speechiq.engines.asr.chunked import ChunkedASR, TokenBudget
 
-#: Ten symbols for each frame of 80 ms, the blank among them: what only a model that is caught in a loop reaches.
+#: Ten symbols per frame of 80 ms, blanks included; only a model that repeats itself without end writes more.
 STEPS_PER_S = 125
 
 
 class TransducerASR(ChunkedASR):
-    """Greedy decoding by the model's own `generate`; long clips in pieces, see `ChunkedASR`."""
+    """Decode greedily by the model's own `generate`; see `ChunkedASR` for long clips."""
 
-    def decode_chunks(self, model: PreTrainedModel, pieces: Sequence[np.ndarray]) -> list[list[str]]:
-        steps = [math.ceil(STEPS_PER_S * len(piece) / SAMPLING_RATE) for piece in pieces]
-        found = model.generate(
-            **self.features(model, pieces),
+    def decode_chunks(self, model: PreTrainedModel, chunks: Sequence[np.ndarray]) -> list[list[str]]:
+        """Return the one transcript of each chunk; see `ChunkedASR.decode_chunks`."""
+        steps = [math.ceil(STEPS_PER_S * len(chunk) / SAMPLING_RATE) for chunk in chunks]
+        output = model.generate(
+            **self.features(model, chunks),
             max_new_tokens=max(steps),
-            stopping_criteria=[Spent([1 + limit for limit in steps])],
+            stopping_criteria=[TokenBudget([1 + limit for limit in steps])],
         )
-        texts = self.processor.batch_decode(found.sequences, skip_special_tokens=True)
+        texts = self.processor.batch_decode(output.sequences, skip_special_tokens=True)
         return [[text.strip()] for text in texts]
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and the limits of decoding; see `Engine.describe`."""
         return super().describe() | {"steps_per_s": STEPS_PER_S}
 
 
 class TDTASR(TransducerASR):
-    """A token-and-duration transducer (parakeet_tdt)."""
+    """Run token-and-duration transducers (parakeet_tdt)."""
 
     model_class = AutoModelForTDT
 
 
 class RNNTASR(TransducerASR):
-    """A recurrent neural network transducer (parakeet_rnnt, nemotron)."""
+    """Run recurrent neural network transducers (parakeet_rnnt, nemotron)."""
 
     model_class = AutoModelForRNNT

@@ -1,4 +1,4 @@
-"""Speech recognition by Whisper."""
+"""Run Whisper by `transformers`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.nbest import OneTime, WhisperWithBeams, count_beams, join, read_windows
+from speechiq.engines.asr.nbest import OneTimestamp, WhisperWithBeams, count_beams, join_nbest, read_windows
 from speechiq.engines.base import Setup
 from speechiq.engines.options import Count
 
@@ -33,17 +33,17 @@ class WhisperOptions(Loading, frozen=True, kw_only=True):
 
 
 class WhisperASR(CheckpointASR):
-    """Greedy or beam-search decoding, of clips of any length.
+    """Decode clips of any length, greedily or by beam search.
 
-    Whisper is decoded with its timestamp tokens, as OpenAI's own program does: without them it may end a
-    clip after the first sentence. A clip shorter than the window is padded with silence before its spectrogram is
-    taken, as transformers does; OpenAI's program pads the spectrogram itself, so that single words may differ. A clip
-    longer than the model's window is decoded window by window, each beginning where the last one's final timestamp
-    ended, so nothing is cut off.
+    Decoding uses timestamp tokens, as OpenAI's own program does; without them Whisper may end a clip after its first
+    sentence. A clip shorter than the model's window (30 s) is padded with silence before its spectrogram is computed,
+    as transformers does; OpenAI's program pads the spectrogram, so that single words may differ. A longer clip is
+    decoded window by window, each from the last timestamp of the window before it, so that nothing is cut off.
 
     Args:
-        model, setup: see `CheckpointASR`.
+        model: see `CheckpointASR`.
         options: see `WhisperOptions`.
+        setup: see `CheckpointASR`.
 
     Raises:
         SpeechIQError: a language that the checkpoint does not know, or too few beams.
@@ -61,6 +61,7 @@ class WhisperASR(CheckpointASR):
 
     @classmethod
     def fits(cls, config: PreTrainedConfig) -> bool:
+        """Return whether the checkpoint is a Whisper that transcribes."""
         return config.model_type == "whisper" and find_recognizer(config) is not None
 
     def _choose_settings(self) -> dict[str, Any]:
@@ -78,31 +79,35 @@ class WhisperASR(CheckpointASR):
             )
         return settings
 
-    def decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+    def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
+        """Return the transcripts of each array, best first; see `CheckpointASR.decode`."""
         window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
         texts: dict[int, tuple[str, ...]] = {}
-        for padding, is_of_it in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
-            if some := [i for i, sound in enumerate(sounds) if is_of_it(len(sound))]:
-                texts.update(zip(some, self._decode(model, [sounds[i] for i in some], padding), strict=True))
-        return [texts[i] for i in range(len(sounds))]
+        for padding, fits in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
+            if group := [i for i, samples in enumerate(audio) if fits(len(samples))]:
+                texts.update(zip(group, self._decode(model, [audio[i] for i in group], padding), strict=True))
+        return [texts[i] for i in range(len(audio))]
 
-    def _decode(self, model: PreTrainedModel, sounds: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
-        """Sounds that are all shorter than the window, or all longer."""
-        features = self.features(model, sounds, padding=padding, return_attention_mask=True, truncation=False)
+    def _decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
+        """Return the transcripts of arrays that are all at most as long as the window, or all longer."""
+        features = self.features(model, audio, padding=padding, return_attention_mask=True, truncation=False)
         if self.nbest:
             return self._decode_beams(model, features)
-        found = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
-        return [(text.strip(),) for text in found]
+        texts = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
+        return [(text.strip(),) for text in texts]
 
     def _decode_beams(self, model: PreTrainedModel, features: BatchFeature) -> list[tuple[str, ...]]:
         eos = model.generation_config.eos_token_id
         begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
-        timing = [OneTime(begin)] if "return_timestamps" in self.settings else []
-        found = model.generate(**features, **self.settings, logits_processor=timing, return_segments=True)
-        clips = [read_windows(segments, eos=eos, begin=begin) for segments in found["segments"]]
-        said = [[self.processor.batch_decode(beams, skip_special_tokens=True) for beams in clip] for clip in clips]
-        return [join(windows, "") for windows in said]
+        processors = [OneTimestamp(begin)] if "return_timestamps" in self.settings else []
+        output = model.generate(**features, **self.settings, logits_processor=processors, return_segments=True)
+        clips = [read_windows(segments, eos=eos, begin=begin) for segments in output["segments"]]
+        return [
+            join_nbest([self.processor.batch_decode(beams, skip_special_tokens=True) for beams in windows], "")
+            for windows in clips
+        ]
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and how it decodes; see `Engine.describe`."""
         nbest = {"nbest": self.nbest} if self.nbest else {}
         return super().describe() | {"language": self.language} | self.settings | nbest

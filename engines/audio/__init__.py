@@ -1,1 +1,1 @@
-"""Language models that hear, a file for each backend."""
+"""Run audio models, which take prompts of text and audio: one file per backend."""

@@ -1,4 +1,4 @@
-"""End to end: a language model that hears, run by `transformers`."""
+"""Run an audio model end to end by `transformers`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
-import numpy as np
 import torch
 from msgspec import Meta
-from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
+from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedModel
 
 from speechiq.core.batches import OnResult, drop, once, run_in_batches, together
-from speechiq.core.checkpoints import find_audio_language_model
-from speechiq.core.clip import Clip
-from speechiq.core.context import check_tokens, read_context
+from speechiq.core.context import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
@@ -26,56 +23,44 @@ from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import Checkpoint
-from speechiq.engines._shared.encodings import Encodings, keep_encodings
+from speechiq.engines._shared.encodings import EncodingCache, cache_encodings
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
     ANSWER,
-    LONGER,
-    Beginnings,
-    GoOn,
-    Made,
-    Reading,
-    Tell,
-    Wish,
-    begin,
+    Decode,
+    OnFinished,
+    Prefill,
+    PrefixCaches,
+    Request,
+    Result,
     can_join,
-    read,
-    weigh_all,
+    fill_cache,
+    loglikelihoods,
+    prefill_text,
     write,
 )
 from speechiq.engines._shared.sampling import sampling_settings
 from speechiq.engines.asr.chunked import TOKENS_PER_S
-from speechiq.engines.audio.coverage import Reach
-from speechiq.engines.audio.prompts import AudioPrompts, Fed
+from speechiq.engines.audio.auto_model import AutoAudioModel
+from speechiq.engines.audio.inputs import InputBuilder
+from speechiq.engines.audio.prompts import AudioPrompts, ModelInputs
 from speechiq.engines.base import AudioEngine, Setup
 
 log = logging.getLogger(__name__)
 
-#: Of a transcript beside those for its seconds: for the words that some models put before it.
+#: Tokens of a transcript in addition to those for its seconds, for words that some models put before it.
 TOKENS_BESIDE = 64
 FIX = (
-    "give a text model a recognizer before it (pretrained=ASR+LLM), a recognizer a language model behind it, "
+    "put a recognizer before a text model (pretrained=ASR+LLM), a language model after a recognizer, "
     "or choose a model that takes audio and text"
 )
 
 
-class Written(NamedTuple):
-    """What a model wrote about a piece, and whether it would have gone on."""
+class Transcript(NamedTuple):
+    """The transcript of a chunk, and whether it was cut off before its end."""
 
     text: str
     cut: bool
-
-
-class AutoModelThatHears:
-    """The auto class that the auto mappings of transformers name for a config."""
-
-    @staticmethod
-    def from_pretrained(place: str, *, config: PreTrainedConfig, **options: Any) -> PreTrainedModel:
-        found = find_audio_language_model(config)
-        if found is None:
-            raise ValueError(f"a {config.model_type} model does not take audio and text")
-        auto_class, part = found
-        return auto_class.from_pretrained(place, config=part, **options)
 
 
 class AudioOptions(Loading, frozen=True, kw_only=True):
@@ -91,85 +76,75 @@ class AudioOptions(Loading, frozen=True, kw_only=True):
 
 
 class AudioLLM(AudioEngine):
-    """Clips go into the chat template of the model's own processor, and each is read once.
+    """Run an audio model by the chat template of its own processor, with one prefill per prompt.
 
-    What a prompt begins with, up to the end of its audio, is read alone, unpadded, so that nothing depends on the
-    batch, and once for all questions about the clip. The caches are joined and copied, and the rest is done in
-    batches. Audio is encoded once for transcript and questions, as long as the model stays loaded.
+    The prefix of a prompt, up to the end of its audio, is prefilled alone and without padding, so that nothing depends
+    on the batch, and once for all questions about the clip. The caches are joined and copied, and the rest is done in
+    batches. Audio is encoded once for transcript and questions, as long as the model stays in memory.
 
-    A clip longer than the model takes is transcribed in pieces; in a question it is fed as several pieces of audio,
-    or, where the model takes but one, as far as it goes, and the coverage says how far. The transcript of a piece ends
-    at the latest after `TOKENS_PER_S` times its seconds and `TOKENS_BESIDE`; where that cuts transcripts, a warning
-    counts them.
+    A clip that is longer than the model takes is transcribed in chunks. In a question it is several chunks of audio; if
+    the model takes only one, the clip is cut there, and the coverage states the share that is left. The transcript of a
+    chunk has at most `TOKENS_BESIDE` tokens and `TOKENS_PER_S` per second; a warning counts transcripts that were cut.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
         options: see `AudioOptions`.
-        setup: a batch is counted in prompts.
+        setup: of this run; a batch is counted in prompts.
 
     Raises:
-        SpeechIQError: a checkpoint that does not hear, that only transcribes, or that lacks what makes a chat.
+        SpeechIQError: a checkpoint that takes no audio, that only transcribes, or that has no chat template.
     """
 
     record = AudioOptions
 
     def __init__(self, model: str, options: AudioOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
-            model, AutoModelThatHears, lambda config: find_audio_language_model(config) is not None,
-            "a language model that hears", options, setup, fix=FIX, equip=self._equip,
+            model, AutoAudioModel, AutoAudioModel.fits, "an audio model", options, setup, fix=FIX,
+            equip=self._cache_encodings,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:
-            raise SpeechIQError(f"{model}: hears by an adapter that comes with it, and {missing('peft')}")
+            raise SpeechIQError(f"{model}: takes audio by an adapter that comes with it, and {missing('peft')}")
         processor = self.checkpoint.load_processor(AutoProcessor)
         self.prompts = AudioPrompts(model, processor, options.language, options.asked_by)
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.own = self.checkpoint.generation_config
-        self.reach = Reach(self.prompts, self.context)
-        self._encodings: Encodings | None = None
+        self.inputs = InputBuilder(model, self.prompts, self.context)
+        self._encodings: EncodingCache | None = None
 
     @contextmanager
-    def _equip(self, model: PreTrainedModel) -> Iterator[None]:
+    def _cache_encodings(self, model: PreTrainedModel) -> Iterator[None]:
         try:
-            with keep_encodings(model) as self._encodings:
+            with cache_encodings(model) as self._encodings:
                 yield
         finally:
             self._encodings = None
 
     def at_work(self) -> AbstractContextManager[None]:
+        """Return a block in which the model stays in memory from call to call."""
         return self.checkpoint.staying()
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
-        """Return what was said in the clip of each prompt.
-
-        The words of the prompt ask for it, unless the processor has a request of its own.
-        """
-        chunks = [self.reach.pieces(prompt.clip) for prompt in prompts]
+        """Transcribe the clip of each prompt, by its text or by the processor's own request."""
+        chunks = [self.inputs.limits.chunks(prompt.clip) for prompt in prompts]
         sizes = list(map(len, chunks))
-        label = "transcribing", sum(sizes), "piece"
+        label = "transcribing", sum(sizes), "chunk"
         texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
-        asked = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
-        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in asked]
-        keep_whole = together(sizes, _join, on_result)
-        parts = iter(self._run(label, asked, limits, self._feed_to_transcribe, self._write_down, keep_whole))
-        written = [[next(parts) for _ in range(size)] for size in sizes]
-        if cut := sum(any(part.cut for part in group) for group in written):
+        requests = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
+        limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in requests]
+        on_chunk = together(sizes, _join, on_result)
+        parts = iter(self._run(label, requests, limits, self.inputs.for_transcript, self._decode_transcripts, on_chunk))
+        transcripts = [[next(parts) for _ in range(size)] for size in sizes]
+        if cut := sum(any(part.cut for part in of_clip) for of_clip in transcripts):
             log.warning(
-                "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d a second",
+                "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d per second",
                 self.checkpoint.name, cut, len(prompts), TOKENS_BESIDE, TOKENS_PER_S,
             )  # fmt: skip
-        return list(map(_join, written))
+        return list(map(_join, transcripts))
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
-        return [
-            prompt.coverage(
-                [
-                    seconds / clip.duration
-                    for seconds, clip in zip(self.reach.of_a_prompt(prompt.clips), prompt.clips, strict=True)
-                ]
-            )
-            for prompt in prompts
-        ]
+        """Return per prompt the share of its audio that the model receives; see `AudioEngine.coverage`."""
+        return list(map(self.inputs.coverage, prompts))
 
     def generate(
         self,
@@ -178,63 +153,72 @@ class AudioLLM(AudioEngine):
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
     ) -> list[list[str]]:
-        """Answers to each prompt, one a seed, sampled by `settings`, else as the model's own defaults say.
+        """Answer each prompt once per seed, sampled by `settings`, else by the model's own defaults.
 
         Raises:
-            SpeechIQError: a prompt that leaves no room for its answer in the model's context, before it is read.
+            SpeechIQError: a prompt that, together with its answer, exceeds the model's context.
         """
         label, more = ("answering", sum(map(len, seeds)), "answer"), int(settings.get("max_gen_toks", ANSWER))
-        answer = partial(self._answer, settings)
+        decode = partial(self._decode_answers, settings)
         return self._run(
             label,
             prompts,
             seeds,
-            lambda prompt, _: self._feed(prompt, more),
-            answer,
+            lambda prompt, _: self.inputs.build(prompt, more),
+            decode,
             on_result,
             steps=lambda item: len(item[1]),
         )
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """How answers are sampled: by the task's settings, else by the model's own."""
+        """Return the sampling settings in effect; see `sampling.sampling_settings`."""
         return sampling_settings(settings, self.own)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that decide an answer, for the keys of the response store."""
+        """Return the given settings and the defaults in effect, for the keys of the response cache."""
         return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """How likely each continuation is as the beginning of the model's answer to the prompt.
+        """Return the log-probability of each continuation as the beginning of the model's answer.
 
-        Every prompt, also one without clips, stands in the model's chat template: nowhere else has the model met
-        audio.
+        Every prompt, also one without clips, is in the chat template: the model was trained on audio only there.
         """
         tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
-        label = "weighing", len(prompts), "prompt"
-        return self._run(label, prompts, tokens, self._feed_to_continue, weigh_all, on_result)
+        label = "scoring", len(prompts), "prompt"
+        return self._run(label, prompts, tokens, self.inputs.for_continuations, loglikelihoods, on_result)
 
     def _run(
         self,
         label: tuple[str, int, str],
         prompts: Sequence[Prompt],
-        wishes: Sequence[Wish],
-        feed: Callable[[Prompt, Wish], Fed],
-        go_on: GoOn[Wish, Made],
+        requests: Sequence[Request],
+        build: Callable[[Prompt, Request], ModelInputs],
+        decode: Decode[Request, Result],
         on_result: OnResult,
-        steps: Callable[[tuple[Prompt, Wish]], int] = once,
-    ) -> list[Made]:
-        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
+        steps: Callable[[tuple[Prompt, Request]], int] = once,
+    ) -> list[Result]:
+        """Return the results of `decode` for the prompts and their requests, batch by batch.
+
+        Args:
+            label: of the progress bar: verb, total and unit.
+            prompts: with or without clips.
+            requests: one per prompt, such as its seeds or its continuations.
+            build: returns the inputs for a prompt and its request.
+            decode: continues the prompts of a batch.
+            on_result: see `engines.base`.
+            steps: how much an item adds to the progress bar.
+        """
         if not prompts:
             return []
-        self._check(prompts)
+        self.inputs.check_clips(prompts)
         verb, total, unit = label
-        doing = f"{self.checkpoint.name} {verb}"
-        with self.checkpoint.loaded() as model, progress_bar(total=total, verb=doing, unit=unit) as progress:
+        title = f"{self.checkpoint.name} {verb}"
+        with self.checkpoint.loaded() as model, progress_bar(total=total, verb=title, unit=unit) as progress:
             return run_in_batches(
-                list(zip(prompts, wishes, strict=True)),
-                partial(self._run_batch, model, Beginnings(), feed, go_on, progress.update),
+                list(zip(prompts, requests, strict=True)),
+                partial(self._run_batch, model, PrefixCaches(), build, decode, progress.update),
                 length=lambda item: sum(clip.duration for clip in item[0].clips) or len(item[0].text),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
@@ -243,94 +227,66 @@ class AudioLLM(AudioEngine):
                 steps=steps,
             )
 
-    def _check(self, prompts: Sequence[Prompt]) -> None:
-        crowded = [prompt for prompt in prompts if len(prompt.clips) > 1]
-        if crowded and not self.prompts.takes_several:
-            raise SpeechIQError(
-                f"{self.checkpoint.name}: takes one clip a prompt, and {crowded[0].clips[0].name} comes with others; "
-                f"choose another model for this task"
-            )
-
     def _run_batch(
         self,
         model: PreTrainedModel,
-        beginnings: Beginnings,
-        feed: Callable[[Prompt, Wish], Fed],
-        go_on: GoOn[Wish, Made],
-        tell: Tell,
-        batch: Sequence[tuple[Prompt, Wish]],
-    ) -> Sequence[Made]:
+        prefix_caches: PrefixCaches,
+        build: Callable[[Prompt, Request], ModelInputs],
+        decode: Decode[Request, Result],
+        on_finished: OnFinished,
+        batch: Sequence[tuple[Prompt, Request]],
+    ) -> Sequence[Result]:
         rows, caches = [], []
-        for prompt, wish in batch:
-            fed = feed(prompt, wish)
-            rows.append(fed.ids)
+        for prompt, request in batch:
+            inputs = build(prompt, request)
+            rows.append(inputs.ids)
             if prompt.clips:
-                key: tuple[str | int, ...] = (*(clip.key for clip in prompt.clips), *fed.ids[: fed.begins])
-                caches.append(beginnings.take(key, partial(self._begin, model, fed, len(prompt.clips))))
-        beginnings.forget_all_but_last()
-        wishes = [wish for _, wish in batch]
+                key: tuple[str | int, ...] = (*(clip.key for clip in prompt.clips), *inputs.ids[: inputs.prefix])
+                caches.append(prefix_caches.get(key, partial(self._prefill_prefix, model, inputs, len(prompt.clips))))
+        prefix_caches.drop_all_but_last()
+        requests = [request for _, request in batch]
         if caches and not can_join(caches[0]):
-            one_by_one = zip(rows, caches, wishes, strict=True)
-            return [go_on(model, read(model, [row], [cache]), [wish], tell)[0] for row, cache, wish in one_by_one]
-        return go_on(model, read(model, rows, caches), wishes, tell)
+            return [
+                decode(model, prefill_text(model, [row], [cache]), [request], on_finished)[0]
+                for row, cache, request in zip(rows, caches, requests, strict=True)
+            ]
+        return decode(model, prefill_text(model, rows, caches), requests, on_finished)
 
-    def _begin(self, model: PreTrainedModel, fed: Fed, clips: int) -> Cache:
-        """The cache of a prompt up to the end of its audio."""
-        ids = torch.tensor([fed.ids[: fed.begins]], device=model.device)
-        features = BatchFeature(fed.features).to(model.device, model.dtype)
+    def _prefill_prefix(self, model: PreTrainedModel, inputs: ModelInputs, clips: int) -> Cache:
+        """Return the cache of a prompt up to the end of its audio."""
+        ids = torch.tensor([inputs.ids[: inputs.prefix]], device=model.device)
+        features = BatchFeature(inputs.features).to(model.device, model.dtype)
         encodings = self._encodings
         calls = encodings.calls if encodings is not None else 0
-        cache = begin(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
+        cache = fill_cache(model, input_ids=ids, attention_mask=torch.ones_like(ids), **features)
         if encodings is None or encodings.calls > calls:
             usage["encoded_clips"] += clips
         return cache
 
-    def _feed(self, prompt: Prompt, more: int) -> Fed:
-        """Return what the model is fed; refused if `more` tokens after it exceed the context."""
-        fed = self.prompts.ask(self._parts(prompt))
-        check_tokens(self.checkpoint.name, prompt.name, fed.ids, more, self.context, LONGER)
-        return fed
-
-    def _feed_to_transcribe(self, prompt: Prompt, limit: int) -> Fed:
-        if self.prompts.has_request:
-            return self.prompts.transcribe(prompt.clip.samples)
-        return self._feed(prompt, 1)
-
-    def _feed_to_continue(self, prompt: Prompt, continuations: Sequence[Sequence[int]]) -> Fed:
-        return self._feed(prompt, max(map(len, continuations), default=0))
-
-    def _parts(self, prompt: Prompt) -> list[str | np.ndarray]:
-        shares = iter(self.reach.of_a_prompt(prompt.clips))
-        parts: list[str | np.ndarray] = []
-        for part in prompt.content:
-            if isinstance(part, Clip):
-                parts += [piece.samples for piece in self.reach.pieces(part, next(shares))]
-            else:
-                parts.append(part)
-        return [part for part in parts if len(part)]
-
-    def _answer(
+    def _decode_answers(
         self,
         settings: Mapping[str, Any],
         model: PreTrainedModel,
-        reading: Reading,
+        prefill: Prefill,
         seeds: Sequence[Sequence[int]],
-        tell: Tell,
+        on_finished: OnFinished,
     ) -> list[list[str]]:
-        rows = write(model, reading, seeds, settings, self.prompts.pad_token_id, tell)
-        texts = iter(self.prompts.write_out(rows.tolist()))
+        rows = write(model, prefill, seeds, settings, self.prompts.pad_token_id, on_finished)
+        texts = iter(self.prompts.decode(rows.tolist()))
         return [[next(texts) for _ in row] for row in seeds]
 
-    def _write_down(self, model: PreTrainedModel, reading: Reading, limits: Sequence[int], tell: Tell) -> list[Written]:
+    def _decode_transcripts(
+        self, model: PreTrainedModel, prefill: Prefill, limits: Sequence[int], on_finished: OnFinished
+    ) -> list[Transcript]:
         if self.context is not None:
-            room = self.context - reading.mask.sum(1)
-            limits = [max(1, min(pair)) for pair in zip(limits, room.tolist(), strict=True)]
+            free_tokens = (self.context - prefill.mask.sum(1)).tolist()
+            limits = [max(1, min(pair)) for pair in zip(limits, free_tokens, strict=True)]
         settings = {"do_sample": False, "max_gen_toks": max(limits) + 1}
         pad = self.prompts.pad_token_id
-        rows = write(model, reading, [[0]] * len(limits), settings, pad, tell).tolist()
-        texts = self.prompts.write_out_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
+        rows = write(model, prefill, [[0]] * len(limits), settings, pad, on_finished).tolist()
+        texts = self.prompts.decode_transcripts([row[:limit] for row, limit in zip(rows, limits, strict=True)])
         return [
-            Written(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))
+            Transcript(text.strip(), cut=row[limit : limit + 1] not in ([], [pad]))
             for text, row, limit in zip(texts, rows, limits, strict=True)
         ]
 
@@ -338,17 +294,19 @@ class AudioLLM(AudioEngine):
         return self.prompts.describe() | {"tokens_per_s": TOKENS_PER_S, "tokens_beside": TOKENS_BESIDE}
 
     def identity(self) -> dict[str, Any]:
+        """Return what identifies the checkpoint, and how transcripts are made; see `Engine.identity`."""
         return {"stage": "audio", "transcription": self._describe_transcription(), **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint, how transcripts are made and the limits found so far; see `Engine.describe`."""
         return {
             "kind": "end to end",
             **self.checkpoint.describe(),
             "transcription": self._describe_transcription(),
-            **self.reach.describe(),
+            **self.inputs.limits.describe(),
         }
 
 
-def _join(parts: Sequence[Written]) -> Response:
-    """The transcript of a clip from those of its pieces."""
+def _join(parts: Sequence[Transcript]) -> Response:
+    """Return the transcript of a clip, joined from those of its chunks."""
     return Response(" ".join(part.text for part in parts).strip(), coverage=1.0)

@@ -1,4 +1,4 @@
-"""A model that hears, behind an OpenAI-compatible endpoint: chat with audio parts."""
+"""Run an audio model behind an OpenAI-compatible endpoint: chat with audio parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.engines._shared.chat import ChatEndpoint
-from speechiq.engines._shared.remote import CallingWithAudio, Remote, encode
+from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import AudioEngine, Setup
 
 
@@ -29,7 +29,7 @@ def _audio_url(wav: str) -> dict[str, Any]:
 PARTS = {"input_audio": _input_audio, "audio_url": _audio_url}
 
 
-class ChatOptions(CallingWithAudio, frozen=True, kw_only=True):
+class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
     """Define the options of `AudioEndpoint`."""
 
     audio_part: Annotated[
@@ -42,58 +42,64 @@ class ChatOptions(CallingWithAudio, frozen=True, kw_only=True):
 
 
 class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
-    """Prompts go out as text and audio (16-bit WAV) parts, in the prompt's own order.
+    """Send prompts as text and audio (16-bit WAV) parts, in the order of the prompt.
 
-    Transcripts are asked for at temperature 0; for answers see `ChatEndpoint`.
+    Transcripts are requested at temperature 0; see `ChatEndpoint` for answers.
 
     Args:
-        model: as the endpoint calls it.
-        options: see `ChatOptions`. With `longest` all chunks of a question are sent at once; without it the coverage is
-            NaN.
-        setup: device and batch size are not used.
+        model: its name at the endpoint.
+        options: see `ChatOptions`. With `longest` all chunks of a question are sent in one message; without it the
+            coverage is NaN.
+        setup: of this run; device and batch size are not used.
     """
 
     record = ChatOptions
     asks_in_words = True
 
     def __init__(self, model: str, options: ChatOptions, setup: Setup) -> None:
-        super().__init__(Remote(model, options, setup.prefix, options.longest), options.own_seeds)
+        super().__init__(RemoteModel(model, options, setup.prefix, options.longest), options.own_seeds)
         self.audio_part = options.audio_part
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
+        """Return the coverage of each prompt; NaN without `longest`."""
         return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
-        return self._run(prompts, self._write_down, "transcribing", "clip", on_result)
+        """Transcribe the clip of each prompt; see `AudioEngine.transcribe`."""
+        return self._run(prompts, self._transcribe_clip, "transcribing", "clip", on_result)
 
-    def _write_down(self, prompt: Prompt) -> Response:
-        said: list[str] = []
-        for piece in self.remote.pieces(prompt.clip):
-            parts = [[piece] if isinstance(part, Clip) else part for part in prompt.content]
-            said.append(self._transcribe(self._content(parts)))
-        return Response(" ".join(said).strip(), coverage=self.remote.coverage)
+    def _transcribe_clip(self, prompt: Prompt) -> Response:
+        texts: list[str] = []
+        for chunk in self.remote.chunks(prompt.clip):
+            parts = [[chunk] if isinstance(part, Clip) else part for part in prompt.content]
+            texts.append(self._transcribe(self._content(parts)))
+        return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
 
     def _transcribe(self, content: list[dict[str, Any]]) -> str:
-        said: list[str] = []
-        while not said:
-            said = self._say(content, {}, self._temperature({}))
-        return said[0].strip()
+        answers: list[str] = []
+        while not answers:
+            answers = self._call(content, {}, self._temperature({}))
+        return answers[0].strip()
 
-    def _ask_about(self, text: str) -> Prompt:
+    def _text_prompt(self, text: str) -> Prompt:
         return Prompt.about(text)
 
     def _message(self, prompt: Prompt) -> list[dict[str, Any]]:
-        return self._content([self.remote.pieces(part) if isinstance(part, Clip) else part for part in prompt.content])
+        return self._content([self.remote.chunks(part) if isinstance(part, Clip) else part for part in prompt.content])
 
     def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> list[dict[str, Any]]:
-        """Return a message as the API takes it, of words and the pieces of one clip each."""
+        """Return the content of a message of the API.
+
+        Args:
+            parts: texts, and for each clip its chunks as arrays of samples.
+        """
         as_part = PARTS[self.audio_part]
         content: list[dict[str, Any]] = []
         for part in parts:
             if isinstance(part, str):
                 content += [{"type": "text", "text": part.strip()}] if part.strip() else []
             else:
-                content += [as_part(b64encode(encode(piece, "WAV")).decode()) for piece in part]
+                content += [as_part(b64encode(encode(chunk, "WAV")).decode()) for chunk in part]
         return content
 
     def _settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Prompts with audio in them, as a checkpoint's own processor and chat template make them."""
+"""Make prompts with audio by a checkpoint's own processor and chat template."""
 
 from __future__ import annotations
 
@@ -20,47 +20,48 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import first_line
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
 
-#: A prompt in parts: words, and audio as float32 arrays of 16 kHz.
+#: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.
 Parts = Sequence["str | np.ndarray"]
 
-#: How processors and templates refuse what they were not made for.
+#: Errors by which processors and templates refuse inputs that they were not made for.
 REFUSALS = (
     ValueError, TypeError, LookupError, AttributeError, ImportError, OSError, RuntimeError, TemplateError,
 )  # fmt: skip
 PROBE_S = 1.0
-#: Of what processors give, the names of what goes with each token instead of with the audio.
+#: End of the names of outputs that belong to the tokens instead of the audio.
 TYPES = "token_type_ids"
 
 
-class Fed(NamedTuple):
-    """What a model is fed for one prompt.
+class ModelInputs(NamedTuple):
+    """The inputs of a model for one prompt.
 
     Attributes:
-        ids: its tokens, audio as so many audio tokens.
-        features: what the processor made of the audio, by the model's own names.
-        begins: how many tokens there are up to the end of the last audio; 0 without audio.
+        ids: token ids; audio is a number of audio tokens.
+        features: outputs of the processor for the audio, under the model's own names.
+        prefix: number of tokens up to the end of the last audio; 0 without audio.
     """
 
     ids: list[int]
     features: dict[str, torch.Tensor]
-    begins: int
+    prefix: int
 
 
 class AudioPrompts:
-    """A processor and its chat template.
+    """Make the inputs of a model by its processor and chat template.
 
-    Audio goes into the template as blocks, the one form that all processors should share; some templates take it
-    encoded, and some take words only, with the audio token among them. Which of these works is tried once.
+    Templates differ in the form of audio: most take arrays in blocks of their own, some take encoded files, and some
+    take only text that contains the audio token. The constructor tries which form works.
 
     Args:
-        name: of the checkpoint, for errors and for processors that ask for it.
+        name: name of the checkpoint, for errors and for processors that need it.
         processor: as `AutoProcessor` loads it.
-        language: of the speech, told to processors whose transcription request asks for it.
-        asked_by: by what a transcript is asked for: the request of the `processor`, or the words of the `task`. By
-            default the processor's, where it has one.
+        language: spoken language, for processors whose transcription request has one.
+        asked_by: the source of the prompt for transcripts: the request of the `processor`, or the `task`. By default
+            the processor, if it has a request.
 
     Raises:
-        SpeechIQError: a processor that takes no audio, no chat template, or a request that the processor lacks.
+        SpeechIQError: a processor that takes no audio, no chat template, or `asked_by="processor"` for a processor
+            without a request.
     """
 
     def __init__(self, name: str, processor: ProcessorMixin, language: str, asked_by: str | None = None) -> None:
@@ -80,7 +81,7 @@ class AudioPrompts:
         known = ["processor", "task"] if hasattr(self.processor, "apply_transcription_request") else ["task"]
         if asked_by not in (None, *known):
             raise SpeechIQError(
-                f"asked_by={asked_by}: {self.name} cannot be asked for a transcript so; give {' or '.join(known)}"
+                f"asked_by={asked_by}: {self.name} has no such prompt for transcripts; give {' or '.join(known)}"
             )
         return asked_by or known[0]
 
@@ -89,67 +90,72 @@ class AudioPrompts:
         refusals = []
         for form in (self._with_arrays, self._with_encoded, self._with_placeholders):
             try:
-                fed = self._feed(form(["What is said here?", silence]))
+                inputs = self._as_inputs(form(["What is this clip about?", silence]))
             except REFUSALS as error:
                 refusals.append(first_line(error))
                 continue
-            if any(not name.endswith(TYPES) for name in fed.features) and self._audio_token in (None, *fed.ids):
+            if any(not name.endswith(TYPES) for name in inputs.features) and self._audio_token in (None, *inputs.ids):
                 return form
-            refusals.append("the audio is lost in it")
+            refusals.append("it loses the audio")
         raise SpeechIQError(
             f"{self.name}: its chat template takes no audio ({refusals[0]}); give a checkpoint for chat, with its "
-            f"processor and chat_template.jinja and what these need"
+            f"processor and chat_template.jinja and the packages that these need"
         )
 
-    def ask(self, parts: Parts) -> Fed:
-        """One turn of a user, and the model's turn begun."""
-        return self._feed(self._chat(parts))
+    def ask(self, parts: Parts) -> ModelInputs:
+        """Return the inputs for one message of a user, with the beginning of the model's message."""
+        return self._as_inputs(self._chat(parts))
 
     @property
     def has_request(self) -> bool:
-        """Return whether transcripts are asked for by the processor's own request."""
+        """Return whether the prompt for transcripts is the processor's own request."""
         return self.asked_by == "processor"
 
-    def transcribe(self, samples: np.ndarray) -> Fed:
-        """Audio to be written down, by the processor's own request."""
-        return self._feed(self.processor.apply_transcription_request(audio=[samples], **self._request()))
+    def transcribe(self, samples: np.ndarray) -> ModelInputs:
+        """Return the inputs for a transcript by the processor's own request.
+
+        Args:
+            samples: float32, shape (samples,), 16 kHz.
+        """
+        return self._as_inputs(self.processor.apply_transcription_request(audio=[samples], **self._request()))
 
     def _request(self) -> dict[str, Any]:
         offered = {
             "model_id": self.name, "language": self.language, "source_language": self.language,
             "sampling_rate": SAMPLING_RATE, "format": ["WAV"],
         }  # fmt: skip
-        return _taken(self.processor.apply_transcription_request, offered)
+        return _select_arguments(self.processor.apply_transcription_request, offered)
 
-    def write_out(self, rows: list[list[int]]) -> list[str]:
-        """The text of each row of token ids."""
+    def decode(self, rows: list[list[int]]) -> list[str]:
+        """Return the text of each row of token ids."""
         return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
 
-    def write_out_transcripts(self, rows: list[list[int]]) -> list[str]:
-        """The text of each row, out of the frame into which some models were trained to put a transcript."""
-        frameless = {"strip_prefix": True, "return_format": "transcription_only"}
-        options = _taken(self.processor.decode, frameless) if self.has_request else {}
-        return self.processor.decode(rows, skip_special_tokens=True, **options) if options else self.write_out(rows)
+    def decode_transcripts(self, rows: list[list[int]]) -> list[str]:
+        """Return the text of each row, without the words that some models were trained to put around a transcript."""
+        offered = {"strip_prefix": True, "return_format": "transcription_only"}
+        options = _select_arguments(self.processor.decode, offered) if self.has_request else {}
+        return self.processor.decode(rows, skip_special_tokens=True, **options) if options else self.decode(rows)
 
     @property
     def pad_token_id(self) -> int:
+        """Return the id of the padding token; if the tokenizer has none, that of the end of a text."""
         known = self.tokenizer.pad_token_id
         return self.tokenizer.eos_token_id if known is None else known
 
     def describe(self) -> dict[str, Any]:
-        """How transcripts are asked for."""
+        """Return the source of the prompt for transcripts, and the language of the processor's own request."""
         if not self.has_request:
             return {"asked_by": "task"}
         languages = {name: value for name, value in self._request().items() if "language" in name}
         return {"asked_by": "processor", **languages}
 
     def tokenize(self, text: str) -> list[int]:
-        """Text that goes on where a prompt ended."""
+        """Return the token ids of a text that continues a prompt."""
         return self.tokenizer(text, add_special_tokens=False).input_ids
 
     @cached_property
     def takes_several(self) -> bool:
-        """Whether one prompt may hold several pieces of audio."""
+        """Return whether one prompt may contain several chunks of audio."""
         noise = _noise(PROBE_S)
         try:
             return len(self.ask([noise, noise]).ids) > len(self.ask([noise]).ids)
@@ -157,30 +163,32 @@ class AudioPrompts:
             return False
 
     def probe(self, seconds: int) -> tuple[bool, int]:
-        """How so long a piece of noise is taken.
+        """Try a chunk of noise.
+
+        Args:
+            seconds: length of the chunk.
 
         Returns:
-            Whether its last tenth of a second makes a difference to what the model is fed, and the tokens of the
-            prompt.
+            Whether its last tenth of a second changes the inputs of the model, and the number of tokens of the prompt.
         """
-        whole = _noise(seconds)
-        broken_off = whole.copy()
-        broken_off[-SAMPLING_RATE // 10 :] = 0
+        noise = _noise(seconds)
+        shortened = noise.copy()
+        shortened[-SAMPLING_RATE // 10 :] = 0
         try:
-            one, other = self.ask([whole]), self.ask([broken_off])
+            first, second = self.ask([noise]), self.ask([shortened])
         except REFUSALS:
             return False, 0
-        return arguments_digest(one.features) != arguments_digest(other.features), len(one.ids)
+        return arguments_digest(first.features) != arguments_digest(second.features), len(first.ids)
 
-    def _feed(self, inputs: Mapping[str, Any]) -> Fed:
-        (ids,) = torch.as_tensor(inputs["input_ids"]).tolist()
-        features = _features(inputs)
+    def _as_inputs(self, outputs: Mapping[str, Any]) -> ModelInputs:
+        (ids,) = torch.as_tensor(outputs["input_ids"]).tolist()
+        features = {name: value for name, value in outputs.items() if name not in ("input_ids", "attention_mask")}
         if not features:
-            return Fed(ids, {}, 0)
+            return ModelInputs(ids, {}, 0)
         audio = [i for i, token in enumerate(ids[:-1]) if token == self._audio_token]
-        begins = max(audio, default=len(ids) - 2) + 1
-        cut = {name: value[:, :begins] for name, value in features.items() if name.endswith(TYPES)}
-        return Fed(ids, features | cut, begins)
+        prefix = max(audio, default=len(ids) - 2) + 1
+        cut = {name: value[:, :prefix] for name, value in features.items() if name.endswith(TYPES)}
+        return ModelInputs(ids, features | cut, prefix)
 
     @cached_property
     def _audio_token(self) -> int | None:
@@ -195,9 +203,9 @@ class AudioPrompts:
         return self._apply([_block(part, lambda samples: {"base64": _encode(samples)}) for part in parts])
 
     def _with_placeholders(self, parts: Parts) -> BatchFeature:
-        words = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
-        said = [{"role": "user", "content": words}]
-        text = self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True)
+        content = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
+        messages = [{"role": "user", "content": content}]
+        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         audio = [part for part in parts if not isinstance(part, str)]
         return self.processor(text=[text], audio=audio or None, return_tensors="pt")
 
@@ -213,17 +221,14 @@ class AudioPrompts:
         )
 
 
-def _features(inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in inputs.items() if name not in ("input_ids", "attention_mask")}
-
-
-def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
+def _select_arguments(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the offered arguments that the function has."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in offered.items() if name in names}
 
 
-def _block(part: str | np.ndarray, carry: Callable[[np.ndarray], dict[str, Any]]) -> dict[str, Any]:
-    return {"type": "text", "text": part} if isinstance(part, str) else {"type": "audio", **carry(part)}
+def _block(part: str | np.ndarray, as_audio: Callable[[np.ndarray], dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "text", "text": part} if isinstance(part, str) else {"type": "audio", **as_audio(part)}
 
 
 def _encode(samples: np.ndarray) -> str:

@@ -1,1 +1,1 @@
-"""Language models that read text, a file for each backend."""
+"""Run language models that read text: one file per backend."""

@@ -1,4 +1,4 @@
-"""A text stage run by `transformers`: sampled answers and log-likelihoods, each prompt read once."""
+"""Run language models by `transformers`: sampled answers and log-likelihoods, with one prefill per prompt."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
     ANSWER,
     LONGER,
-    Beginnings,
-    GoOn,
-    Made,
-    Reading,
-    Tell,
-    Wish,
-    begin,
+    Decode,
+    OnFinished,
+    Prefill,
+    PrefixCaches,
+    Request,
+    Result,
     can_join,
-    read,
-    weigh_all,
+    fill_cache,
+    loglikelihoods,
+    prefill_text,
     write,
 )
 from speechiq.engines._shared.sampling import sampling_settings
@@ -48,33 +48,33 @@ from speechiq.engines.base import Setup, TextEngine
 
 
 class Row(NamedTuple):
-    """A prompt.
+    """The tokens of a prompt.
 
     Attributes:
-        ids: of its tokens.
-        shared: how many of them, from the first, are those of every prompt that shares the same text.
+        ids: token ids.
+        shared: how many of the first tokens are the same in every prompt that shares the prefix.
     """
 
     ids: list[int]
     shared: int
 
     @classmethod
-    def of(cls, prompt: TextPrompt, ids: list[int], tokenise: Callable[[str], list[int]]) -> Row:
-        """Return the row of a prompt; the last token of a shared text may be another if the text goes on."""
-        shared = prompt.text[: prompt.shared]
-        return cls(ids, _count_shared([ids[:-1], tokenise(shared)]) if shared else 0)
+    def of(cls, prompt: TextPrompt, ids: list[int], tokenize: Callable[[str], list[int]]) -> Row:
+        """Return the row of a prompt; `shared` may leave out the prefix's last token, which depends on what follows."""
+        prefix = prompt.text[: prompt.shared]
+        return cls(ids, _count_shared([ids[:-1], tokenize(prefix)]) if prefix else 0)
 
 
 class TransformersLLM(TextEngine):
-    """A causal language model.
+    """Run a causal language model.
 
     Args:
         model: hub id, folder, or `demo:NAME`.
         options: see `Loading`.
-        setup: a batch is counted in prompts.
+        setup: of this run; a batch is counted in prompts.
 
     Raises:
-        SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
+        SpeechIQError: a checkpoint that is not a language model, or one without a tokenizer.
     """
 
     record = Loading
@@ -89,6 +89,7 @@ class TransformersLLM(TextEngine):
             _as_chat(self.tokenizer, "Hello")
 
     def at_work(self) -> AbstractContextManager[None]:
+        """Return a block in which the model stays in memory from call to call."""
         return self.checkpoint.staying()
 
     def count(self, text: str) -> int:
@@ -102,54 +103,55 @@ class TransformersLLM(TextEngine):
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
     ) -> list[list[str]]:
-        """Answers to each prompt, put through the chat template where the model has one.
+        """Answer each prompt, in the model's chat template if it has one.
 
         Args:
-            prompts: what a user says; the shared text is read once for all prompts that begin with it.
-            seeds: for each prompt a seed an answer; all of one length.
-            settings: see `prefix.write`.
+            prompts: the user's messages; a shared prefix is prefilled once for all prompts that begin with it.
+            seeds: per prompt one seed per answer; all of one length.
+            settings: see `prefill.write`.
+            on_result: see `engines.base`.
 
         Raises:
-            SpeechIQError: a prompt that leaves no room for its answer in the model's context.
+            SpeechIQError: a prompt that, together with its answer, exceeds the model's context.
         """
-        tokenise = partial(_as_chat, self.tokenizer)
-        rows = [Row.of(prompt, tokenise(prompt.text), tokenise) for prompt in prompts]
+        tokenize = partial(_as_chat, self.tokenizer)
+        rows = [Row.of(prompt, tokenize(prompt.text), tokenize) for prompt in prompts]
         self._check(prompts, [row.ids for row in rows], int(settings.get("max_gen_toks", ANSWER)))
         label = "answering", sum(map(len, seeds)), "answer"
         write_answers = partial(_sample, self.tokenizer, settings)
         return self._run(label, rows, seeds, write_answers, on_result, steps=lambda item: len(item[1]))
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """See `prefix.sampling_settings`."""
+        """Return the sampling settings in effect; see `sampling.sampling_settings`."""
         return sampling_settings(settings, self.own)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that decide an answer, for the keys of the response store."""
+        """Return the given settings and the defaults in effect, for the keys of the response cache."""
         return {**settings, **self.sampling(settings)}
 
     def loglikelihood(
-        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """How likely each continuation is after its context, both taken as plain text.
+        """Return the log-probability of each continuation after its prompt, both as plain text.
 
-        Context and continuation are tokenised as one text and parted where the continuations part, so that
-        a token never ends where only the context does.
+        Prompt and continuation are tokenized as one text and split at the first token in which the continuations
+        differ, so that the end of the prompt forces no end of a token.
 
         Raises:
-            SpeechIQError: a context and continuation that are longer than the model's context.
+            SpeechIQError: a prompt with a continuation that exceeds the model's context.
         """
         rows, tails, longest = [], [], []
-        for context, group in zip(contexts, continuations, strict=True):
-            head, *whole = _tokenise(self.tokenizer, [context.text, *(context.text + text for text in group)])
-            start = _count_shared([head, *whole])
-            rows.append(Row.of(context, head[:start], lambda text: self.tokenizer(text).input_ids))
-            tails.append([row[start:] for row in whole])
-            longest.append(max([head, *whole], key=len))
-        self._check(contexts, longest, 0)
-        return self._run(("weighing", len(rows), "prompt"), rows, tails, weigh_all, on_result)
+        for prompt, group in zip(prompts, continuations, strict=True):
+            head, *full = _tokenize(self.tokenizer, [prompt.text, *(prompt.text + text for text in group)])
+            start = _count_shared([head, *full])
+            rows.append(Row.of(prompt, head[:start], lambda text: self.tokenizer(text).input_ids))
+            tails.append([row[start:] for row in full])
+            longest.append(max([head, *full], key=len))
+        self._check(prompts, longest, 0)
+        return self._run(("scoring", len(rows), "prompt"), rows, tails, loglikelihoods, on_result)
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
-        """Refuse prompts that the model cannot read whole, before it is loaded."""
+        """Refuse prompts that, with `more` tokens, exceed the context or the vocabulary, before the model is loaded."""
         name, text = self.checkpoint.name, self.checkpoint.config.get_text_config(decoder=True)
         known = getattr(text, "vocab_size", None) or math.inf
         for prompt, ids in zip(prompts, rows, strict=True):
@@ -167,18 +169,27 @@ class TransformersLLM(TextEngine):
         self,
         label: tuple[str, int, str],
         rows: Sequence[Row],
-        wishes: Sequence[Wish],
-        go_on: GoOn[Wish, Made],
+        requests: Sequence[Request],
+        decode: Decode[Request, Result],
         on_result: OnResult,
-        steps: Callable[[tuple[Row, Wish]], int] = once,
-    ) -> list[Made]:
-        """Return what `go_on(model, reading, wishes, tell)` makes of the prompts and their wishes, batch by batch."""
+        steps: Callable[[tuple[Row, Request]], int] = once,
+    ) -> list[Result]:
+        """Return the results of `decode` for the prompts and their requests, batch by batch.
+
+        Args:
+            label: of the progress bar: verb, total and unit.
+            rows: the prompts.
+            requests: one per prompt, such as its seeds or its continuations.
+            decode: continues the prompts of a batch.
+            on_result: see `engines.base`.
+            steps: how much an item adds to the progress bar.
+        """
         with self.checkpoint.loaded() as model, self._bar(*label) as progress:
             if not can_join(DynamicCache(config=model.config)):
                 rows = [Row(row.ids, shared=0) for row in rows]
             return run_in_batches(
-                list(zip(rows, wishes, strict=True)),
-                partial(_run_batch, model, Beginnings(), go_on, progress.update),
+                list(zip(rows, requests, strict=True)),
+                partial(_run_batch, model, PrefixCaches(), decode, progress.update),
                 length=lambda item: (item[0].shared, item[0].ids[: item[0].shared], len(item[0].ids)),
                 batch_size=self.checkpoint.batch_size,
                 progress=progress,
@@ -188,13 +199,15 @@ class TransformersLLM(TextEngine):
             )
 
     def identity(self) -> dict[str, Any]:
+        """Return what identifies the checkpoint; see `Engine.identity`."""
         return {"stage": "text", **self.checkpoint.identity()}
 
     def describe(self) -> dict[str, Any]:
+        """Return the checkpoint and how it is loaded; see `Engine.describe`."""
         return self.checkpoint.describe()
 
 
-def _tokenise(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
+def _tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:
     tokens = tokenizer(list(texts)).input_ids
     start = [] if _count_shared(tokens) else [tokenizer.bos_token_id or tokenizer.eos_token_id]
     return [start + row for row in tokens]
@@ -208,37 +221,37 @@ def _count_shared(rows: Sequence[Sequence[int]]) -> int:
 def _as_chat(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
     if tokenizer.chat_template is None:
         return tokenizer(prompt).input_ids
-    said = [{"role": "user", "content": prompt}]
-    return tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True)["input_ids"]
+    messages = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True)["input_ids"]
 
 
 def _run_batch(
     model: PreTrainedModel,
-    beginnings: Beginnings,
-    go_on: GoOn[Wish, Made],
-    tell: Tell,
-    batch: Sequence[tuple[Row, Wish]],
-) -> Sequence[Made]:
-    rows, wishes = [row for row, _ in batch], [wish for _, wish in batch]
-    shared = [row.ids[: row.shared] for row in rows if row.shared]
-    caches = [beginnings.take(tuple(ids), partial(_begin, model, ids)) for ids in shared]
-    beginnings.forget_all_but_last()
-    return go_on(model, read(model, [row.ids for row in rows], caches), wishes, tell)
+    prefix_caches: PrefixCaches,
+    decode: Decode[Request, Result],
+    on_finished: OnFinished,
+    batch: Sequence[tuple[Row, Request]],
+) -> Sequence[Result]:
+    rows, requests = [row for row, _ in batch], [request for _, request in batch]
+    prefixes = [row.ids[: row.shared] for row in rows if row.shared]
+    caches = [prefix_caches.get(tuple(ids), partial(_prefill_prefix, model, ids)) for ids in prefixes]
+    prefix_caches.drop_all_but_last()
+    return decode(model, prefill_text(model, [row.ids for row in rows], caches), requests, on_finished)
 
 
-def _begin(model: PreTrainedModel, ids: Sequence[int]) -> Cache:
+def _prefill_prefix(model: PreTrainedModel, ids: Sequence[int]) -> Cache:
     row = torch.tensor([ids], device=model.device)
-    return begin(model, input_ids=row, attention_mask=torch.ones_like(row))
+    return fill_cache(model, input_ids=row, attention_mask=torch.ones_like(row))
 
 
 def _sample(
     tokenizer: PreTrainedTokenizerBase,
     settings: Mapping[str, Any],
     model: PreTrainedModel,
-    reading: Reading,
+    prefill: Prefill,
     seeds: Sequence[Sequence[int]],
-    tell: Tell,
+    on_finished: OnFinished,
 ) -> list[list[str]]:
-    rows = write(model, reading, seeds, settings, tokenizer.pad_token_id, tell)
+    rows = write(model, prefill, seeds, settings, tokenizer.pad_token_id, on_finished)
     texts = iter(tokenizer.batch_decode(rows, skip_special_tokens=True))
     return [[next(texts) for _ in row] for row in seeds]

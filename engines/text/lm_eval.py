@@ -1,4 +1,4 @@
-"""A text stage run by any model type of lm-eval, by its registered name: what the harness learns next works here."""
+"""Run language models by any model type of lm-eval, also by those of its later versions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from speechiq.engines.options import Count, OpenOptions
 
 SAMPLING = ("temperature", "top_k", "top_p")
 NAMES_OF_MODEL = ("pretrained", "model", "model_id", "engine", "path", "load")
-#: What a greedy answer does not depend on.
-CHANCE = PROCESSORS.keys() - PENALTY.keys()
+#: Settings on which a greedy answer does not depend.
+SAMPLED_ONLY = PROCESSORS.keys() - PENALTY.keys()
 SEEDED = ("vllm", "vllm-vlm")
 SEEDS = 2**31
 ANSWER = 256  # tokens, lm-eval's own default
-AT_ONCE = 256
+AUTO_BATCH = 256
 
 
 class LMEvalOptions(OpenOptions, frozen=True, kw_only=True):
@@ -59,27 +59,30 @@ class LMEvalOptions(OpenOptions, frozen=True, kw_only=True):
 
 
 class LMEvalText(TextEngine):
-    """A model type that holds weights; they are in memory only while the stage works.
+    """Run a model type that loads weights; they are in memory only while the stage works.
 
-    Each answer is a request of its own, so that five are five independent samples, by the checkpoint's own
-    sampling settings. vLLM is given a seed per answer. Others sample by seeds of their own, apart from
+    Each answer is a request of its own, so that five answers are five independent samples, by the checkpoint's own
+    sampling settings. vLLM gets a seed per answer; other types sample by their own seeds, except for
     `LMEvalTransformers`.
 
     Args:
-        model: hub id, folder, `demo:NAME`, or what the type takes.
+        model: hub id, folder, `demo:NAME`, or any other name that the model type takes.
         options: see `LMEvalOptions`.
-        setup: its engine is the name of the model type.
+        setup: of this run; `setup.engine` is the name of the model type.
+
+    Raises:
+        SpeechIQError: a temperature of 0 or less, or a checkpoint that is not a language model.
     """
 
     record = LMEvalOptions
-    #: There only while the model is in memory.
+    #: Set only while the model is in memory.
     _lm: LM
 
     def __init__(self, model: str, options: LMEvalOptions, setup: Setup) -> None:
         self.name, self.engine, self.prefix = f"{setup.engine}:{model}", setup.engine, setup.prefix
         if options.temperature is not None and not options.temperature > 0:
             raise SpeechIQError(
-                f"{self.name}: {self.prefix}temperature={options.temperature}: answers would all be one; give a "
+                f"{self.name}: {self.prefix}temperature={options.temperature}: all answers would be the same; give a "
                 f"number above 0, or --gen_kwargs do_sample=false"
             )
         own = {name: value for name, value in asdict(options).items() if value is not None}
@@ -96,11 +99,11 @@ class LMEvalText(TextEngine):
         self.defaults = {"temperature": 1.0, **self._read_sampling(own)}
         parameters = inspect.signature(self.model_type).parameters
         named = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
-        self.batch_size = batch_size if isinstance(batch_size, int) else AT_ONCE
+        self.batch_size = batch_size if isinstance(batch_size, int) else AUTO_BATCH
         self.arguments = {named: place, "device": str(device), "batch_size": batch_size, **self.options}
 
     def _check_checkpoint(self, place: str) -> tuple[bool, GenerationConfig]:
-        """Return whether the model is a checkpoint, and how it generates by its own account."""
+        """Return whether the model is a checkpoint, and its own generation settings."""
         source = self._source()
         try:
             config = read_config(place, **source)
@@ -108,7 +111,7 @@ class LMEvalText(TextEngine):
             return False, GenerationConfig()
         if is_speech_recognizer(config):
             raise SpeechIQError(
-                f"{self.name}: a {config.model_type} checkpoint cannot stand where a language model must; "
+                f"{self.name}: a {config.model_type} checkpoint is not a language model; "
                 f"check the order of the stages in pretrained"
             )
         return True, read_generation_config(self.model, config, **source)
@@ -118,11 +121,11 @@ class LMEvalText(TextEngine):
         return {name: value for name in SAMPLING if (value := getattr(own, name)) is not None}
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Return a block inside which the model stays loaded from call to call, once a call has loaded it."""
+        """Return a block in which the model stays in memory from call to call, once a call has loaded it."""
         return self._residence.staying()
 
     def count(self, text: str) -> int:
-        """Return how many tokens a text has, at most if transformers does not know the tokenizer."""
+        """Return how many tokens a text has; an upper bound if transformers does not know the tokenizer."""
         tokenizer = self._tokenizer
         return len(tokenizer(text, add_special_tokens=False).input_ids) if tokenizer else count_by_bytes(text)
 
@@ -132,7 +135,7 @@ class LMEvalText(TextEngine):
             return None
         try:
             return AutoTokenizer.from_pretrained(self.options.get("tokenizer", resolve(self.model)), **self._source())
-        except (OSError, ValueError):  # vLLM and others read more kinds
+        except (OSError, ValueError):  # vLLM and others read further formats
             return None
 
     def _source(self) -> dict[str, Any]:
@@ -145,23 +148,25 @@ class LMEvalText(TextEngine):
         settings: Mapping[str, Any],
         on_result: OnResult = drop,
     ) -> list[list[str]]:
-        """Answers to each prompt, put through the chat template where the model has one; greedy ones are copies."""
+        """Answer each prompt, in the model's chat template if it has one; a greedy answer is computed only once."""
         settled = self._settle(settings)
         rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
         with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
             return self._answer(rows, settled, progress, on_result)
 
     def _settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Generation settings in the one form that all model types understand alike."""
+        """Return the generation settings in the one form that all model types interpret the same way."""
         settled = self.defaults | {"do_sample": False, **settings} | self.own
         if not settled["do_sample"]:
-            settled = {name: value for name, value in settled.items() if name not in CHANCE} | {"temperature": 0.0}
+            settled = {name: value for name, value in settled.items() if name not in SAMPLED_ONLY} | {
+                "temperature": 0.0
+            }
         if not settled.get("until"):
             settled.pop("until", None)
         return settled
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """How answers are sampled: by the stage's options, the task's settings, the model's own."""
+        """Return the sampling settings in effect: of the stage's options, else of the task, else of the model."""
         settled = self._settle(settings)
         return {name: settled[name] for name in ("do_sample", *PROCESSORS) if name in settled}
 
@@ -187,80 +192,79 @@ class LMEvalText(TextEngine):
     def _generate(self, rows: Sequence[tuple[str, Sequence[int]]], settings: Mapping[str, Any]) -> list[list[str]]:
         torch.manual_seed(rows[0][1][0])
         takes_seed = settings["do_sample"] and self.engine in SEEDED
-        asked = [
+        requests = [
             (self._as_chat(prompt), {**settings, **({"seed": seed % SEEDS} if takes_seed else {})})
             for prompt, seeds in rows
             for seed in distinct(seeds, settings)
         ]
-        self._check_room({text for text, _ in asked}, settings.get("max_gen_toks", ANSWER))
-        usage["prefills"] += len(asked)
-        texts = iter(self._ask("generate_until", asked))
-        return [copied([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
+        self._check_length({text for text, _ in requests}, settings.get("max_gen_toks", ANSWER))
+        usage["prefills"] += len(requests)
+        texts = iter(self._run("generate_until", requests))
+        return [repeat_to([next(texts) for _ in distinct(seeds, settings)], len(seeds)) for _, seeds in rows]
 
     def _as_chat(self, prompt: str) -> str:
-        said = [{"role": "user", "content": prompt}]
-        return self._lm.apply_chat_template(said) if self._chats else prompt
+        messages = [{"role": "user", "content": prompt}]
+        return self._lm.apply_chat_template(messages) if self._chats else prompt
 
     def loglikelihood(
-        self, contexts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
+        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """How likely each continuation is after its context, both taken as plain text.
+        """Return the log-probability of each continuation after its prompt, both as plain text.
 
         Raises:
-            SpeechIQError: the model type weighs no texts.
+            SpeechIQError: the model type has no log-likelihoods.
         """
-        rows = [(context.text, group) for context, group in zip(contexts, continuations, strict=True)]
-        with self._residence.loaded(), self._progress("weighing", len(rows)) as progress:
+        rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
+        with self._residence.loaded(), self._progress("scoring", len(rows)) as progress:
             return run_in_batches(
                 rows,
-                self._weigh,
+                self._loglikelihoods,
                 length=lambda row: len(row[0]),
                 batch_size=self.batch_size,
                 progress=progress,
                 on_result=on_result,
             )
 
-    def _weigh(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[list[Scored]]:
+    def _loglikelihoods(self, rows: Sequence[tuple[str, Sequence[str]]]) -> list[list[Scored]]:
         try:
-            pairs = [(context, text) for context, group in rows for text in group]
-            self._check_room({context + text for context, text in pairs}, 0)
+            pairs = [(prompt, text) for prompt, group in rows for text in group]
+            self._check_length({prompt + text for prompt, text in pairs}, 0)
             usage["prefills"] += len(pairs)
-            found = iter(self._ask("loglikelihood", pairs))
+            results = iter(self._run("loglikelihood", pairs))
         except NotImplementedError as error:
-            raise self.cannot_weigh() from error
-        return [[Scored(*next(found)) for _ in group] for _, group in rows]
+            raise SpeechIQError(
+                f"{self.name}: has no log-likelihoods; use llm_answer=generate and tasks that generate"
+            ) from error
+        return [[Scored(*next(results)) for _ in group] for _, group in rows]
 
-    def _check_room(self, texts: Collection[str], answer: int) -> None:
-        """Refuse what lm-eval would shorten to fit the model's context."""
-        room = getattr(self._lm, "max_length", None)
-        if room is None or getattr(self._lm, "tokenizer", None) is None:
+    def _check_length(self, texts: Collection[str], answer: int) -> None:
+        """Refuse texts that lm-eval would shorten to fit the model's context."""
+        context = getattr(self._lm, "max_length", None)
+        if context is None or getattr(self._lm, "tokenizer", None) is None:
             return
         longest = max(len(self._lm.tok_encode(text)) for text in texts)
-        if longest + answer > room:
+        if longest + answer > context:
             raise SpeechIQError(
-                f"{self.name}: a prompt of {longest} tokens and {answer} for the answer exceed the {room} it takes; "
-                f"give a larger {self.prefix}max_length, a smaller {self.prefix}max_gen_toks, or a model of a longer "
+                f"{self.name}: a prompt of {longest} tokens and {answer} for the answer exceed the {context} it takes; "
+                f"give a larger {self.prefix}max_length, a smaller {self.prefix}max_gen_toks, or a model with a longer "
                 f"context"
             )
 
-    def cannot_weigh(self) -> SpeechIQError:
-        return SpeechIQError(f"{self.name}: weighs no texts; use llm_answer=generate and tasks that generate")
-
-    def _ask(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What the model type gives to requests of these arguments, one each."""
+    def _run(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Return the results of the model type's method, one per tuple of arguments."""
         call = getattr(self._lm, method)
         if "disable_tqdm" in inspect.signature(call).parameters:
             call = partial(call, disable_tqdm=True)
-        found = list(call([Instance(method, {}, given, i) for i, given in enumerate(arguments)]))
-        if len(found) != len(arguments) or None in found:
+        results = list(call([Instance(method, {}, given, i) for i, given in enumerate(arguments)]))
+        if len(results) != len(arguments) or None in results:
             raise SpeechIQError(
-                f"{self.name}: gave {len(found)} of {len(arguments)} answers, or empty ones; see its log"
+                f"{self.name}: gave {len(results)} of {len(arguments)} answers, or empty ones; see its log"
             )
-        return found
+        return results
 
     @contextmanager
     def _in_memory(self) -> Iterator[None]:
-        """Hold the model in memory while the block runs."""
+        """Load the model for the time of the block."""
         self._lm = self._create()
         try:
             yield
@@ -287,18 +291,20 @@ class LMEvalText(TextEngine):
         return progress_bar(total=total, verb=f"{self.name} {verb}", unit="prompt")
 
     def describe(self) -> dict[str, Any]:
+        """Return the model type, the model and its options; see `Engine.describe`."""
         return {"engine": self.engine, "model": self.model, "options": self.options | self.own}
 
     def identity(self) -> dict[str, Any]:
+        """Return the description and what identifies the weights; see `Engine.identity`."""
         weights = identity(self.model, self.options.get("revision")) if self.is_checkpoint else {}
         return {"stage": "text", **self.describe(), **weights}
 
 
 def distinct(seeds: Sequence[int], settings: Mapping[str, Any]) -> Sequence[int]:
-    """The seeds that make a difference; without sampling one does for all."""
+    """Return the seeds that give different answers; without sampling only the first."""
     return seeds if settings["do_sample"] else seeds[:1]
 
 
-def copied(texts: list[str], n: int) -> list[str]:
-    """The texts, or the one text, `n` times in all."""
+def repeat_to(texts: list[str], n: int) -> list[str]:
+    """Return `n` texts: all of them, or the only one `n` times."""
     return (texts * n)[:n]

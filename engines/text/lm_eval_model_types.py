@@ -1,4 +1,4 @@
-"""Which of lm-eval's model types runs a text stage, and whether it can here."""
+"""Choose the class that runs a model type of lm-eval, and refuse model types that cannot run."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from speechiq.engines.text.lm_eval import LMEvalOptions, LMEvalText
 from speechiq.engines.text.lm_eval_transformers import LMEvalTransformers
 
 PACKAGES = ("vllm", "sglang")
-#: What an API model type of lm-eval has at the end of its address, and an OpenAI client adds by itself.
+#: End of the address of an API model type of lm-eval; an OpenAI client adds it itself.
 PATHS = re.compile(r"/(chat/completions|completions|messages|generate)/?$")
 SECRET = ("key", "header", "credentials", "password", "auth_token")
 
 
 class ModelType(TextEngine):
-    """Any model type of lm-eval that is registered under the engine's name, such as `vllm` or `huggingface`."""
+    """Choose the class for a model type of lm-eval, whose name is that of the engine, such as `vllm`."""
 
     record = LMEvalOptions
 
@@ -36,14 +36,14 @@ class ModelType(TextEngine):
         """Return the class that runs this model type.
 
         Raises:
-            SpeechIQError: what can be known before any weight is loaded: the type's package is missing, it is a
-                speech system itself, an option holds a secret, or it calls an endpoint.
+            SpeechIQError: before any weights are loaded: the package of the type is missing, the type is a speech
+                system itself, an option contains a secret, or the type calls an endpoint.
         """
         engine, name = setup.engine, f"{setup.engine}:{model}"
         if engine in PACKAGES and (processes := PartialState().num_processes) > 1:
             raise SpeechIQError(
-                f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} spread "
-                f"the model, or start its server and take openai:{model}"
+                f"{name}: {processes} processes would each fill the same accelerators; run one and let {engine} "
+                f"distribute the model, or start its server and use openai:{model}"
             )
         if engine in PACKAGES and find_spec(engine) is None:
             raise SpeechIQError(f"{name}: the package {engine} is missing; install it as its own documentation says")
@@ -51,13 +51,13 @@ class ModelType(TextEngine):
             kind = get_model(engine)
         except (ImportError, ValueError) as error:
             raise SpeechIQError(
-                f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or take another"
+                f"{name}: {first_line(error)}; install what lm-eval's model type {engine} needs, or use another"
             ) from error
         if kind.__module__.startswith(__name__.partition(".")[0]):
             raise SpeechIQError(f"{name}: {engine} is a speech system, not a text model; choose another engine")
         if secret := next((option for option in given if option.endswith(SECRET) or option == "token"), None):
             raise SpeechIQError(
-                f"{name}: the option {setup.prefix}{secret} would be written into the results; keys go into "
+                f"{name}: the option {setup.prefix}{secret} would be written into the results; put the key into "
                 f"the environment"
             )
         refuse_secrets(given, f"{name}:", "put the key into the environment")
@@ -67,9 +67,9 @@ class ModelType(TextEngine):
 
 
 def _refuse_endpoint(name: str, model: str, prefix: str, base_url: Any) -> SpeechIQError:
-    """Return the error for a model type that calls an endpoint; `openai:MODEL` calls it without silent failures."""
+    """Return the error for a model type that calls an endpoint; `openai:MODEL` does so without silent failures."""
     address = PATHS.sub("", printable(str(base_url))) or "http://HOST:8000/v1"
     return SpeechIQError(
-        f"{name}: lm-eval takes a reply without an answer for an empty one; write openai:{model} with "
+        f"{name}: lm-eval treats a reply without an answer as an empty answer; write openai:{model} with "
         f"{prefix}base_url={address} ({prefix}key_variable=NAME if its key is not in OPENAI_API_KEY)"
     )

@@ -1,4 +1,4 @@
-"""A text stage run by one of lm-eval's model types that generate by `transformers`, such as `huggingface`."""
+"""Run language models by those model types of lm-eval that use `transformers`, such as `huggingface`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from speechiq.engines.text.lm_eval import LMEvalText
 
 
 class LMEvalTransformers(LMEvalText):
-    """As `LMEvalText`, by the sampling settings that are in effect in `generate`, with a seed per prompt.
+    """Extend `LMEvalText` by the sampling settings in effect in `generate`, and by a seed per prompt.
 
-    Answers are the same again for the same batch size.
+    Answers are repeatable for the same batch size.
     """
 
     def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
@@ -26,12 +26,12 @@ class LMEvalTransformers(LMEvalText):
         super()._prepare(device, batch_size)
 
     def _read_sampling(self, own: GenerationConfig) -> dict[str, Any]:
-        """Return the checkpoint's own sampling settings, and the defaults of transformers where it says nothing."""
+        """Return the checkpoint's own sampling settings, and the defaults of transformers for all others."""
         effective = sampling_settings({"do_sample": True}, own)
         return {name: value for name, value in effective.items() if name != "do_sample"}
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that decide an answer, for the keys of the response store."""
+        """Return the given settings and the defaults in effect, for the keys of the response cache."""
         return {**settings, **self.sampling(settings)}
 
     def _prompts_at_once(self, settings: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""A text stage behind an OpenAI-compatible endpoint."""
+"""Run language models behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.engines._shared.chat import ChatEndpoint
-from speechiq.engines._shared.remote import Calling, Remote
+from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
 from speechiq.engines.base import Setup, TextEngine
 
 COMPLETIONS = "/completions"
 
 
 class Token(NamedTuple):
-    """A token of a prompt, as a completions server reads it.
+    """A token of a prompt with its log-probability, as a completions server returns it.
 
     Attributes:
-        text: of the token.
-        logprob: natural log-probability after the tokens before it; NaN of the first.
-        is_greedy: whether no other token is more likely there.
+        text: the text of the token.
+        logprob: natural log-probability after the tokens before it; NaN for the first token.
+        is_greedy: whether no other token is more likely in its place.
     """
 
     text: str
@@ -32,7 +32,7 @@ class Token(NamedTuple):
     is_greedy: bool
 
 
-class TextOptions(Calling, frozen=True, kw_only=True):
+class TextOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIText`."""
 
     own_seeds: Annotated[
@@ -41,24 +41,24 @@ class TextOptions(Calling, frozen=True, kw_only=True):
 
 
 class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
-    """Prompts go out as words alone; for answers see `ChatEndpoint`.
+    """Send prompts as text; see `ChatEndpoint` for answers.
 
     Log-probabilities come from `/completions` of servers such as vLLM, which return those of the prompt (`echo`). Chat
     servers have none.
 
     Args:
-        model: as the endpoint calls it.
+        model: its name at the endpoint.
         options: see `TextOptions`.
-        setup: device and batch size are not used.
+        setup: of this run; device and batch size are not used.
     """
 
     record = TextOptions
 
     def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
-        super().__init__(Remote(model, options, setup.prefix), options.own_seeds)
+        super().__init__(RemoteModel(model, options, setup.prefix), options.own_seeds)
 
     def has_loglikelihood(self) -> bool:
-        """Return whether the server has log-probabilities of prompts, found out by one call."""
+        """Return whether the server has log-probabilities of prompts; makes one call."""
         try:
             return bool(self._read_prompt("One, two, three."))
         except SpeechIQError:
@@ -67,10 +67,10 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
     ) -> list[list[Scored]]:
-        """Return how likely each continuation is after its prompt, both taken as plain text.
+        """Return the log-probability of each continuation after its prompt, both as plain text.
 
-        Prompt and continuation are sent as one text, divided where the tokens of the continuations begin to differ, as
-        `TransformersLLM` divides them.
+        Prompt and continuation are sent as one text, split at the first token in which the continuations differ, as
+        `TransformersLLM` does.
 
         Raises:
             SpeechIQError: the server has no log-probabilities of prompts.
@@ -86,37 +86,37 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
         return [Scored(sum(token.logprob for token in tail), all(token.is_greedy for token in tail)) for tail in tails]
 
     def _read_prompt(self, text: str) -> list[Token]:
-        asked = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
-        body = {"model": self.remote.model, "prompt": text, **asked}
+        parameters = {"echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
+        body = {"model": self.remote.model, "prompt": text, **parameters}
         return self.remote.endpoint.ask(COMPLETIONS, "completion", self._read_tokens, body)
 
     def _read_tokens(self, reply: Any) -> list[Token]:
-        """Return the tokens of the prompt; the last of a reply is written by the model."""
+        """Return the tokens of the prompt; the last token of a reply is the model's own."""
         try:
-            found = reply["choices"][0]["logprobs"]
-            rows = zip(found["tokens"], found["token_logprobs"], found["top_logprobs"], strict=True)
+            logprobs = reply["choices"][0]["logprobs"]
+            rows = zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"], strict=True)
             (first, unknown, _), *others, _written = rows
             tokens = [Token(str(text), logprob, logprob >= max(top.values())) for text, logprob, top in others]
             if unknown is not None or any(math.isnan(token.logprob) for token in tokens):
                 raise ValueError("only the first token of a prompt has no log-probability")
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpeechIQError(
-                f"{self.name}: its replies hold no log-probabilities of the prompt; take a server that echoes them, or "
+                f"{self.name}: its replies have no log-probabilities of the prompt; use a server that echoes them, or "
                 f"{self.remote.prefix}answer=generate"
             ) from error
         return [Token(str(first), math.nan, True), *tokens]
 
-    def _ask_about(self, text: str) -> TextPrompt:
+    def _text_prompt(self, text: str) -> TextPrompt:
         return TextPrompt(text)
 
     def _message(self, prompt: TextPrompt) -> str:
         return prompt.text
 
     def _settings(self) -> dict[str, Any]:
-        called = self.remote.describe()
+        remote = self.remote.describe()
         return {
             "engine": "openai",
-            "model": called["model"],
-            "base_url": called["base_url"],
+            "model": remote["model"],
+            "base_url": remote["base_url"],
             "own_seeds": self.own_seeds,
         }

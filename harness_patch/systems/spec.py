@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checkpoints import DEMO
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import list_backends
 from speechiq.harness_patch._lm_eval import list_model_types
 
@@ -95,7 +96,7 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
     if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):
         more = ", and any model type of lm-eval" if KINDS[role] == "text" else ""
         raise SpeechIQError(
-            f"pretrained={spec}: no engine {engine!r} for the {role} stage; known are "
-            f"{', '.join(sorted(known))}{more} (a hub id or folder alone means hf)"
+            f"pretrained={spec}: no engine {engine!r} for the {role} stage; {did_you_mean(engine, known)}"
+            f"known are {', '.join(sorted(known))}{more} (a hub id or folder alone means hf)"
         )
     return Stage(role, engine, model)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.measure import Category
 
 
@@ -47,6 +47,4 @@ def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        nearest = difflib.get_close_matches(name, known, n=1)
-        suggestion = f"did you mean {nearest[0]!r}? " if nearest else ""
-        raise SpeechIQError(f"{where} {name!r}; {suggestion}choose from {', '.join(known)}")
+        raise SpeechIQError(f"{where} {name!r}; {did_you_mean(name, known)}choose from {', '.join(known)}")

@@ -126,6 +126,20 @@ def fetch() -> list[Path]:
     return [demo_folder(name) for name in MODELS]
 
 
+def find_fault(name: str) -> str | None:
+    """Return what is wrong with a demo model on this machine, by its files and their sha256; None if nothing is.
+
+    Args:
+        name: One of `MODELS`.
+    """
+    source = demo_folder(name) / SOURCE
+    if not source.is_file():
+        return "not fetched"
+    if source.read_bytes() != _source(MODELS[name]).encode():
+        return "made from other packages than this version uses"
+    return _find_change(name)
+
+
 def _is_current(name: str, model: DemoModel) -> bool:
     """Return whether a model of these wheels is there, every file as it was written."""
     source = demo_folder(name) / SOURCE

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from speechiq.cli import demo
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.demo import run as demo
+from speechiq.siq_tasks.demo.systems import SYSTEMS
 from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
@@ -20,10 +21,10 @@ def instant(monkeypatch) -> None:
     """The five systems' runs, written and not computed."""
 
     def write_all(output: Path) -> None:
-        for number, system in enumerate(demo.SYSTEMS):
+        for number, system in enumerate(SYSTEMS):
             write_run(output / str(number), levels(0.9 - number / 5), system=system)
 
-    monkeypatch.setattr(demo, "run", write_all)
+    monkeypatch.setattr(demo, "run_all", write_all)
 
 
 def demo_run(output: Path, *options: str):

@@ -275,7 +275,7 @@ def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
     program = "from speechiq.cli.main import main; main()"
     command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
     for ending, told in (
-        (">/dev/full", "siq: cannot write the output: No space left on device; make room"),
+        (">/dev/full", "siq: cannot write the output: No space left on device; free space"),
         ("| true", ""),
     ):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
@@ -312,7 +312,7 @@ def test_a_run_that_lost_its_results_file_ends_every_command_unless_allowed(two_
 def test_an_empty_path_is_not_the_current_folder(two_runs, monkeypatch, command):
     monkeypatch.chdir(two_runs)
     refused = CliRunner().invoke(app, [*command, ""])
-    assert isinstance(refused.exception, SpeechIQError) and "names no runs" in str(refused.exception)
+    assert isinstance(refused.exception, SpeechIQError) and "the path is empty" in str(refused.exception)
 
 
 def test_small_sets_are_marked_in_every_output(two_runs):

@@ -18,7 +18,10 @@ def test_a_demo_model_of_a_name_that_is_nearly_right_is_suggested(tmp_path, monk
     for name in ("whisper-base", "SmolLM2"):
         tmp_path.joinpath("models", name).mkdir(parents=True)
         tmp_path.joinpath("models", name, "config.json").write_text("{}")
-    with pytest.raises(SpeechIQError, match=r"demo:whisper-bse: .*; write demo:whisper-base, or run `siq demo fetch`"):
+    with pytest.raises(
+        SpeechIQError,
+        match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? If not, run `siq demo fetch` first",
+    ):
         resolve("demo:whisper-bse")
 
 

@@ -145,7 +145,7 @@ def test_options_hold_for_every_stage_and_are_told(demo_models):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has none of that name"),
+        ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has no such dtype"),
         ({"llm_quantization": "3bit"}, "^llm_quantization=3bit: unknown; give 4bit or 8bit"),
         ({"llm_peft": "./nowhere"}, "^llm_peft=./nowhere: no adapter is there"),
         (

@@ -12,9 +12,9 @@ from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCa
 
 from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNISERS, find_audio_language_model, find_recognizer
 from speechiq.engines import _transformers as private
-from speechiq.engines._shared.encodings import keep_encodings
-from speechiq.engines._shared.prefill import begin, can_join, join, read, weigh
-from speechiq.engines.asr.chunked import Spent
+from speechiq.engines._shared.encodings import cache_encodings
+from speechiq.engines._shared.prefill import can_join, fill_cache, join, loglikelihoods, prefill_text
+from speechiq.engines.asr.chunked import TokenBudget
 from speechiq.engines.asr.nbest import WhisperWithBeams
 
 EOS, TIMES = 1, 60  # of the tiny Whisper: the end of a text, the first timestamp
@@ -132,13 +132,13 @@ def test_whisper_warns_of_its_own_call_by_the_text_that_we_hide(whisper):
 
 def test_a_row_that_spent_its_tokens_is_padded_at_once(llm):
     found = llm.generate(
-        torch.tensor([[5, 6], [7, 8]]), do_sample=False, max_new_tokens=6, stopping_criteria=[Spent([3, 6])]
+        torch.tensor([[5, 6], [7, 8]]), do_sample=False, max_new_tokens=6, stopping_criteria=[TokenBudget([3, 6])]
     )
     assert found.shape[1] == 6 and found[0, 3:].tolist() == [0, 0, 0] and found[1].count_nonzero() == 6
 
 
 def test_layers_of_a_cache_hold_keys_and_values_and_are_told_apart(llm):
-    cache = begin(llm, input_ids=torch.tensor([WORDS[0]]), attention_mask=torch.ones(1, 4, dtype=torch.long))
+    cache = fill_cache(llm, input_ids=torch.tensor([WORDS[0]]), attention_mask=torch.ones(1, 4, dtype=torch.long))
     assert can_join(cache) and cache.get_seq_length() == 4
     assert [layer.keys.shape for layer in cache.layers] == [layer.values.shape for layer in cache.layers]
     assert cache.layers[0].keys.shape == (1, 2, 4, 8)
@@ -148,8 +148,10 @@ def test_layers_of_a_cache_hold_keys_and_values_and_are_told_apart(llm):
 
 def test_joined_beginnings_go_on_as_whole_prompts_do(llm):
     prompts, ends = [[*row, 11, 12] for row in WORDS], [[[3, 4]], [[13]]]
-    caches = [begin(llm, input_ids=torch.tensor([row]), attention_mask=torch.ones(1, len(row)).long()) for row in WORDS]
-    joined = weigh(llm, read(llm, prompts, caches), ends)
+    caches = [
+        fill_cache(llm, input_ids=torch.tensor([row]), attention_mask=torch.ones(1, len(row)).long()) for row in WORDS
+    ]
+    joined = loglikelihoods(llm, prefill_text(llm, prompts, caches), ends)
     assert join(caches).get_seq_length() == 4
     for prompt, ((end,), (scored,)) in zip(prompts, zip(ends, joined, strict=True), strict=True):
         logits = llm(torch.tensor([prompt + end])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
@@ -172,7 +174,7 @@ def test_an_audio_encoder_is_found_and_its_results_are_kept(kind, audio, mask):
     assert "audio" in type(model).input_modalities and find_recognizer(config) is None
     audio = {"input_features": torch.zeros(1, 128, 3000), mask: torch.ones(1, 3000, dtype=torch.long)}
     ids = torch.tensor([[7] * 750 + [3]])
-    with keep_encodings(model) as encodings, torch.inference_mode():
+    with cache_encodings(model) as encodings, torch.inference_mode():
         first, again = (model(ids, attention_mask=torch.ones_like(ids), **audio).logits for _ in range(2))
     assert encodings.calls == 1 and torch.equal(first, again)
 

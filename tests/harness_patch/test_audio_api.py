@@ -159,7 +159,7 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
 
 def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_hears_anything(clip):
     with serving(lambda *_: "red") as server:
-        with pytest.raises(SpeechIQError, match=r"^openai:ear: gives the same answer whatever the seed"):
+        with pytest.raises(SpeechIQError, match=r"^openai:ear: gives the same answer for every seed"):
             open_ear(server).generate([Prompt.about("<audio>", (clip,))], [[1, 2]], SAMPLED)
         assert len(server.requests) == 3
         assert open_ear(server).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED) == [["red"]]
@@ -231,7 +231,7 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
         (completion("", content=None, refusal="I must not."), ["I must not."], ""),
         (completion("", "content_filter"), ["[content filter]"], "were cut off by a content filter"),
         (completion("It is", "content_filter"), ["It is"], "were cut off by a content filter"),
-        (completion("It is (B", "length"), ["It is (B"], "reached the token limit"),
+        (completion("It is (B", "length"), ["It is (B"], "ended at the token limit"),
     ],
     ids=["refusal", "content filter", "content filter later", "cut off"],
 )
@@ -338,7 +338,7 @@ def test_likelihood_is_refused_since_an_endpoint_weighs_no_texts(clip):
     with serving(lambda *_: "B") as server:
         with pytest.raises(SpeechIQError, match="answer=likelihood: openai:ear weighs no texts; use answer=generate"):
             build(base_url=server.url, answer="likelihood")
-        with pytest.raises(SpeechIQError, match="weighs no texts; run it on tasks that generate"):
+        with pytest.raises(SpeechIQError, match="an endpoint has no log-likelihoods; run it on tasks that generate"):
             build(base_url=server.url).loglikelihood([Prompt.about("<audio>", (clip,))], [" yes"])
 
 

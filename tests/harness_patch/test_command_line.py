@@ -4,6 +4,7 @@ import json
 import logging
 import resource
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.options import list_names
+from speechiq.harness_patch import hints
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.evaluation import NOISE, _without
 from tests.conftest import run
@@ -80,6 +82,45 @@ def test_a_config_file_is_read_like_the_command_line(lm_eval, tmp_path):
         lm_eval("run", "--config", file)
 
 
+def test_a_config_file_runs_a_system_with_metadata(lm_eval, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    asked = {"model": "hf-audio", "model_args": {"pretrained": "letter:B"}, "tasks": ["siq_demo_remember"], "limit": 2,
+             "metadata": {"normalizer": "basic"}, "log_samples": True, "output_path": "my-runs"}  # fmt: skip
+    tmp_path.joinpath("run.yaml").write_text(yaml.dump(asked))
+    lm_eval("run", "--config", "run.yaml")
+    assert recorded_normalizers(tmp_path) == ("basic", {"basic"})
+    said = capfd.readouterr().err
+    assert "siq: this run saves" not in said and "siq: next: siq score my-runs" in said
+
+
+def recorded_normalizers(folder):
+    """Return the normalizer in the results file below `folder`, and those in its sample rows."""
+    (results,), (samples,) = folder.rglob("results_*.json"), folder.rglob("samples_*.jsonl")
+    (task,) = json.loads(results.read_text())["configs"].values()
+    rows = map(json.loads, samples.read_text().splitlines())
+    assert "normaliser" not in results.read_text()
+    return task["metadata"]["normalizer"], {row["doc"]["normalizer"] for row in rows}
+
+
+def test_the_config_file_of_the_tutorial_is_what_the_demo_runs(lm_eval, tmp_path, monkeypatch, demo_models, capfd):
+    file = Path(__file__).parents[2] / "docs" / "tutorials" / "run_demo.yaml"
+    monkeypatch.chdir(tmp_path)
+    lm_eval("run", "--config", file, "--model_args", "pretrained=letter:B", "--limit", "1")
+    assert {path.parent for path in tmp_path.rglob("samples_siq_demo_*")} == {tmp_path / "my-runs" / "letter__B"}
+    options = yaml.safe_load(file.read_text())
+    assert options["model_args"] == {"pretrained": "demo"} and options["tasks"] == ["siq_demo"]
+    assert options["batch_size"] == "auto" and "siq: next: siq score my-runs" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["normaliser=basic", "normalizer=basic"])
+def test_a_former_name_of_a_metadata_key_works_and_is_reported_once(lm_eval, tmp_path, capfd, given):
+    lm_eval(*SYSTEM, "--tasks", "siq_demo_remember", "--limit", "1", "--metadata", given, *SAVED, tmp_path / "runs")
+    assert recorded_normalizers(tmp_path) == ("basic", {"basic"})
+    lines = [line for line in capfd.readouterr().err.splitlines() if "deprecated" in line]
+    former = ["siq: --metadata normaliser= is deprecated; write normalizer="]
+    assert lines == (former if given.startswith("normaliser") else [])
+
+
 def test_a_program_may_misspell_metadata_too(demo_models):
     options = {"model": "hf-audio", "model_args": "pretrained=letter:B", "tasks": ["siq_demo_apply"]}
     with pytest.raises(SpeechIQError, match="did you mean embedder_text"):
@@ -89,14 +130,19 @@ def test_a_program_may_misspell_metadata_too(demo_models):
         simple_evaluate(task_manager=manager, **options)
 
 
-def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "banana"}\n')
-    tmp_path.joinpath("theirs.yaml").write_text(
+def write_other_task(folder, rows):
+    """Write the task `theirs`, which is not of the suite."""
+    folder.joinpath("theirs.yaml").write_text(
         f"task: theirs\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {rows}}}}}\ntest_split: test\n"
         "output_type: generate_until\ndoc_to_text: text\ndoc_to_target: text\nmetric_list: [{metric: exact_match}]\n"
         "generation_kwargs: {until: []}\n"
     )
+
+
+def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "banana"}\n')
+    write_other_task(tmp_path, rows)
     lm_eval(*SYSTEM, "--tasks", "siq_demo_remember,theirs", "--limit", "1", "--include_path", tmp_path,
             "--metadata", "max_seq_lengths=[4096]")  # fmt: skip
 
@@ -122,17 +168,84 @@ def test_log_lines_that_do_not_help_are_held_back_during_a_speech_run_alone(capl
 
 def test_a_run_says_what_it_did_and_what_comes_next(saved):
     folder, said = saved
-    assert f"siq: the run is in {folder}; once all systems are there: siq score {folder}\n" in said
+    more = f"(SIQ compares systems: run a second one with --output_path {folder} first)"
+    assert said.endswith(f"siq: next: siq score {folder} {more}\n") and said.count("siq: next:") == 1
     assert "siq: no model had to run" in said
     assert "not a git repository" not in said and "chat template" not in said and "--log_samples" not in said
     (file,) = folder.rglob("results_*.json")
     assert json.loads(file.read_text())["config"]["device"] is None
 
 
-def test_a_run_that_saves_no_rows_says_so_before_it_computes(lm_eval, capfd):
-    lm_eval(*QUICK)
+def test_the_next_command_of_a_second_system_can_be_typed_as_it_is(lm_eval, saved, capfd, tmp_path):
+    spaced = saved[0].rename(tmp_path / "my runs")
+    lm_eval("--model", "hf-audio", "--model_args", "pretrained=letter:C", *QUICK[4:], *SAVED, spaced)
+    assert capfd.readouterr().err.endswith(f"\nsiq: next: siq score '{spaced}'\n")
+
+
+UNSAVED = {
+    "nothing": ((), "--log_samples --output_path FOLDER"),
+    "no sample rows": (("--output_path", "runs"), "--log_samples"),
+}
+
+
+@pytest.mark.parametrize("lost", UNSAVED)
+@pytest.mark.parametrize("store", ["off", "store"])
+def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(
+    lm_eval, capfd, monkeypatch, tmp_path, lost, store
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SIQ_STORE", store)
+    given, missing = UNSAVED[lost]
+    lm_eval(*QUICK, *given)
+    out, said = capfd.readouterr()
+    before = f"siq: this run saves {lost}, and siq score, siq compare and siq report will have nothing to read; "
+    assert said.index(f"{before}stop and add {missing}\n") < said.index("siq: no model had to run")
+    cost = "it computes everything again" if store == "off" else "its answers come from the response cache"
+    assert said.endswith(f"siq: next: run the same command with {missing} ({cost}), then siq score\n")
+    assert said.count("siq: this run saves") == said.count("siq: next:") == 1 and "|siq_demo_apply|" in out
+
+
+def test_the_next_command_is_below_the_table_even_if_both_go_to_one_file(tmp_path):
+    with (tmp_path / "both.txt").open("w") as both:
+        run("lm_eval", *QUICK, stdout=both, stderr=both, capture_output=False)
+    lines = tmp_path.joinpath("both.txt").read_text().splitlines()
+    assert lines[-1].startswith("siq: next: ") and any(line.startswith("|siq_demo_apply|") for line in lines)
+
+
+def test_siq_run_prints_the_same_two_lines():
+    lines = [
+        [line for line in run(*command, *QUICK).stderr.splitlines() if line.startswith("siq: ")]
+        for command in (("lm_eval", "run"), ("siq", "run"))
+    ]
+    assert lines[0] == lines[1] and lines[0][0].startswith("siq: this run saves nothing")
+
+
+def test_other_processes_than_the_first_print_no_hint(monkeypatch, capfd):
+    unsaved = hints.read_command({})
+    for name in hints.RANKS:
+        monkeypatch.setenv(name, "1")
+        hints.warn_if_unsaved(hints.read_command({}))
+        hints.print_next(unsaved)
+        monkeypatch.delenv(name)
+    assert capfd.readouterr() == ("", "")
+    hints.warn_if_unsaved(unsaved)
+    assert "siq: this run saves nothing" in capfd.readouterr().err
+
+
+def test_another_suites_run_by_another_model_gets_no_hint(lm_eval, tmp_path, capfd):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "banana"}\n')
+    write_other_task(tmp_path, rows)
+    lm_eval("--model", "dummy", "--tasks", "theirs", "--include_path", tmp_path)
+    assert "siq:" not in capfd.readouterr().err
+
+
+def test_a_program_that_saves_no_rows_is_warned_in_its_own_words(capfd):
+    simple_evaluate(
+        model="hf-audio", model_args="pretrained=letter:B", tasks=["siq_demo_apply"], limit=1, log_samples=False
+    )
     said = capfd.readouterr().err
-    assert said.index("siq: without --log_samples no sample rows are saved") < said.index("siq: no model had to run")
+    assert "siq: log_samples=False: the results have no sample rows" in said and "siq: next" not in said
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
         ),
         (
             "demo:whisper-base+demo:whisper-base",
-            "a whisper checkpoint cannot stand where a language model must",
+            "a whisper checkpoint is not a language model",
         ),
         ("./nowhere+demo:SmolLM2-135M-Instruct", "no folder with a config.json"),
         ("letter:F", "letter:F: not one of the letters A to E"),

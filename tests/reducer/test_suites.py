@@ -188,7 +188,7 @@ def test_a_page_has_both(both, tmp_path, chromium):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean 'numbers'?"),
+        (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean numbers?"),
         (["--measure", "names=hit"], "--measure names=hit: unknown column 'hit'; choose from missed"),
         (["--weights", "equal"], "--weights equal: only SIQ has it, and these runs hold suite keywords alone"),
         (["--norms", "demo"], "--norms demo: only SIQ has it"),

@@ -11,6 +11,7 @@ import msgspec
 from speechiq.core.checksummed import content_sha256, read_checksummed
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms.norms import SCHEMA, VERSION, Norms
 from speechiq.reducer.siq.scale import ROUNDING, share_out
@@ -40,8 +41,8 @@ def read(place: str | Path) -> Norms:
     path = SHIPPED.get(str(place), Path(place))
     if not exists(path):
         raise SpeechIQError(
-            f"no norms {str(place)!r}: give a file of `siq norms build`, or the name of norms that come with speechiq "
-            f"({', '.join(SHIPPED)})"
+            f"no norms {str(place)!r}: {did_you_mean(str(place), SHIPPED)}give a file of "
+            f"`siq norms build`, or the name of norms that come with speechiq ({', '.join(SHIPPED)})"
         )
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:

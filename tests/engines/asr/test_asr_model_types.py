@@ -12,9 +12,9 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
-from speechiq.engines._shared.windows import split
-from speechiq.engines.asr.chunked import padding_shows
-from speechiq.engines.asr.ctc import CTCASR, GRID, chunks_of, merge, spell
+from speechiq.engines._shared.chunking import split
+from speechiq.engines.asr.chunked import padding_changes_output
+from speechiq.engines.asr.ctc import CTCASR, GRID, collapse, merge_frames, overlapping_chunks
 from speechiq.engines.asr.hf import TransformersASR
 from speechiq.engines.asr.seq2seq import Seq2SeqASR
 from speechiq.engines.asr.transducer import RNNTASR, TDTASR
@@ -100,15 +100,15 @@ def test_chunks_that_overlap_say_what_the_whole_clip_says(saved, clips):
 @given(st.integers(400, 400_000), st.integers(1, 20), st.integers(0, 9), st.sampled_from([320, 640, 1280, 2560]))
 def test_every_frame_counts_once_whatever_the_chunks(samples, steps, strides, frame):
     step, chunk = steps * GRID, (steps + strides) * GRID + 1234
-    chunks = chunks_of(samples, chunk, step)
+    chunks = overlapping_chunks(samples, chunk, step)
     heard = [torch.arange(start // frame, -(-(stop - 79) // frame)) for start, stop in chunks]
-    assert merge(chunks, heard).tolist() == list(range(-(-(samples - 79) // frame)))
+    assert merge_frames(chunks, heard).tolist() == list(range(-(-(samples - 79) // frame)))
 
 
 def test_a_letter_that_stands_twice_stays_so(saved):
     tokenizer = transformers.AutoTokenizer.from_pretrained(saved("wav2vec2"))
     frames = tokenizer.convert_tokens_to_ids(["H", "H", "E", "<pad>", "L", "L", "<pad>", "L", "O", "|", "<pad>", "U"])
-    assert spell(tokenizer, frames, 0) == "HELLO U"
+    assert collapse(tokenizer, frames, 0) == "HELLO U"
 
 
 def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_stand_alone():
@@ -116,8 +116,8 @@ def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_st
         return torch.nn.utils.rnn.pad_sequence([torch.tensor(sound) for sound in sounds], batch_first=True)
 
     frames = lambda sounds: padded(sounds).unfold(1, 400, 320)  # noqa: E731
-    assert not padding_shows(lambda sounds: frames(sounds)[:, :100], torch.float32)
-    assert padding_shows(
+    assert not padding_changes_output(lambda sounds: frames(sounds)[:, :100], torch.float32)
+    assert padding_changes_output(
         lambda sounds: frames(sounds)[:, :100] / padded(sounds).std(dim=1)[:, None, None], torch.float32
     )
 
@@ -157,8 +157,8 @@ def test_the_language_goes_into_the_prompt_of_a_model_that_is_told(saved):
         ("wav2vec2", {"asr_chunk_s": 10}, "asr_chunk_s=10: nothing is left of a chunk"),
         ("wav2vec2", {"asr_stride_s": "much"}, "asr_stride_s=much: not a number of seconds"),
         ("moonshine", {"asr_window_s": 0.1}, "^asr_window_s=0.1: not a number of seconds from 1 to 86400; give one"),
-        ("canary", {"asr_language": "tlh"}, "cannot be asked for a transcript with asr_language=tlh"),
-        ("moonshine", {"asr_language": "de"}, "asr_language=de: .*moonshine.* cannot be told the language"),
+        ("canary", {"asr_language": "tlh"}, "cannot make a transcription request with asr_language=tlh"),
+        ("moonshine", {"asr_language": "de"}, "asr_language=de: .*moonshine.* has no option for the language"),
         ("moonshine", {"asr_nbest": 5, "asr_num_beams": 2}, "asr_nbest=5: asr_num_beams=2 cannot give so many"),
     ],
 )
@@ -168,7 +168,7 @@ def test_what_a_kind_cannot_do_is_refused_before_it_is_loaded(saved, kind, optio
 
 
 def test_a_ctc_model_is_no_language_model(saved):
-    with pytest.raises(SpeechIQError, match="a wav2vec2 checkpoint cannot stand where a language model must"):
+    with pytest.raises(SpeechIQError, match="a wav2vec2 checkpoint is not a language model; check the order"):
         build_system(f"{saved('wav2vec2')}+{saved('wav2vec2')}", {}, device="cpu", batch_size=1, seed=0)
 
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_that_was_not_trained_for_recognition_is_refused(saved, tmp
     model, processor = transformers.Wav2Vec2Model, transformers.AutoProcessor
     model.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
     processor.from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
-    with pytest.raises(SpeechIQError, match="holds a Wav2Vec2Model, which writes no text"):
+    with pytest.raises(SpeechIQError, match="its architecture is Wav2Vec2Model, which writes no text"):
         open_engine(CTCASR, str(tmp_path), batch_size=1)
 
 

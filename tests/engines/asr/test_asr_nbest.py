@@ -8,7 +8,7 @@ from transformers import AutoProcessor, WhisperForConditionalGeneration
 from transformers.models.whisper.generation_whisper import WhisperGenerationMixin
 
 from speechiq.core.checkpoints import resolve
-from speechiq.engines.asr.nbest import OneTime, join, read_windows
+from speechiq.engines.asr.nbest import OneTimestamp, join_nbest, read_windows
 from speechiq.engines.asr.whisper import WhisperASR
 from tests.engines.opener import open_engine
 
@@ -52,7 +52,7 @@ def test_a_hypothesis_of_a_long_clip_goes_on_to_its_end(lists):
 
 def test_beams_differ_in_words_not_in_hundredths_of_a_second():
     scores = torch.tensor([[0.1, 0.5, 0.2, 0.3], [0.1, 0.5, 0.4, 0.3]])
-    kept = OneTime(2)(None, scores)
+    kept = OneTimestamp(2)(None, scores)
     assert torch.equal(kept, torch.tensor([[0.1, 0.5, -torch.inf, 0.3], [0.1, 0.5, 0.4, -torch.inf]]))
 
 
@@ -77,7 +77,7 @@ def test_of_a_window_the_same_is_kept_as_by_whisper_itself(tokens):
 
 @given(st.lists(st.lists(st.sampled_from(["", " ", "a", " a", "b", "a b"]), min_size=1), min_size=1))
 def test_a_joined_list_begins_with_the_best_of_each_window_and_holds_nothing_twice(windows):
-    joined = join(windows, " ")
+    joined = join_nbest(windows, " ")
     assert joined[0].split() == " ".join(texts[0] for texts in windows).split()
     plain = [" ".join(text.split()) for text in joined]
     assert len(set(plain)) == len(plain) <= max(map(len, windows))

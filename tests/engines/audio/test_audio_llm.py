@@ -188,7 +188,7 @@ def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch
     count = sum(text != beginning for text, beginning in zip(whole, cut, strict=True))
     assert 0 < count < len(clips)
     assert caplog.messages == [
-        f"{engine.checkpoint.name} transcribing: {count} of 3 transcripts were cut off after 0 tokens and 20 a second"
+        f"{engine.checkpoint.name} transcribing: {count} of 3 transcripts were cut off after 0 tokens and 20 per second"
     ]
 
 
@@ -238,25 +238,26 @@ def long_clip(demo_clips):
 
 def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio"))
-    pieces = engine.reach.pieces(long_clip)
+    pieces = engine.inputs.limits.pieces(long_clip)
     assert len(pieces) == 2 and max(piece.duration for piece in pieces) <= 30
     assert sum(len(piece.samples) for piece in pieces) == len(long_clip.samples)
     assert engine.coverage([Prompt.about("<audio>What?", (long_clip,))]) == [1.0]
     one, two = (
-        engine.prompts.ask(engine._parts(Prompt.about("<audio>What?", (clip,)))) for clip in (pieces[0], long_clip)
+        engine.prompts.ask(engine.inputs.parts(Prompt.about("<audio>What?", (clip,))))
+        for clip in (pieces[0], long_clip)
     )
     assert len(two.features["input_features"]) == 2 and len(two.ids) > len(one.ids)
     usage.clear()
     (transcript,) = engine.transcribe(write_down([long_clip]))
     assert usage["encoded_clips"] == 2 and transcript.coverage == 1.0
-    assert engine.describe()["longest_piece_s"] == 30
+    assert engine.describe()["longest_chunk_s"] == 30
 
 
 def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
     engine = load(checkpoint("audioflamingo3_of_30_s"))
     prompt = Prompt.about("<audio>What?", (long_clip,))
     assert engine.coverage([prompt]) == [30 / long_clip.duration]
-    assert len(engine._parts(prompt)[0]) == 30 * SAMPLING_RATE
+    assert len(engine.inputs.parts(prompt)[0]) == 30 * SAMPLING_RATE
     usage.clear()
     assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and usage["encoded_clips"] == 2
 
@@ -265,10 +266,10 @@ def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips
     sound = np.concatenate([clip.samples for clip in demo_clips])[: 70 * SAMPLING_RATE]
     clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
     engine = load(checkpoint("qwen2_audio"))
-    pieces = engine.reach.pieces(clip)
+    pieces = engine.inputs.limits.pieces(clip)
     assert len(pieces) == 3 and len({piece.key for piece in pieces}) == 3
     np.testing.assert_array_equal(np.concatenate([piece.samples for piece in pieces]), sound)
-    parts = load(checkpoint("audioflamingo3_of_30_s"))._parts(Prompt.about("<audio>What?", (clip,)))
+    parts = load(checkpoint("audioflamingo3_of_30_s")).inputs.parts(Prompt.about("<audio>What?", (clip,)))
     np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
 
 
@@ -277,15 +278,15 @@ def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
     prompt = Prompt.about("<audio>What?", (long_clip,))
     (share,) = engine.coverage([prompt])
     assert 0.3 < share < 0.6
-    fed = engine.prompts.ask(engine._parts(prompt))
+    fed = engine.prompts.ask(engine.inputs.parts(prompt))
     assert 350 < len(fed.ids) <= 512 + 10
 
 
 def test_a_window_is_not_taken_for_shorter_than_it_is(checkpoint, long_clip):
     for name in ("voxtral", "audioflamingo3"):
         engine = load(checkpoint(name))
-        assert [piece.key for piece in engine.reach.pieces(long_clip)] == [long_clip.key]
-        assert "longest_piece_s" not in engine.describe()
+        assert [piece.key for piece in engine.inputs.limits.pieces(long_clip)] == [long_clip.key]
+        assert "longest_chunk_s" not in engine.describe()
 
 
 def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips):
@@ -294,13 +295,13 @@ def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips
     assert words.describe()["transcription"]["asked_by"] == "task" and words.asks_in_words
     assert own.identity() != words.identity()
     (prompt,) = write_down(clips[:1])
-    assert words._feed_to_transcribe(prompt, 9).ids == own.prompts.ask(own._parts(prompt)).ids
-    assert words._feed_to_transcribe(prompt, 9).ids != own._feed_to_transcribe(prompt, 9).ids
+    assert words.inputs.for_transcript(prompt, 9).ids == own.prompts.ask(own.inputs.parts(prompt)).ids
+    assert words.inputs.for_transcript(prompt, 9).ids != own.inputs.for_transcript(prompt, 9).ids
     assert len(words.transcribe(write_down(clips[:1]))) == 1
 
 
 def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
-    with pytest.raises(SpeechIQError, match=r"^asked_by=processor: .* cannot be asked for a transcript so; give task$"):
+    with pytest.raises(SpeechIQError, match=r"^asked_by=processor: .* has no such prompt for transcripts; give task$"):
         load(checkpoint("qwen2_audio"), asked_by="processor")
 
 
@@ -318,6 +319,6 @@ def test_words_beyond_the_context_are_refused_by_their_clip(checkpoint, clips):
 def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, caplog):
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
-    monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine._parts(ask(clips[:1])[0])).ids) + 20)
+    monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine.inputs.parts(ask(clips[:1])[0])).ids) + 20)
     (said,) = engine.transcribe([Prompt.about("<audio>", clips[:1])])
     assert len(engine.prompts.tokenize(said.text)) < 60

@@ -10,7 +10,7 @@ from transformers import LlavaConfig, WhisperFeatureExtractor
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.engines._shared.encodings import LastFeatures, keep_encodings
+from speechiq.engines._shared.encodings import LastFeatures, cache_encodings
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines import tiny
@@ -35,14 +35,14 @@ def build(spelling):
     ("spelling", "kind"), [("demo:SmolLM2-135M-Instruct", "llama"), ("demo:whisper-tiny.en", "whisper")]
 )
 def test_a_model_that_reads_only_or_writes_down_only_is_refused(demo_models, spelling, kind):
-    message = f"^{spelling}: a {kind} checkpoint cannot stand where a language model that hears must; .*ASR"
+    message = f"^{spelling}: a {kind} checkpoint is not an audio model; .*ASR"
     with pytest.raises(SpeechIQError, match=message):
         build(spelling)
 
 
 def test_a_model_that_sees_but_does_not_hear_is_refused(tmp_path):
     LlavaConfig().save_pretrained(tmp_path)
-    with pytest.raises(SpeechIQError, match="a llava checkpoint cannot stand where a language model that hears must"):
+    with pytest.raises(SpeechIQError, match="a llava checkpoint is not an audio model"):
         build(tmp_path)
 
 
@@ -64,7 +64,7 @@ def test_a_checkpoint_without_chat_template_is_refused(made, tmp_path):
 
 def test_a_model_that_takes_one_clip_a_prompt_says_so(made, demo_clips):
     two = Prompt.about("<audio><audio>Which is louder?", tuple(clip.part(0.0, 1.0) for clip in demo_clips[:2]))
-    with pytest.raises(SpeechIQError, match=r"takes one clip a prompt, and demo/clips/.* comes with others"):
+    with pytest.raises(SpeechIQError, match=r"takes one clip per prompt, and demo/clips/.* comes with others"):
         open_engine(AudioLLM, str(made), batch_size=1).generate([two], [[0]], {"max_gen_toks": 2})
 
 
@@ -98,7 +98,7 @@ class Ear(torch.nn.Module):
 def test_encodings_that_do_not_fit_are_made_anew():
     sounds = torch.randn(2, 3, 16)
     ear = Ear()
-    with keep_encodings(ear, room=3 * 4) as encodings:
+    with cache_encodings(ear, free_bytes=3 * 4) as encodings:
         for _ in range(2):
             for sound in sounds:
                 assert torch.equal(ear.get_audio_features(sound)["pooled"], sound.mean(-1))

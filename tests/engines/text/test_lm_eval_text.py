@@ -168,10 +168,10 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
 
 
 def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
-    assert "temperature=0: answers would all be one" in told("dummy", temperature=0)
+    assert "temperature=0: all answers would be the same" in told("dummy", temperature=0)
     assert told("hf-audio").endswith("is a speech system, not a text model; choose another engine")
     assert told("vllm").startswith("vllm:m: the package vllm is missing; install")
-    assert "whisper checkpoint cannot stand where a language" in told("huggingface", model="demo:whisper-base")
+    assert "whisper checkpoint is not a language model" in told("huggingface", model="demo:whisper-base")
     assert "no such model in" in told("huggingface", model="demo:nothing")
 
 
@@ -179,9 +179,8 @@ def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
     "engine", ["local-chat-completions", "openai-completions", "anthropic-chat", "litellm", "sglang-generate"]
 )
 def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_does(engine):
-    line = (
-        rf"^{engine}:m: lm-eval takes a reply without an answer for an empty one; write openai:m with llm_base_url=%s "
-    )
+    line = rf"^{engine}:m: lm-eval treats a reply without an answer as an empty answer; write openai:m with "
+    line += "llm_base_url=%s "
     for given, address in ((None, "http://HOST:8000/v1"), ("http://gpu:81/v1/chat/completions", "http://gpu:81/v1")):
         options = {"llm_base_url": given} if given else {}
         with pytest.raises(SpeechIQError, match=line % address + r"\(llm_key_variable=NAME if .*OPENAI_API_KEY\)$"):

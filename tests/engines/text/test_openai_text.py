@@ -42,7 +42,7 @@ def build(spelling, **options):
 
 
 def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_five_times():
-    line = "gives the same answer whatever the seed, so its answers to a question would be one; have its server sample"
+    line = "gives the same answer for every seed, so its answers to a question would be the same; let its server sample"
     with serving(lambda *_: "B") as server:
         llm = open_llm("m", server.url)
         with pytest.raises(SpeechIQError, match=line):
@@ -111,7 +111,7 @@ def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model
         assert text.strip() == ours[0][0]
         ((one, other),) = open_llm(sampler, url).generate(*asked, SAMPLED)
         assert one != other
-        with pytest.raises(SpeechIQError, match="gives the same answer whatever the seed"):
+        with pytest.raises(SpeechIQError, match="gives the same answer for every seed"):
             llm.generate(*asked, SAMPLED)
 
 

@@ -118,7 +118,7 @@ def test_levels_are_chosen(tmp_path):
     chosen = siq(tmp_path, "--levels", "remember,understand", "--json", tmp_path / "siq.json")
     assert chosen.exit_code == 0, chosen.exception
     assert list(json.loads((tmp_path / "siq.json").read_text())["clips"]) == ["remember", "understand"]
-    assert "unknown level 'aply'; did you mean 'apply'?" in str(siq(tmp_path, "--levels", "aply").exception)
+    assert "unknown level 'aply'; did you mean apply?" in str(siq(tmp_path, "--levels", "aply").exception)
 
 
 def test_a_part_of_the_tasks_is_said(tmp_path):

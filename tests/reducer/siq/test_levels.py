@@ -94,9 +94,9 @@ def test_norms_keep_to_their_measure(runs):
         (
             ["remember=wer_basc"],
             None,
-            "unknown column 'wer_basc'; did you mean 'wer_basic'? choose from wer, wer_basic",
+            "unknown column 'wer_basc'; did you mean wer_basic? choose from wer, wer_basic",
         ),
-        (["rember=wer"], None, "unknown level 'rember'; did you mean 'remember'?"),
+        (["rember=wer"], None, "unknown level 'rember'; did you mean remember?"),
         (["apply"], None, "unknown column ''; choose from acc, acc_strict"),
         (["apply=acc", "apply=acc_strict"], None, "--measure names acc and acc_strict for level apply: choose one"),
         (["apply=acc"], "remember", "level apply is not among --levels remember"),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.clip import SAMPLING_RATE
-from speechiq.engines._shared.windows import SEARCHED_S, split
+from speechiq.engines._shared.chunking import SEARCHED_S, split
 
 
 @given(samples=st.integers(0, 3_000_000), longest=st.floats(1, 40))

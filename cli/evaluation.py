@@ -1,0 +1,249 @@
+"""Define `siq eval`: run systems, score them and write a report, in one command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.completion import complete_system, complete_tasks
+from speechiq.cli.evaluation_display import Display
+from speechiq.cli.evaluation_record import (
+    FIX,
+    Record,
+    check_replaceable,
+    describe_run,
+    hash_file,
+    is_finished,
+    read_record,
+    refuse_other_settings,
+    write_record,
+)
+from speechiq.cli.examples import examples
+from speechiq.cli.options import AllowMismatch, NormsFile, read_norms
+from speechiq.cli.report import report
+from speechiq.cli.score import score
+from speechiq.core.console import say, show
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import check_output_folder, is_folder
+from speechiq.harness_patch import processes
+from speechiq.harness_patch.processes import Settings, lm_eval_command
+
+SCORES, PAGE, LOGS = "siq.json", "report.html", "logs"
+NOT_IN_FILE_NAMES = r"[^\w.+-]"
+STOPPED_BY_HAND = 130
+#: Fewer systems than these give a scale that says little, or none.
+FEW = 3
+EXAMPLES = examples(
+    "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
+    "siq eval demo --tasks siq_demo --norms demo -o runs/one",
+    "siq eval openai/whisper-large-v3+Qwen/Qwen2-7B-Instruct,asr_dtype=bfloat16 --tasks siq_all -o runs/all --dry-run",
+)
+
+
+def evaluate(
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SYSTEM...",
+            help="Systems as in pretrained=, each with its options after commas: SPEC,OPTION=VALUE. "
+            "`siq systems` lists engines, options and models.",
+            autocompletion=complete_system,
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for runs, scores, report and logs.")
+    ],
+    tasks: Annotated[
+        list[str],
+        typer.Option(
+            "--tasks",
+            help="Tasks or groups, with commas between them; `siq tasks list` lists them.",
+            autocompletion=complete_tasks,
+        ),
+    ] = ["siq_demo"],  # noqa: B006 (typer shows it as the default)
+    limit: Annotated[int | None, typer.Option(min=1, help="Run only the first docs of each task, for a trial.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device of the models: cpu, cuda, cuda:1, mps; by default the accelerator.")
+    ] = None,
+    batch_size: Annotated[str, typer.Option(help="Items per batch: a whole number, or auto.")] = "auto",
+    metadata: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting that the tasks read; give it once per key.")
+    ] = None,
+    include_path: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder with further tasks, such as one of `siq tasks new`.")
+    ] = None,
+    norms_file: NormsFile = None,
+    allow_mismatch: AllowMismatch = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Set the seed of the runs; by default the seeds of lm-eval.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the output of lm-eval instead of progress.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check systems and tasks, print the lm_eval commands, and stop.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Run finished systems again, and replace files that exist.")
+    ] = False,
+) -> None:
+    """Run each SYSTEM on the tasks, print the ranking, and write report and scores into the output folder.
+
+    A system that is finished in the folder is not run again, and a stopped command goes on where it was.
+    """
+    settings = Settings(
+        output,
+        tuple(name for given in tasks for name in given.split(",") if name),
+        batch_size,
+        device,
+        limit,
+        seed,
+        tuple(metadata or ()),
+        include_path,
+    )
+    _check_settings(settings, norms_file, allow_mismatch)
+    read_norms(norms_file, None)
+    record = read_record(output)
+    for path in (output / SCORES, output / PAGE):
+        check_replaceable(record, path, force)
+    names = dict(zip(systems, _check_systems(systems, settings, record, force), strict=True))
+    if dry_run:
+        show(*(shlex.join(lm_eval_command(system, settings)) for system in systems))
+        return
+    _advise_scale({*record.runs, *names.values()}, norms_file)
+    try:
+        _run_all(names, settings, record, force=force, verbose=verbose)
+    except KeyboardInterrupt:
+        say(f"stopped by hand; the same command goes on with what is in {output} and in the response cache")
+        raise typer.Exit(STOPPED_BY_HAND) from None
+    if len(record.runs) == 1 and norms_file is None:
+        say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} --norms demo")
+        return
+    _publish(output, record, norms_file, allow_mismatch)
+
+
+def _check_settings(settings: Settings, norms_file: str | None, allow_mismatch: bool) -> None:
+    """Refuse what can be refused without reading anything.
+
+    Raises:
+        SpeechIQError: Naming the option.
+    """
+    if not settings.tasks:
+        raise SpeechIQError("--tasks: no name given; give one such as siq_demo, `siq tasks list` lists them")
+    for item in settings.metadata:
+        if not re.match(r"[^=\s]+=.", item):
+            raise SpeechIQError(f"--metadata {item}: not a key with a value; write KEY=VALUE")
+    if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
+        raise SpeechIQError(f"--batch-size {settings.batch_size}: give a whole number above 0, or auto")
+    if settings.include_path is not None and not is_folder(settings.include_path):
+        raise SpeechIQError(f"--include-path {settings.include_path}: no such folder; give one that has YAML tasks")
+    if settings.limit and norms_file and not allow_mismatch:
+        raise SpeechIQError(
+            f"--limit {settings.limit} and --norms {norms_file}: norms were built on all clips; leave one of the two "
+            "out, or add --allow-mismatch, which marks the scores"
+        )
+    check_output_folder(settings.output, FIX)
+
+
+def _check_systems(systems: Sequence[str], settings: Settings, record: Record, force: bool) -> list[str]:
+    """Return the name of each system in results, after all checks that need no model.
+
+    Raises:
+        SpeechIQError: A system or task is not valid, or two systems have one name.
+    """
+    refuse_other_settings(record, systems, settings)
+    known = {run.system: name for name, run in record.runs.items() if is_finished(run, settings)}
+    if not force and known.keys() >= set(systems):
+        names = [known[system] for system in systems]
+    else:
+        say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
+        names = processes.check(systems, settings)
+    for system, name in zip(systems, names, strict=True):
+        if names.count(name) > 1:
+            raise SpeechIQError(f"{system}: {names.count(name)} of the systems are called {name} in results; leave one")
+        run = record.runs.get(name)
+        if run is not None and run.system != system and not force:
+            raise SpeechIQError(
+                f"{system}: {settings.output} has a run of {run.system}, and results call both {name}; "
+                f"{FIX}, or replace the run with --force"
+            )
+    return names
+
+
+def _advise_scale(names: set[str], norms_file: str | None) -> None:
+    if len(names) < FEW and norms_file is None:
+        say(
+            f"hint: {len(names)} system{'s' * (len(names) > 1)} and no --norms: SIQ needs a scale; add systems, or "
+            "score the demo set with --norms demo (`siq norms list`)"
+        )
+
+
+def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, force: bool, verbose: bool) -> None:
+    """Run the systems that are not finished, and record each.
+
+    Raises:
+        SpeechIQError: Some systems failed; all others were run.
+    """
+    finished = {
+        name for name, run in record.runs.items() if names.get(run.system) == name and is_finished(run, settings)
+    }
+    todo = {system: name for system, name in names.items() if force or name not in finished}
+    if len(todo) < len(names):
+        say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
+    logs = settings.output / LOGS
+    logs.mkdir(parents=True, exist_ok=True)
+    failures: list[str] = []
+    with Display(len(todo)) as display:
+        for system, name in todo.items():
+            before = _find_results(settings.output)
+            log = logs / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
+            display.start(system)
+            try:
+                _run_one(system, settings, log, display, verbose)
+            except SpeechIQError as error:
+                failures.append(f"{system}: {error}")
+                display.finish(system, "failed")
+                continue
+            record.runs[name] = describe_run(system, settings, _find_results(settings.output) - before)
+            write_record(record, settings.output)
+            display.finish(system, "finished")
+            for warning in processes.find_warnings(log) if log.exists() else ():
+                say(f"{system}: {warning}")
+    if failures:
+        for failure in failures[:-1]:
+            say(failure)
+        raise SpeechIQError(
+            f"{failures[-1]}; {len(todo) - len(failures)} of {len(todo)} systems ran, and the same command runs only "
+            f"the others"
+        )
+
+
+def _run_one(system: str, settings: Settings, log: Path, display: Display, verbose: bool) -> None:
+    if not verbose:
+        processes.run_with_log(system, settings, log, display.update)
+        return
+    log.unlink(missing_ok=True)
+    print(f"\n$ {shlex.join(lm_eval_command(system, settings))}", flush=True)
+    if code := processes.run_in_view(system, settings):
+        raise SpeechIQError(f"lm_eval ended with exit code {code}; the lines above show the reason")
+
+
+def _find_results(folder: Path) -> set[Path]:
+    return set(folder.glob("**/results_*.json"))
+
+
+def _publish(output: Path, record: Record, norms_file: str | None, allow_mismatch: bool) -> None:
+    """Print the ranking, and write scores and report."""
+    scores, page = output / SCORES, output / PAGE
+    try:
+        score([output], [scores], norms_file=norms_file, allow_mismatch=allow_mismatch, force=True)
+        report([output], page, norms_file=norms_file, allow_mismatch=allow_mismatch, force=True)
+    except SpeechIQError as error:
+        raise SpeechIQError(f"{error}; the runs are in {output}") from error
+    finally:
+        record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
+        write_record(record, output)

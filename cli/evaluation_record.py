@@ -1,0 +1,130 @@
+"""Record which systems an evaluation has run, so that the same command goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import exists, read_plain, refuse_to_overwrite, write_whole
+from speechiq.harness_patch.processes import Settings
+
+NAME = "eval.json"
+SCHEMA = "speechiq-evaluation"
+#: Settings that change no score.
+NEUTRAL = ("output", "batch_size", "device")
+FIX = "choose another folder with --output"
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A finished run.
+
+    Attributes:
+        system: Its spec and options, as the user wrote them.
+        settings: Those that scores depend on.
+        speechiq: Version that ran it.
+        results: Its results files, below the folder of the evaluation.
+    """
+
+    system: str
+    settings: dict[str, Any]
+    speechiq: str
+    results: list[str]
+
+
+class Record(msgspec.Struct):
+    """The finished runs of a folder.
+
+    Attributes:
+        schema: Kind of content.
+        runs: Name of the system in results -> its run.
+        outputs: Name of a file that was written -> its sha256.
+    """
+
+    schema: str = SCHEMA
+    runs: dict[str, Run] = {}
+    outputs: dict[str, str] = {}
+
+
+def read_record(folder: Path) -> Record:
+    """Return the record of a folder, empty if it has none.
+
+    Raises:
+        SpeechIQError: The file is not one that `write_record` wrote.
+    """
+    file = folder / NAME
+    if not exists(file):
+        return Record()
+    try:
+        record = msgspec.json.decode(read_plain(file), type=Record)
+    except (OSError, ValueError) as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error}); delete it, or {FIX}") from error
+    if record.schema != SCHEMA:
+        raise SpeechIQError(f"{file}: not a record of `siq eval`; {FIX}")
+    return record
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """Write the record of a folder."""
+    write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(record), indent=1), FIX)
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """Return the settings that scores depend on, as they are recorded."""
+    kept: dict[str, Any] = msgspec.json.decode(
+        msgspec.json.encode(
+            {key: value for key, value in settings._asdict().items() if key not in NEUTRAL}, enc_hook=str
+        )
+    )
+    return kept
+
+
+def describe_run(system: str, settings: Settings, results: Iterable[Path]) -> Run:
+    """Return what is recorded of a run that has just ended."""
+    files = [os.path.relpath(file, settings.output) for file in results]
+    return Run(system, describe(settings), version("speechiq"), sorted(files))
+
+
+def is_finished(run: Run, settings: Settings) -> bool:
+    """Return whether a recorded run has these settings, and its files still exist."""
+    same = run.settings == describe(settings) and run.speechiq == version("speechiq")
+    return same and bool(run.results) and all(exists(settings.output / file) for file in run.results)
+
+
+def refuse_other_settings(record: Record, systems: Iterable[str], settings: Settings) -> None:
+    """Refuse to mix runs of different settings in one folder.
+
+    Raises:
+        SpeechIQError: A system that is not run now was run with other settings.
+    """
+    now, again = describe(settings), set(systems)
+    for run in record.runs.values():
+        changed = [key for key in now if run.settings.get(key) != now[key]]
+        if changed and run.system not in again:
+            key = changed[0]
+            raise SpeechIQError(
+                f"--output {settings.output}: it has a run of {run.system} with {key} {run.settings.get(key)}, "
+                f"not {now[key]}; give the same settings, or {FIX}"
+            )
+
+
+def hash_file(path: Path) -> str:
+    """Return the sha256 of a file that may have changed since it was last read."""
+    return hashlib.sha256(read_plain(path)).hexdigest()
+
+
+def check_replaceable(record: Record, path: Path, force: bool) -> None:
+    """Refuse to replace a file, unless this record says that it is ours and unchanged.
+
+    Raises:
+        SpeechIQError: The file exists and has another content than the one that was written.
+    """
+    if path.is_file() and record.outputs.get(path.name) == hash_file(path):
+        return
+    refuse_to_overwrite(path, force)

@@ -1,0 +1,71 @@
+"""Choose the formats of the files that a command writes, from the endings of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import check_output, refuse_same
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.show.records import FIX
+
+#: Format -> the ending of its files.
+ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex"}
+
+
+def _former(name: str) -> object:
+    return typer.Option(f"--{name}", hidden=True, help=f"Former name of --output FILE{ENDINGS[name]}.")
+
+
+#: Hidden options of earlier versions.
+FormerJson = Annotated[Path | None, _former("json")]
+FormerCsv = Annotated[Path | None, _former("csv")]
+FormerMarkdown = Annotated[Path | None, _former("markdown")]
+FormerLatex = Annotated[Path | None, _former("latex")]
+
+
+class Output(NamedTuple):
+    """A file to write, and its format."""
+
+    path: Path
+    format: str
+
+
+def list_outputs(
+    given: Sequence[Path] | None, former: Mapping[str, Path | None], formats: Collection[str], force: bool
+) -> list[Output]:
+    """Return the files to write, after checking that each can be written.
+
+    Args:
+        given: Files of `--output`; the ending of a name chooses the format.
+        former: Format -> the file of the former option of that name, which is deprecated.
+        formats: The formats that the command writes.
+        force: Whether files that exist are replaced.
+
+    Raises:
+        SpeechIQError: A name has another ending, one file is named twice, or a file exists or cannot be written.
+    """
+    named = {name: path for name, path in former.items() if path is not None}
+    for name, path in named.items():
+        say(f"--{name} {path} is deprecated; write --output FILE{ENDINGS[name]}")
+    outputs = [Output(path, _read_format(path, formats)) for path in given or ()]
+    outputs += [Output(path, name) for name, path in named.items()]
+    refuse_same(output.path for output in outputs)
+    for output in outputs:
+        check_output(output.path, force, FIX)
+    return outputs
+
+
+def _read_format(path: Path, formats: Collection[str]) -> str:
+    endings = {ENDINGS[name]: name for name in formats}
+    if path.suffix.lower() not in endings:
+        raise SpeechIQError(
+            f"--output {path}: its ending names no format; {did_you_mean(path.suffix, endings)}"
+            f"end the name in {' or '.join(endings)}"
+        )
+    return endings[path.suffix.lower()]

@@ -1,0 +1,40 @@
+"""Print plain tables and JSON, for commands that describe what exists."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from speechiq.cli.options import PIPE_WIDTH
+from speechiq.core.console import printable
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table with a title; long cells are folded and never cut.
+
+    Args:
+        title: Of the table.
+        columns: Names of the columns.
+        rows: A cell per column; None is an empty cell.
+    """
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else Text(printable(str(cell))) for cell in row))
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+
+
+def print_json(content: Any) -> None:
+    """Print JSON, indented; what is not printable is escaped."""
+    print(json.dumps(content, indent=1, allow_nan=False))

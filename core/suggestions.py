@@ -1,0 +1,38 @@
+"""Suggest the known name that is closest to one that a user mistyped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+#: How similar two names must be for one to be suggested for the other (`difflib` ratio).
+SIMILAR = 0.6
+
+
+def find_nearest(name: str, known: Iterable[str], similar: float = SIMILAR) -> str | None:
+    """Return the known name that is closest to `name`, or None if none is close.
+
+    Capital letters are not compared.
+
+    Args:
+        name: What the user wrote.
+        known: The names that exist.
+        similar: The least similarity, from 0 to 1.
+
+    >>> find_nearest("whisper-bse", ["whisper-base", "whisper-tiny.en"])
+    'whisper-base'
+    >>> find_nearest("earnings", ["demo"]) is None
+    True
+    """
+    names = {each.lower(): each for each in known}
+    return next((names[found] for found in get_close_matches(name.lower(), names, 1, similar)), None)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean NAME? ` for the end of an error, or nothing if no known name is close.
+
+    >>> did_you_mean("scor", ["score"]), did_you_mean("x", ["score"])
+    ('did you mean score? ', '')
+    """
+    near = find_nearest(name, known)
+    return f"did you mean {near}? " if near else ""

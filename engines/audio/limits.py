@@ -1,0 +1,94 @@
+"""Find by trial how much audio a model receives; many processors drop what exceeds their window without a warning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines._shared.chunking import split
+from speechiq.engines.audio.prompts import AudioPrompts
+
+FIRST_TRIAL_S = 32
+#: Tokens of the model's context that audio leaves free for the text of a prompt and for the answer.
+RESERVED = 1024
+
+
+class AudioLimits:
+    """Find the longest audio that a model takes in one chunk and in one prompt.
+
+    Args:
+        prompts: of the model.
+        context: the model's context in tokens; None if its config does not state it.
+
+    Attributes:
+        free_tokens: tokens of the context that are available for audio.
+        tried: the longest chunk that was tried, in seconds.
+        limit: the longest chunk that the model takes, in seconds; infinite as long as no chunk was too long.
+    """
+
+    def __init__(self, prompts: AudioPrompts, context: int | None) -> None:
+        self.prompts, self.free_tokens = prompts, (context or math.inf) - RESERVED
+        self.tried, self.limit = 0, math.inf
+        self._probe = cache(prompts.probe)
+
+    def in_one_chunk(self, seconds: float) -> float:
+        """Return how many seconds the model receives of so many seconds in one chunk."""
+        while self.limit == math.inf and self.tried < seconds:
+            trial = max(2 * self.tried, FIRST_TRIAL_S)
+            if not self._takes(trial):
+                self.limit = self._search(self.tried, trial)
+                self._check()
+            self.tried = trial
+        return min(seconds, self.limit)
+
+    def in_one_prompt(self, clips: Sequence[Clip]) -> list[float]:
+        """Return per clip of one prompt how many of its seconds the model receives, in one chunk or in several."""
+        received: list[float] = []
+        for clip in clips:
+            seconds = self.in_one_chunk(clip.duration)
+            if seconds < clip.duration and self.prompts.takes_several:
+                seconds = clip.duration
+            received.append(max(0.0, min(seconds, self._longest_prompt() - sum(received))))
+        return received
+
+    def chunks(self, clip: Clip, seconds: float = math.inf) -> list[Clip]:
+        """Return the first seconds of a clip in chunks that the model takes, split at pauses of the speech."""
+        clip = clip if seconds >= clip.duration else clip.part(0.0, seconds)
+        longest = self.in_one_chunk(clip.duration)
+        if longest == clip.duration:
+            return [clip]
+        return [
+            clip.part(start / SAMPLING_RATE, (stop - start) / SAMPLING_RATE)
+            for start, stop in split(clip.samples, longest)
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the limits that were found so far."""
+        if self.limit == math.inf:
+            return {}
+        return {"longest_chunk_s": self.limit, "takes_chunks": self.prompts.takes_several}
+
+    def _check(self) -> None:
+        if self.limit < 1:
+            raise SpeechIQError(
+                f"{self.prompts.name}: takes less than one second of audio next to {RESERVED} tokens of text; "
+                f"choose a model with a longer context"
+            )
+
+    def _takes(self, seconds: int) -> bool:
+        received, tokens = self._probe(seconds)
+        return received and tokens <= self.free_tokens
+
+    def _search(self, taken: int, lost: int) -> int:
+        while lost - taken > 1:
+            middle = (taken + lost) // 2
+            taken, lost = (middle, lost) if self._takes(middle) else (taken, middle)
+        return taken
+
+    def _longest_prompt(self) -> float:
+        longest = min(self.limit, self.tried)
+        return self.free_tokens * longest / self._probe(longest)[1]

@@ -1,0 +1,181 @@
+"""Run systems with lm-eval, each in a process of its own, by the command that a user would type."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.progress import VARIABLE, Progress
+
+#: Environment of a run whose output the user sees.
+QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
+#: What the names of this suite's tasks begin with.
+SUITE = "siq_"
+#: What a process of speechiq writes before the one line of an error.
+ERROR = "speechiq: "
+#: What lm-eval's log has in lines of speechiq that a user should see.
+WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
+#: Seconds for a process to end after Ctrl-C.
+GRACE_S = 20.0
+
+
+class Settings(NamedTuple):
+    """The settings that the runs of several systems share.
+
+    Attributes:
+        output: Folder for lm-eval's results.
+        tasks: Names of tasks or groups.
+        batch_size: Items per batch, or `auto`.
+        device: Where models run; None leaves it to the machine.
+        limit: Docs per task; None takes all.
+        seed: Seed of everything that is random; None takes lm-eval's seeds.
+        metadata: `key=value` each.
+        include_path: Folder with further tasks.
+    """
+
+    output: Path
+    tasks: tuple[str, ...]
+    batch_size: str = "auto"
+    device: str | None = None
+    limit: int | None = None
+    seed: int | None = None
+    metadata: tuple[str, ...] = ()
+    include_path: Path | None = None
+
+
+def lm_eval_command(system: str, settings: Settings) -> list[str]:
+    """Return the command that runs one system.
+
+    Args:
+        system: Its spec, with its options after commas: `SPEC,OPTION=VALUE`.
+        settings: Those of the run.
+
+    >>> " ".join(lm_eval_command("letter:B", Settings(Path("runs"), ("siq_demo",), limit=2)))
+    'lm_eval --model hf-audio --model_args pretrained=letter:B --tasks siq_demo --batch_size auto \
+--log_samples --output_path runs --limit 2'
+    """
+    optional = {
+        "--device": settings.device,
+        "--limit": settings.limit,
+        "--seed": settings.seed,
+        "--include_path": settings.include_path,
+    }
+    return [
+        "lm_eval", "--model", "hf-audio", "--model_args", f"pretrained={system}",
+        "--tasks", ",".join(settings.tasks), "--batch_size", settings.batch_size,
+        "--log_samples", "--output_path", str(settings.output),
+        *(word for name, value in optional.items() if value is not None for word in (name, str(value))),
+        *(["--metadata", *settings.metadata] if settings.metadata else []),
+    ]  # fmt: skip
+
+
+def run_in_view(system: str, settings: Settings) -> int:
+    """Run a system with the output of lm-eval, without its log, on this terminal, and return the exit code."""
+    return subprocess.run(_here(system, settings), env={**QUIET, **_environment(settings)}).returncode
+
+
+def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Progress], None]) -> None:
+    """Run a system with the output of lm-eval in a file.
+
+    Args:
+        system: As for `lm_eval_command`.
+        settings: As for `lm_eval_command`.
+        log: File to write; its folder exists.
+        show: Called with the state of each progress bar of speechiq.
+
+    Raises:
+        SpeechIQError: The run failed; the reason is the error that it ended with.
+    """
+    reader, writer = os.pipe()
+    with log.open("wb") as output, os.fdopen(reader, "rb") as reports:
+        process = subprocess.Popen(
+            _here(system, settings),
+            stdout=output,
+            stderr=output,
+            pass_fds=[writer],
+            env=_environment(settings) | {VARIABLE: str(writer)},
+        )
+        os.close(writer)
+        try:
+            for line in reports:
+                with suppress(msgspec.DecodeError):  # a line of which a killed process wrote only a part
+                    show(msgspec.json.decode(line, type=Progress))
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+    if code:
+        raise SpeechIQError(f"{find_reason(log, code)}; log: {log}")
+
+
+def check(systems: Sequence[str], settings: Settings) -> list[str]:
+    """Check tasks, specs and options of all systems in one process, without loading a model.
+
+    Returns:
+        The name of each system in results.
+
+    Raises:
+        SpeechIQError: The first fault.
+    """
+    given = {"systems": list(systems), **settings._asdict()}
+    module = f"{__package__}.dry_run"
+    done = subprocess.run(
+        [sys.executable, "-m", module, json.dumps(given, default=str)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=_environment(settings),
+    )
+    if done.returncode:
+        lines = done.stderr.splitlines()
+        raise SpeechIQError(_last_error(lines) or f"the check of the systems failed: {''.join(lines[-1:])}")
+    names: list[str] = json.loads(done.stdout.splitlines()[-1])
+    return names
+
+
+def find_reason(log: Path, code: int) -> str:
+    """Return why a run failed, by the end of its log."""
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return _last_error(lines) or f"lm_eval ended with exit code {code}: {''.join(lines[-1:])}"
+
+
+def find_warnings(log: Path) -> list[str]:
+    """Return the warnings of speechiq in the log of a run, each once."""
+    lines = log.read_text(errors="replace").splitlines()
+    return list(dict.fromkeys(line.partition("] ")[2] or line for line in lines if any(w in line for w in WARNINGS)))
+
+
+def _last_error(lines: Sequence[str]) -> str:
+    return next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), "")
+
+
+def _here(system: str, settings: Settings) -> list[str]:
+    return [sys.executable, "-m", *lm_eval_command(system, settings)]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Return the environment, with lm-eval's own tasks left out if no others than the suite's are named.
+
+    Their index takes most of the time of a start.
+    """
+    ours = all(name.startswith(SUITE) for name in settings.tasks)
+    return ({"SIQ_TASKS": "only"} if ours else {}) | dict(os.environ)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process; the terminal also sends Ctrl-C to it, but a signal to this process alone does not get there."""
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

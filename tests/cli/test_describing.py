@@ -1,0 +1,144 @@
+"""`siq systems`, `siq tasks`, `siq norms` and `siq doctor`: what exists, and what is wrong with this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli import probes
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.engines.registry import KINDS, list_backends
+from speechiq.reducer.siq import norms
+from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.demo.fetch import MODELS
+from tests.conftest import KEY
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_every_engine_is_listed_by_kind_with_what_is_missing(monkeypatch):
+    content = json.loads(siq("systems", "--json").stdout)
+    found = {(row["kind"], row["engine"]) for row in content["engines"]}
+    assert found == {(kind, engine) for kind in KINDS for engine in list_backends(kind)}
+    assert {row["model"] for row in content["demo_models"]} == {f"demo:{name}" for name in MODELS}
+    monkeypatch.setattr("speechiq.engines.registry.find_spec", lambda package: None)
+    shown = siq("systems").stdout
+    assert "no: pocketsphinx missing, pip install '.[demo]'" in shown and "letter:B" in shown
+
+
+def test_systems_are_listed_without_torch():
+    code = (
+        "import sys; from speechiq.cli.main import app; app(['systems', '--json'], standalone_mode=False); "
+        "assert not {'torch', 'lm_eval', 'transformers'} & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_one_engine_is_shown_with_its_options():
+    shown = siq("systems", "faster-whisper").stdout
+    assert "asr engine faster-whisper" in shown and "written with asr_ before the name" in shown
+    (row,) = json.loads(siq("systems", "faster-whisper", "--json").stdout)
+    backend = list_backends("asr")["faster-whisper"]
+    assert [option["name"] for option in row["options"]] == [option.name for option in backend.list_options()]
+    assert all(option["description"] and option["type"] for option in row["options"])
+    assert "options: none" in siq("systems", "gold").stdout
+
+
+def test_tasks_are_listed_and_shown():
+    assert json.loads(siq("tasks", "list", "--json").stdout) == [task._asdict() for task in list_tasks()]
+    assert all(task.name in siq("tasks", "list").stdout for task in list_tasks())
+    content = json.loads(siq("tasks", "show", "siq_demo", "--json").stdout)
+    assert [task["name"] for task in content["tasks"]] == [
+        f"siq_demo_{level}" for level in ("remember", "understand", "apply")
+    ]
+    assert "clips: 14, 416.3 s" in content["data_sets"]["demo"]
+    shown = siq("tasks", "show", "siq_demo_apply").stdout
+    assert "siq_demo_apply" in shown and "demo/austen" in shown
+
+
+def test_norms_are_listed_and_shown():
+    demo = norms.read("demo")
+    (listed,) = json.loads(siq("norms", "list", "--json").stdout)
+    shown = json.loads(siq("norms", "show", "demo", "--json").stdout)
+    assert listed == shown and shown["sha256"] == demo.sha256 and shown["systems"] == demo.systems
+    for level, each in demo.levels.items():
+        assert shown["levels"][level] | {"mean": each.mean, "weight": each.weight} == shown["levels"][level]
+        assert shown["levels"][level]["clips"] == len(each.clips)
+    table = siq("norms", "show", "demo").stdout
+    assert demo.sha256 in table and all(system in table for system in demo.systems) and "openai-whisper" in table
+
+
+def test_norms_of_a_file_are_shown_and_others_refused(tmp_path):
+    copy = tmp_path / "mine.json"
+    copy.write_bytes(norms.SHIPPED["demo"].read_bytes())
+    assert json.loads(siq("norms", "show", copy, "--json").stdout)["name"] == "demo"
+    refused = siq("norms", "show", "nowhere").exception
+    assert isinstance(refused, SpeechIQError) and "no norms 'nowhere'" in str(refused)
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    monkeypatch.setattr(probes, "hub_answers", lambda: False)
+
+
+def test_the_doctor_examines_everything_and_shows_no_key(no_network, endpoint_key, monkeypatch, tmp_path):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    done = siq("doctor", "--json")
+    content = json.loads(done.stdout)
+    assert done.exit_code == 0 and content["ok"] and KEY not in done.stdout
+    found = {each["name"]: each for each in content["findings"]}
+    assert found["OPENAI_API_KEY"]["detail"] == "set" and found["HF_TOKEN"]["detail"]
+    assert {each["topic"] for each in content["findings"]} == {
+        "Machine", "Packages", "Caches", "Keys", "Models", "Network", "Development",
+    }  # fmt: skip
+    for name in MODELS:
+        assert (found[f"demo:{name}"]["state"], found[f"demo:{name}"]["fix"]) == ("note", "siq demo fetch")
+    assert "free" in found["speechiq cache"]["detail"] and not (tmp_path / "cache").exists()
+    assert all(each["fix"] for each in content["findings"] if each["state"] == "error")
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_with_its_fix(no_network, monkeypatch, tmp_path):
+    tmp_path.joinpath("file").touch()
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "file"))
+    done = siq("doctor")
+    assert done.exit_code == 1 and "fix the errors first, beginning with speechiq cache" in done.stdout
+    assert "set SIQ_CACHE to a folder of yours" in " ".join(done.stdout.split())
+
+
+def test_packages_that_are_missing_or_untested_have_a_fix(monkeypatch):
+    versions = {"torch": None, "lm-eval": "9.9"}
+    monkeypatch.setattr(probes, "find_version", lambda package: versions.get(package, "0"))
+    found = {each.name: each for each in probes.find_packages()}
+    assert found["torch"].state == "error" and found["torch"].fix == "pip install 'torch<3,>=2.9'"
+    assert found["lm-eval"].state == "note" and "9.9, tested" in found["lm-eval"].detail
+
+
+def test_the_network_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(probes, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(probes.socket, "create_connection", lambda *_: __import__("time").sleep(5))
+    probes.hub_answers.cache_clear()
+    begun = os.times().elapsed
+    (finding,) = probes.find_hub()
+    probes.hub_answers.cache_clear()
+    assert finding.state == "note" and os.times().elapsed - begun < 2
+
+
+def test_a_damaged_demo_model_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    monkeypatch.setattr(probes, "hub_answers", lambda: False)
+    folder = tmp_path / "models" / "whisper-base"
+    folder.mkdir(parents=True)
+    folder.joinpath("source.txt").write_text("other==1 sha256:0\n")
+    found = {each.name: each for each in probes.find_models()}
+    assert found["demo:whisper-base"].detail == "made from other packages than this version uses"
+    assert found["demo:whisper-tiny.en"].detail == "not fetched"

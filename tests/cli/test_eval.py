@@ -1,0 +1,236 @@
+"""`siq eval`: runs, ranking and report by one command, resumed, refused early, and stopped cleanly."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli import evaluation
+from speechiq.cli.evaluation_record import describe_run, read_record, write_record
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.progress import VARIABLE, Progress, progress_bar
+from speechiq.harness_patch import processes
+from speechiq.harness_patch.processes import Settings, lm_eval_command
+from tests.conftest import run
+from tests.reducer.conftest import levels, write_run
+
+LETTERS = ("letter:A", "letter:B", "letter:C")
+GOLD = "gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
+
+
+def siq_eval(*arguments):
+    return CliRunner().invoke(app, ["eval", *map(str, arguments)])
+
+
+@pytest.fixture
+def instant(monkeypatch):
+    """Runs that are written and not computed: the list of the systems that ran."""
+    ran = []
+
+    def write(system, settings, log, show):
+        ran.append(system)
+        show(Progress("transcribing", 1, 2, "clip"))
+        log.write_text("2026 WARNING  [speechiq.engines.x:1] one clip was cut\n")
+        if "broken" in system:
+            raise SpeechIQError("the model is broken")
+        skill = {"good": 0.9, "fair": 0.5, "poor": 0.1}[system.partition(",")[0]]
+        write_run(settings.output / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
+
+    monkeypatch.setattr(processes, "run_with_log", write)
+    monkeypatch.setattr(processes, "check", lambda systems, settings: [each.partition(",")[0] for each in systems])
+    return ran
+
+
+def test_one_command_runs_scores_and_reports(instant, tmp_path):
+    done = siq_eval("good", "fair", "poor", "-o", tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert instant == ["good", "fair", "poor"] and "Speech IQ" in done.stdout
+    rows = {row["system"]: row["rank"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]}
+    assert rows == {"good": 1, "fair": 2, "poor": 3}
+    assert "</html>" in (tmp_path / "report.html").read_text()
+    for line in ("[1/3] good", "[3/3] poor: finished", f"wrote {tmp_path / 'report.html'}", "good: one clip was cut"):
+        assert line in done.stderr
+
+
+def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tmp_path):
+    assert siq_eval("good", "fair", "-o", tmp_path).exit_code == 0
+    more = siq_eval("good", "fair", "poor", "-o", tmp_path)
+    assert more.exit_code == 0 and instant == ["good", "fair", "poor"] and "2 of 3 systems are finished" in more.stderr
+    assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
+    siq_eval("good", "-o", tmp_path, "--force")
+    assert instant == ["good", "fair", "poor", "good"]
+    next(tmp_path.glob("poor-*/results_*.json")).unlink()
+    siq_eval("poor", "-o", tmp_path)
+    assert instant[-1] == "poor" and len(instant) == 5
+
+
+def test_runs_of_other_settings_are_not_mixed(instant, tmp_path):
+    assert siq_eval("good", "fair", "-o", tmp_path, "--limit", 2).exit_code == 0
+    refused = siq_eval("poor", "-o", tmp_path).exception
+    assert isinstance(refused, SpeechIQError) and "run of good with limit 2, not None" in str(refused)
+    other = siq_eval("good,llm_answer=argmax", "fair", "-o", tmp_path, "--limit", 2).exception
+    assert isinstance(other, SpeechIQError) and "results call both good" in str(other)
+    assert instant == ["good", "fair"]
+
+
+def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    refused = siq_eval("good", "fair", "-o", tmp_path).exception
+    assert isinstance(refused, SpeechIQError) and "may hold" in str(refused) and not instant
+    assert siq_eval("good", "fair", "-o", tmp_path, "--force").exit_code == 0
+    assert siq_eval("poor", "-o", tmp_path).exit_code == 0, "what it wrote itself is replaced"
+    (tmp_path / "siq.json").write_text("mine since")
+    assert "siq.json" in str(siq_eval("poor", "-o", tmp_path).exception)
+
+
+def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tmp_path):
+    done = siq_eval("good", "broken", "fair", "-o", tmp_path)
+    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 2 of 3" in str(done.exception)
+    assert set(read_record(tmp_path).runs) == {"good", "fair"} and not (tmp_path / "siq.json").exists()
+
+
+def test_one_system_without_norms_has_a_run_and_advice(instant, tmp_path):
+    done = siq_eval("good", "-o", tmp_path)
+    assert (
+        done.exit_code == 0
+        and f"siq score {tmp_path} --norms demo" in done.stderr
+        and "hint: 1 system and" in done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, fault",
+    [
+        (["good", "--tasks", ","], "--tasks: no name given"),
+        (["good", "--metadata", "subset"], "--metadata subset: not a key with a value"),
+        (["good", "--batch-size", "0"], "--batch-size 0: give a whole number above 0"),
+        (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
+        (["good", "--norms", "nowhere"], "no norms 'nowhere'"),
+        (["good", "--norms", "demo", "--limit", "2"], "--limit 2 and --norms demo: norms were built on all clips"),
+        (["good", "good"], "2 of the systems are called good"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(instant, tmp_path, arguments, fault):
+    refused = siq_eval(*arguments, "-o", tmp_path / "out").exception
+    assert isinstance(refused, SpeechIQError) and fault in str(refused)
+    assert not instant and not (tmp_path / "out").exists()
+
+
+def test_a_limit_of_nothing_and_a_missing_folder_are_wrong_usage(instant, tmp_path):
+    limited = siq_eval("good", "-o", tmp_path, "--limit", "0")
+    assert limited.exit_code == 2 and "--limit" in limited.stderr
+    assert siq_eval("good").exit_code == 2
+
+
+def test_an_output_folder_that_is_a_file_is_refused(instant, tmp_path):
+    (tmp_path / "file").touch()
+    refused = siq_eval("good", "-o", tmp_path / "file").exception
+    assert isinstance(refused, SpeechIQError) and "choose another folder with --output" in str(refused)
+
+
+def test_a_record_that_is_not_ours_is_refused(instant, tmp_path):
+    for content in ("{", '{"schema": "other"}', "[]"):
+        (tmp_path / "eval.json").write_text(content)
+        refused = siq_eval("good", "-o", tmp_path).exception
+        assert isinstance(refused, SpeechIQError) and "eval.json" in str(refused)
+
+
+def test_the_record_holds_what_scores_depend_on(tmp_path):
+    settings = Settings(tmp_path, ("siq_demo",), device="cpu", batch_size="4", metadata=("subset=all",))
+    record = read_record(tmp_path)
+    record.runs["x"] = describe_run("x,llm_answer=argmax", settings, [tmp_path / "a" / "results_1.json"])
+    write_record(record, tmp_path)
+    (run_of_x,) = read_record(tmp_path).runs.values()
+    assert run_of_x.results == ["a/results_1.json"] and run_of_x.settings["metadata"] == ["subset=all"]
+    assert not {"device", "batch_size", "output"} & run_of_x.settings.keys()
+
+
+def test_the_command_has_every_option(tmp_path):
+    settings = Settings(Path("runs"), ("a", "b"), "8", "cpu", 3, 7, ("k=v", "x=[1, 2]"), Path("mine"))
+    words = lm_eval_command("demo,llm_answer=argmax", settings)
+    for option, value in {
+        "--model_args": "pretrained=demo,llm_answer=argmax", "--tasks": "a,b", "--batch_size": "8", "--device": "cpu",
+        "--limit": "3", "--seed": "7", "--include_path": "mine", "--output_path": "runs",
+    }.items():  # fmt: skip
+        assert words[words.index(option) + 1] == value
+    assert words[-3:] == ["--metadata", "k=v", "x=[1, 2]"]
+
+
+def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
+    reader, writer = os.pipe()
+    monkeypatch.setenv(VARIABLE, str(writer))
+    with progress_bar(total=3, verb="model transcribing", unit="clip") as bar:
+        bar.update(3)
+    os.close(writer)
+    states = [json.loads(line) for line in os.fdopen(reader)]
+    assert states[-1] == {"verb": "model transcribing", "done": 3, "total": 3, "unit": "clip"}
+
+
+def test_why_a_run_failed_is_found_in_its_log(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("INFO\nspeechiq: llm_x: no such option; give another\nException ignored\n")
+    assert processes.find_reason(log, 1) == "llm_x: no such option; give another"
+    log.write_text("Traceback\nMemoryError\n\n")
+    assert processes.find_reason(log, 137) == "lm_eval ended with exit code 137: MemoryError"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments, fault",
+    [
+        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such model"),
+        (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
+        (["letter:B", "faster-whispr:x+hf:y"], "did you mean faster-whisper?"),
+        (["letter:B", "--device", "nonsense"], "--device nonsense"),
+    ],
+)
+def test_systems_and_tasks_are_checked_together_before_the_first_run(tmp_path, arguments, fault):
+    done = run("siq", "eval", *arguments, "-o", str(tmp_path / "out"))
+    assert done.returncode == 1 and fault in done.stderr, done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_controls_run_from_end_to_end(demo_models, tmp_path):
+    options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
+    planned = run("siq", "eval", *LETTERS, *options, "--dry-run")
+    assert [line.split()[0] for line in planned.stdout.splitlines()] == ["lm_eval"] * 3
+    assert not list(tmp_path.iterdir())
+    done = run("siq", "eval", *LETTERS, *options)
+    assert done.returncode == 0, done.stderr
+    assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
+    assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
+    assert len(list(tmp_path.glob("logs/*.log"))) == 3
+
+
+def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp_path):
+    command = [sys.executable, "-m", "speechiq.cli.main", "eval", "demo", GOLD, "letter:B", "--limit", "2"]
+    command += ["-o", str(tmp_path / "out")]
+    stopped = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not list(tmp_path.glob("out/logs/*.log")):
+        time.sleep(0.1)
+    os.killpg(stopped.pid, signal.SIGINT)
+    _, printed = stopped.communicate(timeout=120)
+    assert stopped.returncode == 130 and printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
+    assert "Traceback" not in printed
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
+    assert systems[0]["system"].startswith("gold+") and len(systems) == 3
+
+
+def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation, "_run_one", stop)
+    done = siq_eval("good", "fair", "-o", tmp_path)
+    assert done.exit_code == 130 and "the same command goes on" in done.stderr

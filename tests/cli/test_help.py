@@ -1,0 +1,121 @@
+"""The help of every command: panels, examples that work, short options, near misses, versions, completion."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from importlib.metadata import version
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from speechiq.cli.completion import complete_norms, complete_system, complete_tasks
+from speechiq.cli.examples import PROMPT
+from speechiq.cli.main import app
+from tests.conftest import run
+
+
+def walk(command, words=("siq",)):
+    """Yield every command of `siq` with its words."""
+    yield words, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(below, (*words, name))
+
+
+COMMANDS = dict(walk(get_command(app)))
+LEAVES = {words: command for words, command in COMMANDS.items() if not hasattr(command, "commands")}
+EXAMPLES = [
+    (words, line.removeprefix(PROMPT).replace("\\[", "["))
+    for words, command in COMMANDS.items()
+    for line in (command.epilog or "").splitlines()
+    if line.startswith(PROMPT)
+]
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_a_command_has_a_help_that_begins_with_a_verb_and_examples(words):
+    command = LEAVES[words]
+    assert command.help[0].isupper() and command.help.split()[0] not in ("The", "A", "This")
+    if words != ("siq", "run"):  # lm-eval prints its help
+        assert any(example[0] == words for example in EXAMPLES), "no example at the foot of the help"
+        shown = siq(*words[1:], "-h")
+        assert shown.exit_code == 0 and "Examples" in shown.stdout
+
+
+@pytest.mark.parametrize("example", [example for _, example in EXAMPLES])
+def test_an_example_is_a_command_that_parses(example):
+    program, *arguments = shlex.split(example)
+    command, context = get_command(app), None
+    assert program == "siq"
+    while hasattr(command, "commands"):
+        name, *arguments = arguments
+        command = command.commands[name]
+    command.make_context(command.name, arguments, parent=context)
+
+
+def test_commands_are_grouped_by_purpose():
+    shown = siq("-h").stdout
+    panels = ["Run", "Score", "Compare", "Publish", "Prepare data", "Machine"]
+    places = [shown.index(f" {panel} ─") for panel in panels]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_what_is_written_is_named_by_output(words):
+    options = {name: option for option in LEAVES[words].params for name in option.opts if name.startswith("-")}
+    shown = {name for name, option in options.items() if not option.hidden and not option.is_flag}
+    assert not {"--json", "--csv", "--markdown", "--latex"} & shown
+    assert ("--output" in options) == ("-o" in options)
+
+
+def test_versions_are_printed_without_torch():
+    shown = subprocess.run(
+        ["python", "-X", "importtime", "-m", "speechiq.cli.main", "--version"],
+        capture_output=True, text=True, env=os.environ,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr[-500:]
+    for package in ("speechiq", "lm-eval", "transformers", "torch"):
+        assert f"{package} {version(package)}\n" in shown.stdout
+    imported = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
+    assert not {"torch", "transformers", "lm_eval"} & imported
+
+
+@pytest.mark.parametrize(
+    "arguments, near",
+    [
+        (["scor"], "score"),
+        (["norms", "lst"], "list"),
+        (["score", ".", "--weigths", "equal"], "--weights"),
+        (["systems", "faster-whispr"], "did you mean faster-whisper?"),
+        (["tasks", "show", "siq_demo_aply"], "did you mean siq_demo_apply?"),
+        (["tasks", "show", "earnings2"], "did you mean earnings22?"),
+        (["norms", "show", "dmeo"], "did you mean demo?"),
+        (["questions", "check", "q.jsonl", "--dataset", "medasrr"], "did you mean medasr?"),
+    ],
+)
+def test_a_near_miss_is_answered_with_the_name_that_exists(arguments, near):
+    done = siq(*arguments)
+    assert done.exit_code != 0
+    assert near in " ".join(f"{done.stderr} {done.exception}".split())
+
+
+def test_names_are_completed():
+    assert complete_tasks("siq_demo_a") == ["siq_demo_apply"]
+    assert "siq_demo,siq_all" in complete_tasks("siq_demo,siq_al")
+    assert complete_norms("d") == ["demo"]
+    assert "letter:B" in complete_system("let") and "gold+" in complete_system("go")
+    assert "gold+openai:" in complete_system("gold+op")
+
+
+@pytest.mark.slow
+def test_a_shell_can_be_given_completion():
+    shown = run(
+        "siq", "--show-completion", "bash", env=os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    )
+    assert shown.returncode == 0 and "_SIQ_COMPLETE" in shown.stdout
