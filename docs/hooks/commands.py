@@ -58,7 +58,7 @@ METADATA = {
     "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
-_EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n\n((?:\$ .*\n+)+)")
+_EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n+((?:\$ .*\n+)+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -50,7 +50,11 @@ def convert(notebook: nbformat.NotebookNode, place: str) -> str:
     """
     plotly = os.path.relpath(PLOTLY, PurePosixPath(place).parent)
     head, *cells = notebook.cells
-    parts = [head.source, f'[Download this notebook]({PurePosixPath(place).name}).\n\n<script src="{plotly}"></script>']
+    parts = [
+        "---\nhide: [toc]\n---",  # figures need the width
+        head.source,
+        f'[Download this notebook]({PurePosixPath(place).name}).\n\n<script src="{plotly}"></script>',
+    ]
     for cell in cells:
         if cell.cell_type == "code":
             parts += [f"```python\n{cell.source}\n```", *filter(None, map(_show, cell.outputs))]
