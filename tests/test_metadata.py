@@ -24,7 +24,7 @@ def test_the_citation_has_what_its_format_requires():
 def test_the_citation_agrees_with_the_package():
     about = SETUP["metadata"]
     assert str(CITATION["version"]) == about["version"]
-    assert CITATION["license"] == about["license"] and CITATION["repository-code"] == about["url"]
+    assert CITATION["license"] == about["license_expression"] and CITATION["repository-code"] == about["url"]
 
 
 def test_workflow_and_templates_are_valid():

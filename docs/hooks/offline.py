@@ -1,4 +1,4 @@
-"""Refuse pages that load something from another server, so that the site opens without a network and watches no reader."""
+"""Refuse pages that load from other servers, so that the site opens without a network and watches no reader."""
 
 from __future__ import annotations
 

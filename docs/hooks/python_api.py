@@ -15,7 +15,7 @@ PAGE = "reference/python.md"
 PARTS = {
     "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
     "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder needs a model."),
-    "engines/base.py": ("Protocols of engines", "Engines subclass one; see [Add an engine](../tutorials/new_engine.md)."),
+    "engines/base.py": ("Protocols of engines", "Engines subclass one: [Add an engine](../tutorials/new_engine.md)."),
     "core/clip.py": ("Clips", "The audio that a system receives."),
     "core/prompt.py": ("Prompts", "What a model is asked."),
     "core/response.py": ("Responses", "What a system answers."),
