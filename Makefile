@@ -8,13 +8,18 @@ UPSTREAM := .venv-upstream
 WORKERS ?= 3
 BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
 
-.PHONY: demo test test-fast test-upstream lint format fuzz bench bench-coverage bench-kills bench-peer build clean
+# What the site shows of the demo: its report, and pictures of it.
+EXAMPLE := build/example
+IMAGES := docs/images
+
+.PHONY: demo test test-fast test-upstream lint format hooks fuzz bench bench-coverage bench-kills bench-peer build \
+	docs docs-serve docs-images example clean
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,questions,test,lint]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,docs,lint,questions,test]'
 	touch $@
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
@@ -39,14 +44,18 @@ test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or a
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s
 
-lint: $(INSTALLED)  ## style and types
+lint: $(INSTALLED)  ## style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+hooks: $(INSTALLED)  ## lint what is committed, before each commit
+	$(BIN)/pre-commit install
 
 bench: $(INSTALLED)  ## ratios, two ways of one work in one run
 	for name in $(BENCHMARKS); do \
@@ -65,5 +74,24 @@ bench-coverage: $(INSTALLED)  ## how often intervals hold the true score; after 
 build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
 
+docs: example  ## the documentation site, into site/
+	$(BIN)/python -m mkdocs build
+
+docs-serve: example  ## the same on http://127.0.0.1:8000, rebuilt whenever a page changes
+	$(BIN)/python -m mkdocs serve
+
+example: $(INSTALLED) runs/demo/report.html
+	mkdir -p $(EXAMPLE)
+	$(BIN)/siq report runs/demo -o $(EXAMPLE)/report.html --force
+	$(BIN)/python tools/screenshots.py runs/demo $(EXAMPLE)
+
+runs/demo/report.html: | $(INSTALLED)
+	$(BIN)/siq demo fetch
+	SIQ_TASKS=only $(BIN)/siq demo run --output $(@D) --force
+
+docs-images: example  ## the picture of the README, anew
+	mkdir -p $(IMAGES)
+	cp $(EXAMPLE)/report.png $(IMAGES)/report.png
+
 clean:
-	rm -rf $(VENV) $(UPSTREAM) .editable build dist *.egg-info
+	rm -rf $(VENV) $(UPSTREAM) .editable build dist site *.egg-info

@@ -16,7 +16,7 @@ CLOSE = {
     "mistral-common", "msgspec", "openai", "peft", "plotly", "pocketsphinx", "rich", "soundfile", "torch",
     "transformers", "typer",
 }  # fmt: skip
-WITHOUT = ("test", "lint")  # extras for work on the package itself
+WITHOUT = ("docs", "lint", "test")  # extras for work on the package itself
 
 
 def read_requirements() -> list[Requirement]:

@@ -1,11 +1,16 @@
-"""The code blocks of the docs: Python is executed, each command is checked against what would run it."""
+"""The code blocks of the docs: Python is executed, and commands are parsed by the programs that they call."""
 
 import re
 import shlex
 import subprocess
+import tomllib
+from configparser import ConfigParser
+from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
 from accelerate.commands.launch import launch_command_parser
 from lm_eval._cli.harness import HarnessCLI
 from lm_eval.config.evaluate_config import EvaluatorConfig
@@ -17,12 +22,13 @@ from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.siq_tasks.demo.systems import SYSTEMS
+from speechiq.siq_tasks.templates import Function, read_task
 from tests.reducer.conftest import write_run
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 VARIABLE = re.compile(r"[A-Z_]+=")
-BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 BLOCKS = [found for page in PAGES for found in BLOCK.findall(page.read_text(encoding="utf-8"))]
 ARGUMENTS = sorted(
     {
@@ -30,10 +36,21 @@ ARGUMENTS = sorted(
         for cell in re.findall(r"\| `pretrained=(\S+)`", (ROOT / "docs/how-to/systems.md").read_text())
     }
 )
-COMMANDS = sorted(
-    {line for kind, block in BLOCKS if kind == "bash" for line in block.replace("\\\n", " ").splitlines()}
-)
+SETUP = ConfigParser()
+SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
+
+
+def read_lines(block: str) -> list[str]:
+    """Return the commands of a block; a line that ends with a backslash goes on in the next."""
+    lines = (line.strip() for line in block.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)})
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
+YAML = [block for kind, block in BLOCKS if kind == "yaml"]
+TOML = [block for kind, block in BLOCKS if kind == "toml"]
+CONFIGS = sorted(ROOT.glob("docs/**/*.yaml"))
 
 
 def check_make(arguments):
@@ -41,14 +58,19 @@ def check_make(arguments):
 
 
 def check_lm_eval(arguments):
-    told = HarnessCLI()._parser.parse_args(["run", *(arguments[1:] if arguments[0] == "run" else arguments)])
-    if told.config:
-        told = EvaluatorConfig.from_cli(told)
-    options = told.model_args
-    spelling = options.pop("pretrained") if told.model == "hf-audio" else f"openai:{options.pop('model')}"
-    *_, last = stages = parse(ALIASES.get(spelling, (spelling,))[0])
-    assert told.model in ("hf-audio", "audio-api") and told.log_samples and told.output_path
-    for name in options.keys() - {f"{last.prefix}answer"}:
+    command = arguments[0] if arguments[0] in ("ls", "run", "validate") else "run"
+    given = HarnessCLI()._parser.parse_args([command, *arguments[arguments[0] == command :]])
+    if command == "run":
+        check_run(EvaluatorConfig.from_cli(given) if given.config else given)
+
+
+def check_run(given):
+    """Check a run of a speech system: its spec, and the options of its engines."""
+    options = dict(given.model_args)
+    spec = options.pop("pretrained") if given.model == "hf-audio" else f"openai:{options.pop('model')}"
+    *_, last = stages = parse(ALIASES.get(spec, (spec,))[0])
+    assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
+    for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
         engine = find(stage.kind, stage.engine).load()
         assert engine is ModelType or name.removeprefix(stage.prefix) in engine.option_names(), name
@@ -56,10 +78,10 @@ def check_lm_eval(arguments):
 
 def check_accelerate(arguments):
     assert arguments[0] == "launch"
-    launcher, asked = arguments[1 : arguments.index("-m")], arguments[arguments.index("-m") + 1 :]
+    launcher, module = arguments[1 : arguments.index("-m")], arguments[arguments.index("-m") + 1 :]
     launch_command_parser().parse_args([*launcher, "script.py"])
-    assert asked[0] == "lm_eval"
-    check_lm_eval(asked[1:])
+    assert module[0] == "lm_eval"
+    check_lm_eval(module[1:])
 
 
 def check_siq(arguments):
@@ -71,15 +93,46 @@ def check_siq(arguments):
 
 
 def check_pip(arguments):
-    assert arguments == ["install", ".[demo]"]
+    verb, *switches, package = arguments
+    assert verb == "install" and set(switches) <= {"-e", "--editable"}
+    extras = re.fullmatch(r"(?:\.|speechiq)(?:\[([\w,-]+)\])?", package)[1]
+    assert set(extras.split(",") if extras else ()) <= set(SETUP["options.extras_require"])
+
+
+def check_git(arguments):
+    assert arguments == ["clone", SETUP["metadata"]["url"]]
+
+
+def check_python(arguments):
+    if arguments[0] == "-m":
+        assert find_spec(arguments[1])
+    else:
+        assert ROOT.joinpath(arguments[0]).is_file()
+
+
+def check_cd(arguments):
+    assert arguments == [SETUP["metadata"]["url"].rpartition("/")[2]], "the folder that git clone makes"
+
+
+def check_source(arguments):
+    assert arguments == [".venv/bin/activate"]
+
+
+def check_export(arguments):
+    assert not arguments, "only variables, which have been removed"
 
 
 CHECKS = {
-    "make": check_make,
-    "lm_eval": check_lm_eval,
-    "siq": check_siq,
-    "pip": check_pip,
     "accelerate": check_accelerate,
+    "cd": check_cd,
+    "export": check_export,
+    "git": check_git,
+    "lm_eval": check_lm_eval,
+    "make": check_make,
+    "pip": check_pip,
+    "python": check_python,
+    "siq": check_siq,
+    "source": check_source,
 }
 
 
@@ -90,9 +143,32 @@ def test_a_command_of_the_docs_is_one_that_exists(command):
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)
-def test_a_row_of_the_table_of_systems_is_spelled_as_the_parser_reads_it(arguments):
+def test_a_row_of_the_table_of_systems_is_written_as_the_parser_reads_it(arguments):
     command = "--model hf-audio --model_args {} --tasks siq_demo --log_samples --output_path runs"
     check_lm_eval(command.format(arguments).split())
+
+
+@pytest.mark.parametrize("block", YAML)
+def test_yaml_of_the_docs_is_a_task(block, tmp_path):
+    file = tmp_path / "task.yaml"
+    file.write_text(re.sub("^include: .*\n", "", block, flags=re.MULTILINE), encoding="utf-8")
+    task = read_task(file)
+    assert "task" in task or "group" in task
+    for function in (value for value in task.values() if isinstance(value, Function)):
+        module = function.rpartition(".")[0]
+        assert not module.startswith("speechiq.") or ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize("block", TOML)
+def test_toml_of_the_docs_is_valid(block):
+    assert tomllib.loads(block)
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
+def test_a_config_file_of_the_docs_is_one_of_lm_eval(config):
+    keys = yaml.safe_load(config.read_text(encoding="utf-8"))
+    assert keys.keys() <= {field.name for field in fields(EvaluatorConfig)}
+    check_lm_eval(["run", "--config", str(config)])
 
 
 @pytest.mark.parametrize("block", PYTHON)

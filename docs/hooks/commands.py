@@ -1,0 +1,114 @@
+"""Write the reference of commands: `siq` as typer documents it, and what `lm_eval run` takes for speech systems."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from docs.hooks.tables import code, write_table
+from speechiq.harness_patch.audio_api import AudioAPI
+from speechiq.harness_patch.command_line import speech_help
+from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
+from speechiq.metrics.normalizer import RULES
+from speechiq.siq_tasks.loading import load
+from speechiq.siq_tasks.options import DECLARED, LEVELS
+
+PAGE = "reference/commands.md"
+INTRODUCTION = """# Commands
+
+The options of every `siq` command, and what `lm_eval run` takes for speech systems. In a terminal, `--help` after any
+command prints the same.
+
+"""
+#: Keys of `--metadata`: their values and meaning. The build fails if a task reads a key that is not described here.
+METADATA = {
+    "normalizer": (
+        ", ".join(RULES),
+        "Rules that write transcript and reference in one form before errors are counted.",
+    ),
+    "embedder": (
+        f"a hub id, a folder or `demo:NAME`; default {DEFAULT_EMBEDDER}",
+        "Language model whose hidden states are compared.",
+    ),
+    "embedder_template": (
+        ", ".join(OPTIONS["embedder_template"]),
+        "`chat` puts the prompt into the chat template of the model.",
+    ),
+    "embedder_text": (
+        ", ".join(OPTIONS["embedder_text"]),
+        "Normalizer that is applied to both texts first; `raw` applies none.",
+    ),
+    "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
+    "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
+    "dataset_name": ("configuration", "Configuration of the data set on the Hub."),
+    "dataset_revision": ("branch, tag or commit", "Revision of the data set on the Hub."),
+    "split": ("default test", "Split of the data set."),
+    "audio_column": ("default audio", "Column of the audio."),
+    "text_column": ("default text", "Column of the reference."),
+    "id_column": ("column", "Column of the ids; without it, rows are named by their number."),
+    "length_column": ("column", "Column with the seconds of audio; without it, they are read from the files."),
+    "subset": ("number or all", "Number of clips of the test."),
+    "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
+    "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
+}
+_COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")
+_EXAMPLES = re.compile(r"\[bold\]Examples\[/bold\]\n+((?:\$ .*\n+)+)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the page."""
+    files.append(File.generated(config, PAGE, content=INTRODUCTION + describe_siq() + describe_lm_eval()))
+    return files
+
+
+def describe_siq() -> str:
+    """Return the help of every command of `siq` as Markdown."""
+    ask = [sys.executable, "-m", "typer", "speechiq.cli.main", "utils", "docs", "--name", "siq"]
+    written = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
+    written = written.replace("&#x27;", "'").replace("&quot;", '"')
+    written = _EXAMPLES.sub(_write_examples, _COMMANDS.sub("", written))
+    return re.sub(r"^#", "##", written, flags=re.MULTILINE)
+
+
+def _write_examples(found: re.Match[str]) -> str:
+    lines = [line.removeprefix("$ ").replace(r"\[", "[") for line in found[1].splitlines() if line]
+    return "\n".join(["**Examples**:", "", "```bash", *lines, "```", ""])
+
+
+def describe_lm_eval() -> str:
+    """Return what `lm_eval run` takes in addition to its own options."""
+    summary = textwrap.dedent(speech_help()).strip("\n")
+    types = "".join(
+        f"\n### Model arguments of `{name}`\n\n::: {model.__module__}.{model.__qualname__}\n"
+        "    options: {members: false, show_root_heading: false, show_root_toc_entry: false, show_bases: false, "
+        "show_source: false}\n"
+        for name, model in (("hf-audio", HFAudio), ("audio-api", AudioAPI))
+    )
+    return (
+        "\n## `lm_eval run`\n\nIts own options are those of `lm_eval run --help`. speechiq adds two model types:\n"
+        f"\n```text\n{summary}\n```\n{types}"
+        "\nThe options of stages are in [Extras and engines](extras.md#options-of-engines).\n"
+        f"\n### Keys of `--metadata`\n\n{_describe_metadata()}"
+    )
+
+
+def _describe_metadata() -> str:
+    readers = {f"level {level}": keys for level, keys in LEVELS.items()} | {
+        "sets that are prepared from rows": DECLARED[load]
+    }
+    unknown = frozenset().union(*readers.values()) ^ METADATA.keys()
+    if unknown:
+        raise SystemExit(
+            f"docs/hooks/commands.py: METADATA and the tasks differ in {', '.join(sorted(unknown))}; add or remove it"
+        )
+    rows = (
+        (code(key), values, meaning, ", ".join(reader for reader, keys in readers.items() if key in keys))
+        for key, (values, meaning) in METADATA.items()
+    )
+    return write_table(["key", "values", "meaning", "read by"], rows)

@@ -1,0 +1,99 @@
+"""Write the references of tasks and metrics from the YAMLs of the suite."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from docs.hooks.tables import code, write_table
+from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
+from speechiq.siq_tasks.suite import HERE
+from speechiq.siq_tasks.templates import read_task
+
+TASKS = """# Tasks
+
+Names for `lm_eval run --tasks`. `siq tasks list` prints them, and whether the question files are on this machine.
+[Data sets](datasets.md) describes the sets, and [Metrics](metrics.md) what each task measures.
+
+"""
+METRICS = """# Metrics
+
+Every metric is a number in each sample row, and NaN where it is not defined. `siq score` reads the measure of a level;
+`--measure LEVEL=COLUMN` takes one of the alternatives instead.
+
+"""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages."""
+    tasks = list_tasks(check_files=False)
+    files.append(File.generated(config, "reference/tasks.md", content=TASKS + describe_tasks(tasks)))
+    files.append(File.generated(config, "reference/metrics.md", content=METRICS + describe_metrics(tasks)))
+    return files
+
+
+def describe_tasks(tasks: list[TaskInfo]) -> str:
+    """Return a section per data set, and the table of groups."""
+    groups: dict[str, list[str]] = {}
+    sections = []
+    for dataset, found in groupby(tasks, key=lambda task: task.dataset):
+        members = list(found)
+        first = members[0]
+        facts = [f"{first.clips or 'All'} clips", first.source, first.revision and f"revision {code(first.revision)}"]
+        rows = (
+            (code(one.name), f"[{one.level}](metrics.md#{one.level})", code(one.measure), one.direction, one.needs)
+            for one in members
+        )
+        table = write_table(["task", "level", "measure", "better", "needs"], rows)
+        sections.append(f"## {dataset}\n\n{'; '.join(filter(None, facts))}.\n\n{table}\n")
+        for task in members:
+            for group in task.group.split(", "):
+                groups.setdefault(group, []).append(task.name)
+    listed = ((code(name), ", ".join(map(code, tasks_of))) for name, tasks_of in sorted(groups.items()))
+    table = write_table(["group", "tasks"], listed)
+    return f"{''.join(sections)}## Groups\n\n{table}"
+
+
+def describe_metrics(tasks: list[TaskInfo]) -> str:
+    """Return a section per category: its measure, its metrics, and the docstring of the function that computes them."""
+    sections: dict[str, str] = {}
+    for info in tasks:
+        (file,) = HERE.rglob(f"{info.name}.yaml")
+        task = read_task(file)
+        category = task["shared_metadata"]["category"]
+        sections.setdefault(category, _describe_category(category, task))
+    return "\n".join(sections.values())
+
+
+def _describe_category(category: str, task: dict[str, Any]) -> str:
+    measure = task["shared_metadata"]["measure"]
+    alternatives = measure.get("alternatives", {})
+    aggregations = {metric["metric"]: metric for metric in task["metric_list"]}
+    rows = (
+        (
+            code(name),
+            "higher" if metric["higher_is_better"] else "lower",
+            str(metric["aggregation"]).rpartition(".")[2],
+            "the measure" if name == measure["column"] else "alternative" if name in alternatives else "",
+        )
+        for name, metric in aggregations.items()
+    )
+    facts = {
+        "column": code(measure["column"]),
+        "better": measure["direction"],
+        "unit": measure["unit"],
+        "range": " to ".join(map(str, measure["range"])),
+        "chance": measure.get("chance", ""),
+        "one item": ", ".join(map(code, task["shared_metadata"]["item"])),
+        "answers per item": task.get("repeats", 1),
+    }
+    options = "    options: {show_source: false, show_root_full_path: true, heading_level: 4}"
+    return (
+        f"## {category.capitalize()}\n\n"
+        f"{write_table(['measure', ''], facts.items())}\n"
+        f"{write_table(['metric', 'better', 'aggregation', 'in scores'], rows)}\n"
+        f"### How {category.capitalize()} is computed\n\n::: {task['process_results']}\n{options}\n"
+    )

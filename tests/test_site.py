@@ -1,0 +1,91 @@
+"""The generated pages of the documentation name everything that there is; `make docs` builds the site itself."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from docs.hooks.commands import describe_lm_eval, describe_siq
+from docs.hooks.extras import describe, read_extras
+from docs.hooks.python_api import describe as describe_python
+from docs.hooks.repository import PAGES, rewrite
+from docs.hooks.tasks import describe_metrics, describe_tasks
+from speechiq.cli.main import app
+from speechiq.engines.registry import KINDS, list_backends
+from speechiq.siq_tasks.catalog import list_tasks
+from tests.test_docs import ROOT, SETUP
+
+EXTRAS = read_extras(ROOT.joinpath("setup.cfg").read_text(encoding="utf-8"))
+
+
+def list_commands(command, words="siq"):
+    yield words
+    for name, below in getattr(command, "commands", {}).items():
+        yield from list_commands(below, f"{words} {name}")
+
+
+def test_every_command_of_siq_has_a_section():
+    page = describe_siq()
+    assert all(f"# `{words}`\n" in page for words in list_commands(get_command(app)))
+    assert "[bold]" not in page and "&#x27;" not in page
+
+
+def test_the_page_of_commands_has_model_types_and_metadata():
+    page = describe_lm_eval()
+    assert all(name in page for name in ("`hf-audio`", "`audio-api`", "| `embedder` |", "| `subset` |"))
+
+
+def test_every_extra_says_what_it_is_for():
+    assert {extra.name for extra in EXTRAS} == set(SETUP["options.extras_require"])
+    assert all(extra.purpose.endswith(".") and extra.requirements for extra in EXTRAS)
+
+
+def test_every_engine_and_option_is_listed():
+    page = describe(EXTRAS)
+    for backend in (found for kind in KINDS for found in list_backends(kind).values()):
+        assert f"`{backend.example}`" in page
+        assert all(f"| `{option.name}` |" in page for option in backend.list_options())
+
+
+def test_every_task_and_metric_is_listed():
+    tasks = list_tasks(check_files=False)
+    listed, metrics = describe_tasks(tasks), describe_metrics(tasks)
+    assert all(f"`{task.name}`" in listed and f"| `{task.measure}` |" in metrics for task in tasks)
+    assert "::: speechiq.metrics.wer.score" in metrics and "the measure" in metrics
+
+
+def test_the_python_reference_has_the_public_names_and_every_metric():
+    page = "\n".join(describe_python(ROOT))
+    modules = [f"::: speechiq.metrics.{file.stem}\n" for file in ROOT.glob("metrics/[a-z]*.py")]
+    assert all(text in page for text in ["'read_systems'", "::: speechiq.plot", "::: speechiq.engines.base", *modules])
+
+
+@pytest.mark.parametrize(
+    ("link", "origin", "page", "wanted"),
+    [
+        ("LICENSE", "README.md", "index.md", "https://host/blob/main/LICENSE"),
+        ("siq_tasks/demo", "README.md", "index.md", "https://host/tree/main/siq_tasks/demo"),
+        ("docs/glossary.md", "CONTRIBUTING.md", "contributing.md", "glossary.md"),
+        ("../../CHANGELOG.md", "docs/how-to/report.md", "how-to/report.md", "../changelog.md"),
+        ("../tutorials/python.ipynb", "docs/how-to/report.md", "how-to/report.md", "../tutorials/python.md"),
+        ("missing.md", "README.md", "index.md", "missing.md"),
+    ],
+)
+def test_a_link_of_the_repository_is_one_of_the_site(link, origin, page, wanted):
+    assert rewrite(link, Path(origin), page, ROOT, "https://host") == wanted
+
+
+def test_the_navigation_has_every_page():
+    class Loader(yaml.SafeLoader):
+        """Reads the names of Python functions in the configuration as nothing."""
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+    nav = yaml.load(ROOT.joinpath("mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"]
+    places = [place for entry in nav for pages in entry.values() for place in list_places(pages)]
+    written = {file.relative_to(ROOT / "docs").as_posix() for file in ROOT.glob("docs/**/*.md")}
+    assert written <= set(places) and set(PAGES.values()) <= set(places) and len(set(places)) == len(places)
+
+
+def list_places(pages):
+    return [pages] if isinstance(pages, str) else [place for page in pages for place in page.values()]
