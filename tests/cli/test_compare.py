@@ -68,7 +68,7 @@ def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     folders = three_runs / "good", three_runs / "bad"
     alone = siq_compare(*folders)
     assert alone.exit_code == 0, alone.output
-    assert "no SIQ: two systems alone stand at Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
+    assert "no SIQ: two systems alone always have Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
     with_pool = siq_compare(*folders, three_runs / "middle")
     assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
     norms = tmp_path / "three.json"

@@ -85,7 +85,7 @@ def test_runs_of_other_settings_are_not_mixed(instant, tmp_path):
 def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_path):
     (tmp_path / "report.html").write_text("mine")
     refused = siq_eval("good", "fair", "-o", tmp_path).exception
-    assert isinstance(refused, SpeechIQError) and "may hold" in str(refused) and not instant
+    assert isinstance(refused, SpeechIQError) and "--force" in str(refused) and not instant
     assert siq_eval("good", "fair", "-o", tmp_path, "--force").exit_code == 0
     assert siq_eval("poor", "-o", tmp_path).exit_code == 0, "what it wrote itself is replaced"
     (tmp_path / "siq.json").write_text("mine since")

@@ -91,4 +91,4 @@ def test_levels_name_categories_of_each_suite_or_a_suite(both_units):
     assert "Delay" in whole and "Grade" in whole and "Remember" not in whole
     error = CliRunner().invoke(app, [*map(str, command), "delay,dealy"]).exception
     assert isinstance(error, SpeechIQError)
-    assert str(error) == "levels 'delay, dealy': name some of delay"
+    assert str(error) == "levels 'delay, dealy': did you mean delay? name some of delay"
