@@ -152,9 +152,10 @@ def pad(rows: list[list[int]], side: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 def compare(suite: dict[str, Any], loop: dict[str, Any]) -> dict[str, float]:
     """Return the differences of the two ways: transcripts that differ, and the largest differences of numbers."""
+    texts = [response.text for response in suite["transcribing"]]
     scores = [[scored.logprob for scored in group] for group in suite["answering"]]
     return {
-        "transcripts": sum(a != b for a, b in zip(suite["transcribing"], loop["transcribing"], strict=True)),
+        "transcripts": sum(a != b for a, b in zip(texts, loop["transcribing"], strict=True)),
         "log_probabilities": float(np.abs(np.subtract(scores, loop["answering"])).max()),
         "states": float(np.abs(suite["embedding"] - loop["embedding"]).max()),
     }

@@ -163,5 +163,5 @@ def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_
             SpeechIQError, match="llm_answer=likelihood: openai:m has no log-likelihoods; use llm_answer=gen"
         ):
             build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
-        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; take)"):
+        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; use)"):
             open_llm("m", server.url).loglikelihood([TextPrompt("a")], [[" b"]])
