@@ -205,7 +205,7 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
 
 
 def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) -> str | None:
-    """Return which checker fails: each must be right in more than half of its tries, and stops once that is decided."""
+    """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
     prompt = prompts.to_check(reference, row["question"], options)
     for checker in plan.checkers:

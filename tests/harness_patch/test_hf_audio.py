@@ -132,7 +132,7 @@ def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(demo
 
 def test_a_likelihood_without_options_is_refused_before_any_clip_is_processed(demo_models, demo_clips):
     model, before = HFAudio(pretrained="demo", device="cpu"), Counter(usage)
-    with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*without options"):
+    with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*has no options"):
         model.generate_until([request(demo_clips[0], "", purpose="transcribe"), request(demo_clips[6], "")])
     assert usage == before
 
@@ -208,9 +208,7 @@ def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp
 
 
 def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):
-    with pytest.raises(
-        SpeechIQError, match=r"^--system_instruction 'Be brief\.': llm_answer=likelihood asks in a prompt"
-    ):
+    with pytest.raises(SpeechIQError, match=r"^--system_instruction 'Be brief\.': llm_answer=likelihood uses a prompt"):
         evaluate(limit=2, system_instruction="Be brief.")
 
 

@@ -162,7 +162,7 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
     tmp_path.joinpath("b.flac").write_bytes(encode(2.0, rate=44_100, kind="FLAC"))
     for name, content in (
         ("m.csv", "file,words\na.wav,one two\nb.flac,three four\n"),
-        ("m.tsv", "file\tsaid\na.wav\tone two\nb.flac\tthree four\n"),
+        ("m.tsv", "file\twords\na.wav\tone two\nb.flac\tthree four\n"),
         ("m.jsonl", '{"file": "a.wav", "words": "one two"}\n{"file": "b.flac", "words": "three four"}\n'),
     ):
         tmp_path.joinpath(name).write_text(content)
@@ -221,7 +221,7 @@ def test_a_set_that_comes_from_a_script_names_the_ways_out(own_cache, tmp_path):
     tmp_path.joinpath("voices").mkdir()
     tmp_path.joinpath("voices", "voices.py").write_text("import datasets\n")
     with pytest.raises(
-        SpeechIQError, match=r"voices: its rows come from a script .*refs/convert/parquet, .*FOLDER"
+        SpeechIQError, match=r"voices: its rows come from a script, .*refs/convert/parquet, .*FOLDER"
     ) as e:
         prepare(dataset="voices", dataset_path=str(tmp_path / "voices"), subset="all")
     assert "hf-audio/esb-datasets-test-only-sorted" in str(e.value)
