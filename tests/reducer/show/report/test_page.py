@@ -82,7 +82,7 @@ def test_the_leaderboard_sorts_and_filters(visit):
     assert names(here) == ["gold+thinker"]
 
 
-def test_a_clip_is_found_heard_and_compared(visit):
+def test_a_clip_is_found_played_and_compared(visit):
     here = visit()
     here.see_all()
     here.tab.fill("#clip-search", "LISINOPRIL")
@@ -174,7 +174,7 @@ def test_on_a_phone_nothing_covers_a_heading_or_a_number(visit):
     assert NAME in here.tab.locator("#profiles .annotation-text").all_text_contents()
 
 
-def test_light_and_dark_recolour_the_charts(visit):
+def test_light_and_dark_recolor_the_charts(visit):
     here = visit(color_scheme="light")
     here.see_all()
     colors = "[getComputedStyle(document.body).backgroundColor, document.querySelector('#bell .js-line').style.stroke]"
@@ -394,11 +394,11 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
 def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
     for chart in charts(found := report.gather([study], bootstrap=0), standings(found)).values():
         for trace in chart["data"]:
-            fills = trace.get("marker", {}).get("color", [])
+            fills = trace.get("marker", {}).get("color")
             if isinstance(fills, list):
                 labels = zip(trace["meta"]["labels"], fills, strict=True)
                 assert [label for label, fill in labels if fill == figures.PAPER] == ["gold"]
-    legend = visit().tab.locator(".legend").inner_text()
+    legend = visit().tab.locator(".marks").inner_text()
     assert all(words in legend for words in ("a control: gold reads the reference", "in 5 % of the cases", "not known"))
 
 
