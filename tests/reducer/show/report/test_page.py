@@ -410,3 +410,11 @@ def test_every_table_can_be_saved(visit):
     with here.tab.expect_download() as download:
         here.tab.get_by_label("Save the table hardest-remember as CSV").click()
     assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Hardest,WER %")
+
+
+def test_the_key_of_a_suspect_question_is_folded_away(visit):
+    here = visit()
+    cell = here.tab.locator("#suspects .votes").first
+    assert "right: B" not in cell.inner_text()
+    cell.locator("summary").click()
+    assert "right: B; votes: " in cell.inner_text()
