@@ -35,7 +35,7 @@ ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
-FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "start")
+FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "print", "start")
 
 
 def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> str:

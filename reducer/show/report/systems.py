@@ -49,7 +49,7 @@ class SystemPage(NamedTuple):
         runs: Its runs, newest first.
         settings: Name of a setting -> its value, as the newest run recorded them of the system.
         sets: Name of a score -> its cells, one per column of `SetTable.columns`; empty if there is one set.
-        worst: Level -> the clips with the lowest raw scores, worst first, without those that have the best score of all.
+        worst: Level -> the clips with the lowest raw scores, worst first, without those at the best score of all.
     """
 
     row: Standing

@@ -1,4 +1,4 @@
-"""The files of `siq score` hold what docs/reference/scores.md lists."""
+"""Check that the files of `siq score` have the keys and columns of docs/reference/scores.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scores.md").read_tex
 
 
 def table(heading: str) -> list[str]:
-    """The names in the first column of the table with a heading."""
+    """Return the names in the first column of the table with a heading."""
     (body,) = re.findall(rf"^\| {heading} \|.*\n\|---.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return [name for line in body.splitlines() for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
 

@@ -21,6 +21,9 @@ const fixed = (value, digits = 1) => (value === null || value === undefined ? NO
 const pageSize = (usual) => (document.documentElement.classList.contains("printing") ? 1e6 : usual);
 const read = (id) => JSON.parse($(`data-${id}`).textContent);
 
+/** What a printed page needs: lists to show again without pages, and work to do first. */
+const onPaper = { lists: [], work: [] };
+
 /** The text that was deflated into an element of the page. */
 async function unpack(id) {
   const coded = atob($(`data-${id}`).textContent);

@@ -81,6 +81,8 @@ async function showClips() {
 }
 
 const startClips = once(showClips);
+onPaper.lists.push(showClips);
+onPaper.work.push(startClips);
 
 function clipRow(row, systems) {
   const open = view.open === row.id;

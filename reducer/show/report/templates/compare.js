@@ -101,6 +101,7 @@ routes.compare = async (parts) => {
 };
 
 if ($("compare")) {
+  onPaper.work.push(startCompare);
   new IntersectionObserver((entries, observer) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     observer.disconnect();

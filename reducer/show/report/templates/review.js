@@ -86,4 +86,5 @@ if (candidates.length) {
   $("review-export").onclick = exportReview;
   countJudged();
   showCards();
+  onPaper.lists.push(showCards);
 }

@@ -36,14 +36,14 @@ def write_system(
     texts: dict[str, str] = TEXTS,
     **columns: float,
 ) -> None:
-    """Writes one system's run of the three levels.
+    """Write one system's run of the three levels.
 
     Args:
-        folder: Where lm-eval's output goes.
-        name: The system's.
-        change: (clip, reference) -> what it writes.
-        letters: Its answers to the questions in turn, B right; a question gets one letter five times.
-        described: What `hf-audio` recorded of it.
+        folder: Folder of lm-eval's output.
+        name: Name of the system.
+        change: (clip, reference) -> transcript.
+        letters: Answers to the questions in turn, B is right; all five answers to a question are the same.
+        described: What `hf-audio` recorded of the system.
         texts: clip -> reference.
         columns: Further columns of every row.
     """

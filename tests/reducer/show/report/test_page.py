@@ -13,7 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from pypdf import PdfReader
 
 from speechiq.reducer.show import report
-from speechiq.reducer.show.report import page
+from speechiq.reducer.show.report import figures, page
+from speechiq.reducer.show.report.data import charts, standings
 from speechiq.reducer.show.side_by_side import rows_of, verdict
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.stats.comparison import compare
@@ -81,7 +82,7 @@ def test_the_leaderboard_sorts_and_filters(visit):
     assert names(here) == ["gold+thinker"]
 
 
-def test_a_clip_is_found_heard_and_compared(visit):
+def test_a_clip_is_found_played_and_compared(visit):
     here = visit()
     here.see_all()
     here.tab.fill("#clip-search", "LISINOPRIL")
@@ -173,7 +174,7 @@ def test_on_a_phone_nothing_covers_a_heading_or_a_number(visit):
     assert NAME in here.tab.locator("#profiles .annotation-text").all_text_contents()
 
 
-def test_light_and_dark_recolour_the_charts(visit):
+def test_light_and_dark_recolor_the_charts(visit):
     here = visit(color_scheme="light")
     here.see_all()
     colors = "[getComputedStyle(document.body).backgroundColor, document.querySelector('#bell .js-line').style.stroke]"
@@ -388,3 +389,32 @@ def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
         <= 1024
     )
     assert here.tab.locator("#bell .js-line").first.evaluate("(line) => line.style.stroke") == "rgb(93, 98, 102)"
+
+
+def test_hollow_marks_are_controls_and_the_legend_says_so(visit, study):
+    for chart in charts(found := report.gather([study], bootstrap=0), standings(found)).values():
+        for trace in chart["data"]:
+            fills = trace.get("marker", {}).get("color")
+            if isinstance(fills, list):
+                labels = zip(trace["meta"]["labels"], fills, strict=True)
+                assert [label for label, fill in labels if fill == figures.PAPER] == ["gold"]
+    legend = visit().tab.locator(".marks").inner_text()
+    assert all(words in legend for words in ("a control: gold reads the reference", "in 5 % of the cases", "not known"))
+
+
+def test_every_table_can_be_saved(visit):
+    here = visit()
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    tables = here.tab.locator("main table:visible:not(.answers)").count()
+    assert here.tab.locator("main .save:visible", has_text="CSV").count() == tables > 10
+    with here.tab.expect_download() as download:
+        here.tab.get_by_label("Save the table hardest-remember as CSV").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("Hardest,WER %")
+
+
+def test_the_key_of_a_suspect_question_is_folded_away(visit):
+    here = visit()
+    cell = here.tab.locator("#suspects .votes").first
+    assert "right: B" not in cell.inner_text()
+    cell.locator("summary").click()
+    assert "right: B; votes: " in cell.inner_text()

@@ -1,4 +1,4 @@
-"""A report of several data sets, and what its head says of the runs."""
+"""Test the report of several data sets, and the facts about the runs in its head."""
 
 from __future__ import annotations
 
