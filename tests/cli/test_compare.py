@@ -68,7 +68,7 @@ def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     folders = three_runs / "good", three_runs / "bad"
     alone = siq_compare(*folders)
     assert alone.exit_code == 0, alone.output
-    assert "no SIQ: two systems alone stand at Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
+    assert "no SIQ: two systems alone always have Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
     with_pool = siq_compare(*folders, three_runs / "middle")
     assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
     norms = tmp_path / "three.json"
@@ -173,7 +173,7 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad"], "'good' is not a folder or file; .* siq compare NAME_A NAME_B RUNS"),
         (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
         (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
-        (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
+        (["{root}", "bad", "{root}"], "has 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),

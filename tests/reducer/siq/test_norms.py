@@ -187,7 +187,7 @@ def test_other_names_of_tasks_are_the_same_tasks(tmp_path, built):
 
 def test_nothing_is_shared(tmp_path, built):
     scores = levels(0.7) | {"remember": {"x": 0.5}}
-    with pytest.raises(SpeechIQError, match="level remember: no clip is shared"):
+    with pytest.raises(SpeechIQError, match="level remember: the systems share no clip"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
     with pytest.raises(SpeechIQError, match="system 'new' has no apply scores"):
         systems = [*new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), *new(tmp_path / "whole")]
