@@ -93,7 +93,7 @@ def pair_up(
     for suite in wanted or shared:
         a, b = _distinct_names(one.by_suite[suite], other.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
-        others = [of for of in pool if of.tasks not in (a.tasks, b.tasks)]
+        others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
         yield Pair(suite, a, b, others, shared[suite], None if asked is None else _own(asked, suite, shared))
 
 

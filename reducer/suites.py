@@ -71,9 +71,9 @@ def find(
         SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    suites = dict(sorted(group(tasks).items(), key=lambda of: (of[0] not in OWN, of[0])))
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
     scorings = {suite: OWN.get(suite, BoardScoring)(suite, options) for suite in suites}
-    known = {suite: scorings[suite].categories(of) for suite, of in suites.items()}
+    known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
     chosen = choose_all(known, measures, levels)
     return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
 
@@ -93,13 +93,13 @@ def choose_all(
     """
     columns: dict[str, list[str]] = {}
     for categories in known.values():
-        for name, of in categories.items():
-            columns.setdefault(name, []).extend(of.measure.columns)
+        for name, category in categories.items():
+            columns.setdefault(name, []).extend(category.measure.columns)
     named = choose(columns, measures, levels)
     chosen = {
         suite: {
-            name: of.measured_by(column) if (column := named[name]) in of.measure.columns else of
-            for name, of in categories.items()
+            name: category.measured_by(column) if (column := named[name]) in category.measure.columns else category
+            for name, category in categories.items()
             if name in named
         }
         for suite, categories in known.items()

@@ -205,17 +205,18 @@ def compare(
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
     units = [1 / _deviation(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
-    weights = [unit * of.weight for unit, of in zip(units, scale.levels.values(), strict=True)]
+    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
     shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
-    values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
+    levels = scores.levels.values()
+    values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     ends = [(math.nan, math.nan)] * len(values)
     if drawn:
         ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
     found = [
-        Difference(float(of[one]), float(of[other]), low, high, chance)
-        for of, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(value[one]), float(value[other]), low, high, chance)
+        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -277,7 +278,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     plain = comparison._asdict()
     del plain["levels"]
     for part in ("raw", "z"):
-        plain[part] = {level: _plain(of) for level, of in plain[part].items()}
+        plain[part] = {level: _plain(difference) for level, difference in plain[part].items()}
     return plain | {
         "caution": comparison.caution,
         "siq": comparison.siq and _plain(comparison.siq),
@@ -303,7 +304,9 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
 def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
     gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
-    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    scale = scale._replace(
+        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    )
     return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
@@ -318,9 +321,9 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
     return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
 
 
-def _per_z(of: LevelScale) -> np.ndarray:
+def _per_z(level_scale: LevelScale) -> np.ndarray:
     """Return how much a clip's raw score changes Z (eqs. 4 and 5), shape (clips,)."""
-    return np.asarray(of.discrimination / (of.discrimination.sum() * of.std))
+    return np.asarray(level_scale.discrimination / (level_scale.discrimination.sum() * level_scale.std))
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
