@@ -20,7 +20,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.measure import Category
-from speechiq.reducer.show.remarks import explain_missing_levels
+from speechiq.reducer.show.remarks import explain_missing
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
@@ -188,7 +188,7 @@ def compare(
     """
     no_siq = (
         raw_only
-        or explain_missing_levels(pool)
+        or explain_missing(pool)
         or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
     )
     scaled = no_siq is None
