@@ -90,7 +90,7 @@ def measure(page: Path, browser: str) -> tuple[float, float]:
         opened = time.perf_counter() - start
         start = time.perf_counter()
         tab.locator("#deciding a.clip").first.click()
-        tab.wait_for_selector(".detail .said")
+        tab.wait_for_selector(".detail .transcript")
         shown = time.perf_counter() - start
         chromium.close()
     return opened, shown

@@ -104,7 +104,8 @@ def compare(
         _show(console, pair, compared, clips)
         contents[pair.suite] = compared.content
     if json is not None:
-        text = as_text(join(contents) | origin(SCHEMA, [Path(a), Path(b), *(runs or [])]))
+        tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
+        text = as_text(join(contents) | origin(SCHEMA, [Path(a), Path(b), *(runs or [])], tasks))
         write_whole(json, text.encode(errors="backslashreplace"), FIX)
         say(f"wrote {json}")
 

@@ -33,7 +33,7 @@ from speechiq.reducer import suites
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import dashboards, markup, records, table
 from speechiq.reducer.show.by_suite import join, join_rows
-from speechiq.reducer.show.origin import origin
+from speechiq.reducer.show.origin import as_columns, origin
 from speechiq.reducer.siq import scale as siq
 
 SCHEMA = "speechiq-scores"
@@ -88,8 +88,8 @@ def score(
     for shown in tables:
         table.print_table(console, shown)
 
-    about = origin(SCHEMA, runs)
-    common = {name: about[name] for name in ("speechiq", "date")}
+    about = origin(SCHEMA, runs, list(chain.from_iterable(found.tasks.values())))
+    common = as_columns(about)
     outputs: list[tuple[Path | None, Callable[[], str]]] = [
         (json, lambda: records.as_text(join({suite: of.content for suite, of in scored.items()}) | about)),
         (csv, lambda: records.rows_as_csv(join_rows(scored, common))),

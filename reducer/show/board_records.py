@@ -64,7 +64,7 @@ def csv_rows(board: Board, others: Mapping[str, Board], **common: str) -> list[d
     Args:
         board: The scores.
         others: Data set -> the scores on that set alone.
-        **common: Further columns that all rows share.
+        **common: Columns that all rows share.
     """
     return [
         _flatten(row) | {"interval_caution": of.caution or "", "dataset": dataset} | common

@@ -53,15 +53,15 @@ def as_table(board: Board, dataset: str = "") -> Table:
 
 
 def caption(board: Board) -> Iterator[str]:
-    """Yield the lines below the table: what was asked, what differs, and what the columns mean."""
+    """Yield the lines below the table: the size of the suite, mismatches, and the meaning of the columns."""
     levels, bars = board.pool.levels, board.bars
     yield f"suite {board.suite}: {count(board.systems, 'system')}"
     if board.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarize(board.mismatches)}"
+        yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(board.mismatches)}"
     yield ORDER if len(levels) > 1 else "in the order of rank"
     yield from board.remarks.lines(levels)
     if bars:
-        left_out = f", {bars.left_out} of them left out: they lack every clip of some category"
+        left_out = f", {bars.left_out} of them left out: they have no clip of some category"
         yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
         yield from filter(None, [board.caution])
     if others := others_than_usual(levels):

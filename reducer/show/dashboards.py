@@ -1,4 +1,4 @@
-"""Write scores as lm-eval's own output files, for the tools that show them: its table printer, Weights & Biases, Zeno.
+"""Write scores as lm-eval's own output files, for tools that show them: its table printer, Weights & Biases, Zeno.
 
 A folder per system, named as lm-eval names it, holds `results_<date>.json` with a group for the suite and a task for
 each category (`siq_remember`, ...), and a `samples_<task>_<date>.jsonl` per task, with each clip's raw score. Their
@@ -48,7 +48,7 @@ class Export(NamedTuple):
         std: category -> its standard error, shape (systems,); empty without a bootstrap.
         draws: Of the bootstrap.
         flags: The failures of each system.
-        of_group: Values of each system's group beside the failures, such as `siq,none`.
+        of_group: Values of each system's group in addition to the failures, such as `siq,none`.
         of_task: Further values of each system, category -> values, such as `z,none`.
         higher: Whether a higher value is better, for the metrics that these values add to the group and to its tasks.
         metadata: Metadata of a system's task, from its name and the category.
@@ -75,7 +75,7 @@ def write_harness(export: Export, folder: Path) -> list[Path]:
 
     Args:
         export: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
-        folder: Made where needed; gets a folder a system, with a mark where one of that name holds another's results.
+        folder: Made if needed; gets a folder per system, marked if a folder of that name has another system's results.
 
     Returns:
         The results files.
@@ -88,7 +88,7 @@ def write_harness(export: Export, folder: Path) -> list[Path]:
     asked = _asked(export.pool)
     written = []
     for j, (system, name) in enumerate(folder_names(export.pool.systems).items()):
-        if _holds_another(folder / name, system):
+        if _has_another(folder / name, system):
             name = _mark(system, name)
         results = as_harness(export, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
@@ -109,8 +109,8 @@ def as_harness(export: Export, j: int) -> dict[str, Any]:
 
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
-        standard error, and for the group the shares of failures that scores hide (`flags.Flags`); beside these what the
-        export adds.
+        standard error, and for the group the shares of failures that scores hide (`flags.Flags`), in addition to the
+        values of the export.
     """
     pool, group = export.pool, export.suite
     system = pool.systems[j]
@@ -158,10 +158,10 @@ def as_harness(export: Export, j: int) -> dict[str, Any]:
 
 
 def folder_names(systems: Iterable[str]) -> dict[str, str]:
-    """Each system's folder, named as lm-eval does where that is one folder, and that system's alone.
+    """Return each system's folder: the name that lm-eval gives it, if that is one folder and unique.
 
-    A name that leads elsewhere (`..`), is too long, does not print, or falls together with another's (also where
-    capitals do not count) gets the first digits of its sha256.
+    A name that leads elsewhere (`..`), is too long, does not print, or equals another's if capitals do not count, gets
+    the first digits of its sha256.
 
     >>> list(folder_names(["org/whisper+demo:llm", ".."]).values())
     ['org__whisper+demo__llm', '..-5ec1f7e7']
@@ -184,8 +184,8 @@ def _mark(system: str, name: str) -> str:
     return f"{kept}-{hashlib.sha256(system.encode(errors='backslashreplace')).hexdigest()[:8]}"
 
 
-def _holds_another(folder: Path, system: str) -> bool:
-    """Whether results of another system lie there; those that cannot be read are another's."""
+def _has_another(folder: Path, system: str) -> bool:
+    """Return whether a folder has results of another system; results that cannot be read count as another's."""
     try:
         return any(json.loads(path.read_bytes())["model_name"] != system for path in folder.glob("results_*.json"))
     except (OSError, ValueError, LookupError, TypeError):
@@ -193,12 +193,12 @@ def _holds_another(folder: Path, system: str) -> bool:
 
 
 def as_value(number: Any) -> float | str:
-    """Return a number as lm-eval writes it; `N/A` for one that is not known."""
+    """Return a number as lm-eval writes it; `N/A` for an unknown one."""
     return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
 def _config(export: Export, category: str, system: str) -> dict[str, Any]:
-    """Return the task's config; its metadata hold what the score depends on, and never the keys of a run's task."""
+    """Return the task's config; its metadata name what the score depends on, and no key of a run's task."""
     measure = export.pool.levels[category].measure
     metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
     return {
@@ -214,7 +214,7 @@ def _config(export: Export, category: str, system: str) -> dict[str, Any]:
 
 
 def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
-    """Return level -> what the sample rows of all systems share, clip by clip."""
+    """Return level -> the part of the sample rows that is the same for all systems, clip by clip."""
     return {
         level: [
             {
@@ -234,8 +234,8 @@ def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
 
 def _sample(category: Category, asked: dict[str, Any], raw: float) -> dict[str, Any]:
     metric, value = category.column, _shown(category, raw)
-    said = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
-    return asked | said | {"metrics": [metric], metric: value}
+    response = {"resps": [[str(value)]], "filtered_resps": [str(value)], "filter": "none"}
+    return asked | response | {"metrics": [metric], metric: value}
 
 
 def _shown(category: Category, raw: float) -> float:

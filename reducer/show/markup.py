@@ -1,4 +1,4 @@
-"""Tables of the terminal as Markdown and LaTeX, for READMEs and papers. What they hold stays text in both."""
+"""Write tables of the terminal as Markdown and LaTeX, for READMEs and papers; cells stay text in both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARKDOWN = re.compile(r"[\\`*_{}\[\]|~$#@<>&]|:(?=//)|(?<=www)\.", re.IGNORECAS
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 _LATEX = re.compile(r'[\\{}&%$#_~^<>|"`*\[\N{MINUS SIGN}\N{EM DASH}\N{NOT EQUAL TO}\N{REPLACEMENT CHARACTER}]|-(?=-)')
-_SPELLED = {
+_ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -33,7 +33,7 @@ _SPELLED = {
 
 
 def as_markdown(table: Table) -> str:
-    """The table as GitHub's Markdown, a paragraph below for each line of its caption.
+    """Return a table as GitHub's Markdown, with a paragraph per line of its caption.
 
     Args:
         table: As it is printed; its title is left out.
@@ -45,7 +45,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """The table as a LaTeX float for the package booktabs, title and caption above.
+    """Return a table as a LaTeX float for the package booktabs, title and caption above.
 
     Args:
         table: As it is printed.
@@ -63,7 +63,7 @@ def as_latex(table: Table) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text that Markdown shows as it is: no markup, no HTML, no end of a cell, no link.
+    r"""Escape text for Markdown: no markup, no HTML, no end of a cell, no link.
 
     >>> print(escape_markdown("a_b|<i>"))
     a\_b\|&lt;i&gt;
@@ -72,23 +72,23 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Text that LaTeX sets as it is: no command, no end of a cell or row, no argument of one.
+    r"""Escape text for LaTeX: no command, no end of a cell or row, no argument of one.
 
     >>> print(escape_latex("-50 % of a_b & \\input"))
     $-$50 \% of a\_b \& \textbackslash{}input
     """
     signed = _NEGATIVE.sub("\N{MINUS SIGN}", text)
-    return _LATEX.sub(lambda found: _SPELLED.get(found[0], f"\\{found[0]}"), signed)
+    return _LATEX.sub(lambda found: _ESCAPES.get(found[0], f"\\{found[0]}"), signed)
 
 
 def _rows(table: Table) -> Iterator[list[list[str]]]:
-    """Headings, then rows; a cell is its lines."""
+    """Yield the headings, then the rows; a cell is its lines."""
     yield [_lines(column.header) for column in table.columns]
     yield from zip(*(map(_lines, column.cells) for column in table.columns), strict=True)
 
 
 def _lines(cell: RenderableType | None) -> list[str]:
-    """What the terminal shows of a cell, line by line, empty lines left out."""
+    """Return the lines that the terminal shows of a cell, without empty ones."""
     text = cell if isinstance(cell, Text) else Text.from_markup(str(cell or ""))
     return [" ".join(line.split()) for line in text.plain.splitlines() if line.strip()]
 

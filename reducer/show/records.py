@@ -28,7 +28,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
     """Return the ranking as plain data, unrounded, best system first; unknown values are None.
 
     Returns:
-        The keys of docs/reference/scores.md but those of the file as a whole. `raw` grows with ability: Remember's is
+        The keys of docs/reference/scores.md except those of `origin.origin`. `raw` grows with ability: Remember's is
         -WER.
     """
     norms, bootstrap, shifts, remarks = context.norms, context.bootstrap, context.shifts, context.remarks
@@ -84,7 +84,7 @@ def as_csv(
         scores: Scores of the ranking.
         context: Context of the scores.
         others: Data set -> its rows as `rows_of` makes them.
-        **common: Further columns that all rows share.
+        **common: Columns that all rows share.
     """
     return rows_as_csv(csv_rows(scores, context, others, **common))
 
@@ -109,7 +109,7 @@ def csv_rows(
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; a column that a row lacks is empty, as are unknown values.
+    """Return rows as CSV; a column that a row does not have is empty, as are unknown values.
 
     A text that a spreadsheet would take for a formula gets a quote in front.
     """

@@ -1,4 +1,4 @@
-"""Collect the remarks on a ranking: why there is no SIQ, what was asked, and which numbers mean little."""
+"""Collect the remarks on a ranking: why SIQ is missing, how much was asked, and which numbers mean little."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from speechiq.reducer.stats.separation import separates
 FEWEST_FOR_SIQ = 3
 FEW = 5
 TWO_SYSTEMS = (
-    "no SIQ and no Z: of two systems one stands at Z +1 and the other at Z -1 whatever they did; "
+    "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1; "
     "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
 )
 MEANINGS = {
@@ -33,9 +33,9 @@ class Count(NamedTuple):
     Attributes:
         clips: Number of scored clips.
         items: Number of items: the clips, or at Apply their questions.
-        noun: What one item is called: `clip`, or the last field that names it, such as `question`.
+        noun: Name of one item: `clip`, or the last field that names it, such as `question`.
         asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
-        whole: Number of docs that these tasks have.
+        whole: Number of docs in these tasks.
     """
 
     clips: int
@@ -59,15 +59,15 @@ class Remarks(NamedTuple):
     """The remarks on a ranking.
 
     Attributes:
-        no_siq: Why there is no SIQ, and what to do; None if there is one.
+        no_siq: Why SIQ is missing, and what to do; None if there is one.
         few: Why the scale is weak; None if it is not.
         counts: level -> its size.
-        same_clips: Whether all levels hold the same clips.
+        same_clips: Whether all levels have the same clips.
         separates: level -> whether some two systems differ on it beyond chance.
         weights: level -> its share of the SIQ.
         pairs: Number of pairs of systems.
         identical: Groups of systems that have the same scores everywhere.
-        floors: Name of each system that hears nothing -> level -> its mean raw score.
+        floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
     """
 
     no_siq: str | None = None
@@ -84,8 +84,8 @@ class Remarks(NamedTuple):
         """Yield the remarks in words, a line each; `warnings` are not among them."""
         yield from filter(None, (self.no_siq, self.few))
         yield from self.counted()
-        for level, apart in self.separates.items():
-            if not apart:
+        for level, separated in self.separates.items():
+            if not separated:
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
                 yield (
                     f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
@@ -93,10 +93,10 @@ class Remarks(NamedTuple):
                 )
         for name, floor in self.floors.items():
             shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
-            yield f"floor: without hearing anything, {name} has {', '.join(shown)}"
+            yield f"floor: without any audio, {name} has {', '.join(shown)}"
 
     def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
-        """Yield what may be a mistake of the user, a line each.
+        """Yield possible mistakes of the user, a line each.
 
         Args:
             effect: What it does to the scores.
@@ -121,7 +121,7 @@ class Remarks(NamedTuple):
                 f"{title(level)} {_number(of.clips, 'clip')}" + f" ({_number(of.items, of.noun)})" * of.several
                 for level, of in self.counts.items()
             ]
-            yield f"the levels hold different clips: {', '.join(shown)}"
+            yield f"the levels have different clips: {', '.join(shown)}"
         limited = [
             f"{title(level)} {of.asked} of {of.whole} {of.noun}s" for level, of in self.counts.items() if of.limited
         ]
@@ -144,7 +144,7 @@ def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) ->
 
 
 def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
-    """Return the remarks that a pool of any suite has.
+    """Return the remarks that apply to any suite.
 
     Args:
         pool: The systems lined up.
@@ -171,13 +171,13 @@ def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
 
 
 def explain_missing(pool: Pool) -> str | None:
-    """Return which levels a pool lacks for an SIQ and what to do, in one line; None if it has all."""
-    lacking = [level for level in LEVELS if level not in pool.raw]
-    if not lacking:
+    """Return which levels of SIQ are missing in a pool and what to do, in one line; None if it has all."""
+    missing = [level for level in LEVELS if level not in pool.raw]
+    if not missing:
         return None
-    here, there = (" and ".join(title(level) for level in of) for of in (pool.raw, lacking))
+    here, there = (" and ".join(title(level) for level in of) for of in (pool.raw, missing))
     meaning = "; ".join(f"{title(level)} shows {MEANINGS[level]}" for level in pool.raw)
-    ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in lacking)
+    ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in missing)
     return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
 
 

@@ -14,11 +14,11 @@ class Scored(NamedTuple):
     """The scores of one suite, ready to be shown and written.
 
     Attributes:
-        tables: All systems first, then one per data set if that was asked for.
+        tables: All systems first, then one per data set if requested.
         content: The content of the JSON file.
         rows: Rows of the CSV file, from the columns that all rows share.
-        export: What lm-eval's files hold.
-        warnings: What may be a mistake of the user, a line each.
+        export: The content of lm-eval's files.
+        warnings: Possible mistakes of the user, a line each.
     """
 
     tables: list[Table]

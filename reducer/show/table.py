@@ -24,8 +24,8 @@ from speechiq.reducer.siq.scale import Scores
 FLAGS = {
     "unparsed": ("No letter", "answers without a letter"),
     "none_of_the_above": ("(E)", "questions answered with (E)"),
-    "incomplete_audio": ("Cut", "clips not heard in full"),
-    "repetition": ("Loops", "transcripts that go in circles"),
+    "incomplete_audio": ("Incomplete", "clips with incomplete audio"),
+    "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
 }
 UNKNOWN = "\N{EM DASH}"
 MISMATCH = "\N{NOT EQUAL TO}"
@@ -37,9 +37,9 @@ TITLE_WITHOUT = "Levels, without Speech IQ"
 def as_table(scores: Scores, context: Context = NO_CONTEXT, title: str | None = None) -> Table:
     """Return the ranking as a table: raw scores in per cent over Z in standard deviations, SIQ over its 95 % interval.
 
-    The Remember column is an error rate, so there less is better. Without SIQ it has no column, nor have ranks. A flag
-    has a column unless all systems have 0, or no run recorded it; the caption names those. Names are plain text, never
-    markup.
+    The Remember column is an error rate, so lower is better there. Without SIQ the columns of SIQ and of ranks are left
+    out. A flag has a column unless all systems have 0, or no run recorded it; the caption names those flags. Names are
+    plain text, never markup.
 
     Args:
         scores: Scores to show.
@@ -69,8 +69,8 @@ def rows_as_table(rows: Sequence[dict[str, Any]], context: Context, title: str, 
 def print_table(console: Console, table: Table) -> None:
     """Print a table so that no name and no number is broken, however narrow the console is.
 
-    A table that is too wide is printed as two, first the scores and then the flags, in which numbers in brackets stand
-    for the systems; the names follow, one per line. Captions break between words only.
+    A table that is too wide is printed as two, first the scores and then the flags, with numbers in brackets instead
+    of the systems; the names follow, one per line. Captions break between words only.
     """
     caption, table.caption = table.caption, None
     if fits(console, table):
@@ -110,14 +110,14 @@ def show_share(share: float | None) -> str:
 
 
 def caption(scores: Scores, context: Context) -> Iterable[str]:
-    """Yield the lines below the table: the scale, what differs, what was asked, and what the columns mean."""
+    """Yield the lines below the table: scale, mismatches, size of the levels, and meaning of the columns."""
     remarks, levels, rows = context.remarks, context.levels, rows_of(scores, context)
     weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scores.scale.levels.items())
     yield count(scores.systems, "system") + f"; level weights ({scores.scale.rule}): {weights}" * (not remarks.no_siq)
     if norms := context.norms:
         yield f"on the scale of norms {norms.title} of {count(norms.systems, 'system')}: {_match(context)}"
     if context.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarize(context.mismatches)}"
+        yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(context.mismatches)}"
     if context.excluded:
         which = shorten(context.excluded_set or "")
         yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
@@ -130,7 +130,7 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
         )
         yield from filter(None, [bootstrap.caution])
         if any(row["siq_interval"] and row["siq_interval"][0] == row["siq_interval"][1] for row in rows):
-            yield "an interval of zero width says nothing: too few clips separate the systems"
+            yield "an interval of zero width means nothing: too few clips separate the systems"
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={metric}' for level, metric in others.items())}"
     for level, of in levels.items():
@@ -140,7 +140,7 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
 
 
 def flag_lines(rows: Sequence[dict[str, Any]], recorded: bool = True) -> Iterable[str]:
-    """Yield what the columns of flags mean, and which flags have no column.
+    """Yield the meanings of the columns of flags, and which flags have no column.
 
     Args:
         rows: One dict per system, with `flags`.
@@ -193,7 +193,7 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
 
 
 def _keyed(table: Table, columns: Sequence[Column]) -> Table:
-    """Return some columns of a table, with numbers in brackets in the place of the names."""
+    """Return some columns of a table, with numbers in brackets instead of the names."""
     part = Table(title=table.title, box=table.box, padding=table.padding)
     part.add_column("", no_wrap=True)
     for column in columns:

@@ -97,8 +97,8 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     out = three_runs / "out.json"
     result = siq_compare("good", "bad", three_runs, "--json", out, "--clips", 0)
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
-    assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
-    assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
+    assert rows["No letter"] == ["—", "25.0"] and rows["Incomplete"] == rows["Repetition"] == ["—", "—"]
+    assert "No letter: answers without a letter; (E): questions answered with (E); Incomplete: clips" in result.stdout
     flags = json.loads(out.read_text())["flags"]
     assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
@@ -220,8 +220,8 @@ def test_one_rule_decides_and_is_said(tmp_path):
     write_run(tmp_path / "b", other, system="b")
     shown = siq_compare(tmp_path / "a", tmp_path / "b", "--clips", 0).stdout
     assert (
-        "neither is better beyond chance: remember favours A; understand, apply favour neither. "
-        "A system is better only if all of remember, understand, apply favour it\n"
+        "neither is better beyond chance: remember favors A; understand, apply favor neither. "
+        "A system is better only if all of remember, understand, apply favor it\n"
     ) in shown
     assert "p (permutation test) has no part in it" in shown
     assert (
@@ -273,7 +273,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
 def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
     monkeypatch.setattr("speechiq.cli.compare.WIDTH_OF_A_PIPE", width)
     shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
-    assert "…" not in shown and "favours" in shown
+    assert "…" not in shown and "favors" in shown
     assert max(map(len, shown.splitlines())) <= width
     wide = next(line.split() for line in shown.splitlines() if line.split()[:1] == ["SIQ"])
     assert float(wide[1]) > 100 > float(wide[2]) and "+" in wide[3]

@@ -81,7 +81,7 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "run the same tasks, or add --allow-mismatch to mark the scores"
     )
     marked = siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json", "--csv", two_runs / "siq.csv")
-    assert marked.exit_code == 0 and "≠ not asked the same, scored on what is shared: level apply" in marked.stdout
+    assert marked.exit_code == 0 and "≠ not asked the same, scored on shared items: level apply" in marked.stdout
     rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
     assert rows == {
         "bad": [],

@@ -1,4 +1,4 @@
-"""A browser without a network, and its visit of a page."""
+"""Visit a page in a browser without a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SWITCHES = [
 
 
 class Visit:
-    """The page in a tab of its own; whatever wants to leave it is stopped and kept in `requests`."""
+    """A page in a tab of its own; requests that leave it are stopped and listed in `requests`."""
 
     def __init__(self, chromium, file: Path, **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
@@ -30,7 +30,7 @@ class Visit:
         self.tab.goto(self.file.as_uri() + fragment)
 
     def see_all(self) -> None:
-        """Scrolls through the page, so that every chart is drawn."""
+        """Scroll over the page until every chart is drawn."""
         for place in self.tab.locator(".chart").all():
             place.scroll_into_view_if_needed()
             place.locator("svg.main-svg").first.wait_for()

@@ -150,6 +150,11 @@ def test_it_has_a_page(keywords, tmp_path, chromium):
     assert here.tab.locator(".chart").count() == 2
     assert here.tab.locator("details table tbody tr").count() == 2 * 14
     assert "Haverbrook" in page.read_text() and here.errors == [] and here.requests == []
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    here.tab.emulate_media(media="print")
+    here.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert here.tab.locator(".chart svg.main-svg").first.evaluate("(one) => one.width.baseVal.value") == 1024
+    assert here.tab.locator("details:not([open])").count() == 0 and here.errors == []
     here.context.close()
 
 
@@ -169,7 +174,7 @@ def test_siq_beside_another_suite_is_what_it_is_alone(both, tmp_path):
     siq("score", *(both / str(skill) for skill in (0.1, 0.5, 0.9)), "--json", tmp_path / "alone.json")
     together, alone = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("both", "alone"))
     del together["suites"]
-    for key in ("runs", "command", "date"):
+    for key in ("runs", "command", "date", "run_dates", "run_versions", "datasets"):
         del together[key], alone[key]
     assert together == alone
 

@@ -1,4 +1,4 @@
-"""The report: one page that opens offline, from the files that lm-eval wrote."""
+"""Make the report: one page that opens offline, from the files that lm-eval wrote."""
 
 from speechiq.reducer.show.report.build import build, compose, render, write
 from speechiq.reducer.show.report.study import Study, gather

@@ -1,4 +1,4 @@
-"""Where a clip can be heard: within the page if it comes with the package, else in its file, if that is at hand."""
+"""Find the audio of a clip for the page: inside the page if the package has it, else its file on this machine."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ MEDIA_TYPES = {
 
 
 def find_source(clip: Mapping[str, Any]) -> str:
-    """The address of a clip for an audio player; "" where no file is at hand.
+    """Return the address of a clip for an audio player; "" if its file is not on this machine.
 
-    Clips of the package are small and free to pass on, so the page carries them. All others are linked by a `file:`
-    address: their licences may not let a page hand them on, and hours of audio would not fit.
+    Clips of the package are small and free to pass on, so they are part of the page. All others are linked by a `file:`
+    address: their licenses may not allow a page to pass them on, and hours of audio would not fit.
 
     Args:
-        clip: `path` as a doc has it: absolute, or inside `siq_tasks/`, or `clips/...` below the cache folder;
-            optional `offset` and `duration` in seconds.
+        clip: `path` as in a doc: absolute, or inside `siq_tasks/`, or `clips/...` below the cache folder; optional
+            `offset` and `duration` in seconds.
     """
     named = clip.get("path")
     if not isinstance(named, str) or Path(named).suffix.lower() not in MEDIA_TYPES:
@@ -47,7 +47,7 @@ def find_source(clip: Mapping[str, Any]) -> str:
 
 
 def _fragment(clip: Mapping[str, Any]) -> str:
-    """The part of the file that is the clip, as a media fragment."""
+    """Return the span of the file that is the clip, as a media fragment; "" for a complete file."""
     start, length = clip.get("offset"), clip.get("duration")
     if not isinstance(start, int | float) or not isinstance(length, int | float) or not start:
         return ""

@@ -1,4 +1,4 @@
-"""From folders of runs to the page, and the page to its file."""
+"""Build the page from folders of runs, and write it to a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.records import FIX
 from speechiq.reducer.show.remarks import MEANINGS
-from speechiq.reducer.show.report import data, items, page, provenance, sets, suspects
+from speechiq.reducer.show.report import compare, data, items, page, provenance, sets, suspects, systems
 from speechiq.reducer.show.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.show.report.suite import SuitePage
 from speechiq.reducer.show.report.suite import gather as gather_suite
@@ -29,6 +29,8 @@ SECTIONS = {
     "levels": "Level profiles",
     "understanding": "Errors and understanding",
     "firmness": "Stability",
+    "systems": "Systems",
+    "compare": "Compare",
     "deciding": "Deciding clips",
     "suspects": "Suspect items",
     "review": "Review",
@@ -38,14 +40,14 @@ SECTIONS = {
 
 
 def build(runs: Iterable[Path], **options: Any) -> str:
-    """The report of some runs as an HTML page.
+    """Return the report of some runs as an HTML page.
 
     Args:
         runs: Folders (any depth) or results files.
         **options: As for `gather`: `rule`, `norms`, `allow_mismatch`, `exclude`, `bootstrap`, `levels`.
 
     Raises:
-        SpeechIQError: What reading, lining up or scoring the runs refuses.
+        SpeechIQError: The runs cannot be read, aligned or scored.
     """
     return render(gather(runs, **options))
 
@@ -54,12 +56,12 @@ def compose(found: Found, options: Options, command: str = "") -> tuple[str, lis
     """Return the page of all suites in runs, and warnings: SIQ is the page if it was run, other suites are sections.
 
     Args:
-        found: What the runs hold.
+        found: The tasks of the runs.
         options: How to score.
         command: As for `render`.
 
     Raises:
-        SpeechIQError: What reading or scoring refuses.
+        SpeechIQError: The runs cannot be read or scored.
     """
     others = [gather_suite(found, suite, options) for suite in found.others]
     if SIQ not in found.levels:
@@ -69,12 +71,12 @@ def compose(found: Found, options: Options, command: str = "") -> tuple[str, lis
 
 
 def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) -> str:
-    """Return the page of what was gathered.
+    """Return the page of a study.
 
     Args:
-        study: What `gather` gave.
+        study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
-        suites: Further suites, each of which gets a section.
+        suites: Further suites; each has a section.
     """
     shown = content(study)
     charts = shown["charts"] | _charts(suites)
@@ -87,7 +89,7 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
     """Return the page of suites without SIQ.
 
     Args:
-        suites: What `suite.gather` gave.
+        suites: As `suite.gather` returns them.
         command: As for `render`.
     """
     names = ", ".join(of.suite for of in suites)
@@ -106,7 +108,7 @@ def _charts(suites: Sequence[SuitePage]) -> dict[str, Any]:
 
 
 def content(study: Study) -> dict[str, Any]:
-    """What the template is filled with."""
+    """Return the values of the template's variables."""
     rows, pool = data.standings(study), study.ranking.pool
     listening = {study.names[row] for row in study.listening}
     encoders = {
@@ -114,7 +116,7 @@ def content(study: Study) -> dict[str, Any]:
         for name, identity in zip(study.names, study.identities, strict=True)
         if not identity.control
     }
-    charts = data.charts(study, rows)
+    charts, set_tables = data.charts(study, rows), sets.tables(study)
     sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
     return {
         "title": TITLE if study.has_siq else TITLE_WITHOUT,
@@ -130,16 +132,18 @@ def content(study: Study) -> dict[str, Any]:
         "scale": study.ranking.scores.scale,
         "warnings": study.warnings,
         "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
-        "reach": data.reach(rows),
+        "range": data.siq_range(rows),
         "chance": data.chance(study.ranking.context.levels),
         "labels": dict(zip(study.names, study.labels, strict=True)),
         "charts": charts,
         "weights": weights_by_rule(study.ranking),
         "firm": data.firmness(study, rows),
-        "set_tables": sets.tables(study),
+        "set_tables": set_tables,
+        "system_pages": systems.pages(study, rows, set_tables),
+        "comparisons": compare.browser_data(study, rows) if "compare" in sections else {},
         "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
-        "parting": items.parting(pool, study.listening),
+        "rank_gaps": items.rank_gaps(pool, study.listening),
         "disagreements": suspects.disagreements(study.clips, encoders),
         "failed": suspects.failed_with_reference(study.answers, listening),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
@@ -150,7 +154,6 @@ def content(study: Study) -> dict[str, Any]:
         "clips": data.browser_data(study, rows),
         "sounds": data.sounds(study),
         "asked": provenance.tasks(study.ranking.context.systems),
-        "described": provenance.descriptions(study.ranking.context.systems),
         "key": content_sha256([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
     }
 
@@ -163,21 +166,22 @@ def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
         "levels": "profiles" in charts,
         "understanding": "clips-wer" in charts,
         "firmness": study.has_siq,
+        "compare": len(study.names) > 1,
         "suspects": not {"remember", "apply"}.isdisjoint(study.levels),
         "review": "apply" in study.levels,
     }.get(section, True)
 
 
 def write(text: str, path: Path, *, force: bool = False) -> None:
-    """Writes a page, whole or not at all.
+    """Write a page to a file, complete or not at all.
 
     Args:
-        text: What `build` made.
-        path: Of the file.
-        force: Whether a file that is there is replaced.
+        text: As `build` returns it.
+        path: Path of the file.
+        force: Whether to replace an existing file.
 
     Raises:
-        SpeechIQError: The file is there already, or cannot be written.
+        SpeechIQError: The file exists, or cannot be written.
     """
     refuse_to_overwrite(path, force)
     write_whole(path, text.encode(errors="replace"), FIX)

@@ -1,4 +1,4 @@
-"""The clips and what every system wrote of them, from the sample files of lm-eval."""
+"""Read the clips and the transcripts of every system from the sample files of lm-eval."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from speechiq.reducer.siq.levels import LEVELS
 
 
 class Transcript(NamedTuple):
-    """What one system wrote of one clip.
+    """One system's transcript of one clip.
 
     Attributes:
-        text: As it came.
+        text: As the system wrote it.
         ops: Its steps from the reference, both normalized (`diff.compare`).
-        share: Seconds it was fed / seconds in the clip; NaN where the run does not say.
-        loop: The metric of that name; NaN where the run does not say.
+        coverage: Audio coverage: seconds that the system received / seconds of the clip; NaN if the run does not say.
+        repetition: The metric of that name; NaN if the run does not say.
     """
 
     text: str
     ops: Ops
-    share: float
-    loop: float
+    coverage: float
+    repetition: float
 
 
 class _Written(NamedTuple):
-    """The fields of `Heard` that its row has."""
+    """The fields of `Transcript` that a sample row has."""
 
     text: str
-    share: float
-    loop: float
+    coverage: float
+    repetition: float
 
 
 class Clip(NamedTuple):
@@ -45,11 +45,11 @@ class Clip(NamedTuple):
 
     Attributes:
         id: As in the pool.
-        dataset: The set it is from.
-        audio: The reference to its sound, as a doc has it.
+        dataset: Name of its data set.
+        audio: Path and span of its audio, as in a doc.
         text: The reference.
-        words: The reference normalized, which `Transcript.ops` count in.
-        transcripts: system -> what it wrote; empty if no run has the level Remember.
+        words: The normalized reference; `Transcript.ops` count its words.
+        transcripts: System -> its transcript; empty if no run has the level Remember.
     """
 
     id: str
@@ -61,28 +61,29 @@ class Clip(NamedTuple):
 
     @property
     def seconds(self) -> float:
+        """Return the length; NaN if the doc does not say."""
         return number(self.audio.get("duration"))
 
 
 class ClipReader:
-    """Reads clips, one task after the other.
+    """Read clips, one task after the other.
 
-    The rows of Remember hold the texts. Without them the clips come from the next level that there is.
+    The rows of Remember have the texts. Without them the clips come from the next level that was run.
     """
 
     def __init__(self, tasks: Iterable[TaskRun]) -> None:
-        """Prepare to read some of `tasks`, the newest run of each task; the doc that comes first there counts."""
+        """Prepare to read some of `tasks`, the newest run of each task; of equal clips the first task's doc counts."""
         self._tasks = list(tasks)
         self.level = min((task.level for task in self._tasks), key=[*LEVELS].index)
         self._docs: dict[str, tuple[int, AnyDoc]] = {}
         self._rows: dict[str, dict[int, _Written]] = {}
 
     def open(self, task: TaskRun) -> Pick:
-        """Return what takes the lines of a task's sample file."""
+        """Return a function that takes the lines of a task's sample file."""
         return partial(self._add, self._tasks.index(task), task.samples)
 
     def clips(self) -> list[Clip]:
-        """Return every clip that was read, sorted by id; a row of another template gives what it has."""
+        """Return every clip that was read, sorted by id; fields that a row does not have stay empty."""
         names = progress_bar(sorted(self._docs), total=len(self._docs), verb="comparing texts", unit="clip")
         return [_clip(name, self._docs[name][1], self._written(name)) for name in names]
 
@@ -96,12 +97,12 @@ class ClipReader:
             self._rows.setdefault(clip, {})[place] = written
 
     def _written(self, clip: str) -> dict[str, _Written]:
-        """Return system -> what it wrote, in the order of the tasks."""
+        """Return system -> its row, in the order of the tasks."""
         return {self._tasks[place].system: row for place, row in sorted(self._rows.get(clip, {}).items())}
 
 
 def number(value: Any) -> float:
-    """A number of a row, NaN where it is none.
+    """Return a number of a row; NaN for any other value.
 
     >>> number(2), number("2")
     (2.0, nan)
@@ -122,6 +123,6 @@ def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
         text=text,
         words=words,
         transcripts={
-            system: Transcript(row.text, steps[row.text], row.share, row.loop) for system, row in rows.items()
+            system: Transcript(row.text, steps[row.text], row.coverage, row.repetition) for system, row in rows.items()
         },
     )

@@ -1,4 +1,4 @@
-"""What the page shows, as plain data: rows for its tables and the clips for the browser."""
+"""Prepare what the page shows as plain data: rows of its tables, charts, and the clips for the browser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEAN = 100.0
 
 
 class Cell(NamedTuple):
-    """One level of one system: per cent as people read it, its 95 % interval if there are error bars, and Z."""
+    """One level of one system: the mean in per cent, its 95 % interval if there are error bars, and Z."""
 
     shown: float
     interval: tuple[float, float] | None
@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """One row of the leaderboard; None is what is not known."""
+    """One row of the leaderboard; unknown values are None, an unknown SIQ or Z is NaN."""
 
     rank: int
     ranks: tuple[int, int] | None
@@ -44,13 +44,13 @@ class Standing(NamedTuple):
 
 
 class Firm(NamedTuple):
-    """How firm a system's place is.
+    """The stability of a system's rank.
 
     Attributes:
-        ranks: rule of the level weights -> rank.
+        ranks: Rule of the level weights -> rank.
         best: Probability of rank 1; None without error bars.
-        shift: The largest move of its SIQ when another system leaves the pool, and that system's label; None where
-            no system can leave.
+        shift: The largest move of its SIQ when another system leaves the pool, and that system's label; None if no
+            system can leave.
     """
 
     name: str
@@ -92,14 +92,14 @@ def standings(study: Study) -> list[Standing]:
     return sorted(rows, key=lambda row: (row.rank, row.name))
 
 
-def reach(rows: Sequence[Standing]) -> tuple[float, float]:
-    """The lowest and the highest SIQ that an interval of the leaderboard reaches."""
+def siq_range(rows: Sequence[Standing]) -> tuple[float, float]:
+    """Return the lowest and the highest SIQ of the leaderboard, ends of intervals included."""
     ends = [end for row in rows for end in (*(row.interval or ()), row.siq) if not math.isnan(end)]
     return (min(ends), max(ends)) if ends else (MEAN, MEAN)
 
 
 def firmness(study: Study, rows: Sequence[Standing]) -> list[Firm]:
-    """How firm each place of the leaderboard is."""
+    """Return the stability of each rank, in the order of the leaderboard."""
     context = study.ranking.context
     bootstrap, shifts = None if context.remarks.no_siq else context.bootstrap, context.shifts
     ranks = ranks_by_rule(study.ranking)
@@ -185,10 +185,9 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
 
     Returns:
         `{"systems": [{"name", "label", "control"}], "clips": [...]}`. A clip has `id`, `set`, `seconds`, `text`,
-        `words`, `transcripts` (a text a system, null where it has none), `ops`, `share`, `repetition`, `wer`,
-        `sim`, `acc` (per cent; null if the level is not scored), `weight` (share of the SIQ, per cent) and `questions`
-        (`id`, `text`,
-        `options`, `answer`, and `votes`: the vote and then the letters).
+        `words`, `transcripts` (one per system, null if it has none), `ops`, `coverage`, `repetition`, `wer`, `sim`,
+        `acc` (per cent; null if the level is not scored), `weight` (share of the SIQ, per cent) and `questions` (`id`,
+        `text`, `options`, `answer`, and `votes`: the vote and then the letters).
     """
     names = [row.name for row in rows]
     order = [study.names.index(name) for name in names]
@@ -220,8 +219,8 @@ def browser_data(study: Study, rows: Sequence[Standing]) -> dict[str, Any]:
                 "words": clip.words,
                 "transcripts": [one.text if one else None for one in transcripts],
                 "ops": [one.ops if one else None for one in transcripts],
-                "share": [known(one.share, 3) if one else None for one in transcripts],
-                "repetition": [known(one.loop, 3) if one else None for one in transcripts],
+                "coverage": [known(one.coverage, 3) if one else None for one in transcripts],
+                "repetition": [known(one.repetition, 3) if one else None for one in transcripts],
                 "wer": measured.get("remember", {}).get(clip.id),
                 "sim": measured.get("understand", {}).get(clip.id),
                 "acc": measured.get("apply", {}).get(clip.id),
@@ -240,13 +239,13 @@ def clip_columns(study: Study) -> list[str]:
 
 
 def sounds(study: Study) -> dict[str, str]:
-    """clip -> address of its sound, for the clips that are at hand."""
+    """Return clip -> address of its audio, for the clips whose file is on this machine."""
     found = {clip.id: find_source(clip.audio) for clip in study.clips}
     return {clip: source for clip, source in found.items() if source}
 
 
 def known(value: float | None, digits: int = 6) -> float | None:
-    """A number, rounded; None where there is none.
+    """Return a rounded number; None if it is missing or not finite.
 
     >>> known(float("nan")), known(0.25)
     (None, 0.25)
@@ -262,20 +261,20 @@ def _interval(level: str, measure: Measure, bootstrap: Bootstrap, row: int) -> t
 
 
 def _likely(probabilities: np.ndarray) -> tuple[int, int]:
-    """The ranks between which 95 % of the draws fall."""
+    """Return the lowest and the highest rank of the middle 95 % of the draws."""
     low, high = np.searchsorted(np.cumsum(probabilities), TAILS) + 1
     return int(low), int(min(high, len(probabilities)))
 
 
 def _columns(study: Study, level: str, order: Sequence[int]) -> list[list[float]]:
-    """A clip's values a list, per cent, in the order of the ranks."""
+    """Return a list per clip: the values of all systems, per cent, in the order of the ranks."""
     values = study.ranking.context.levels[level].show(study.ranking.pool.raw[level][order].T)
     shown: list[list[float]] = (np.round(values, 2) + 0.0).tolist()
     return shown
 
 
 def _weights(study: Study) -> Mapping[str, float]:
-    """Each clip's share of the SIQ: the level's weight times the clip's share of the level, summed; per cent."""
+    """Return each clip's share of the SIQ: level weight times the clip's share of the level, summed; per cent."""
     scale = study.ranking.scores.scale
     total: dict[str, float] = {}
     for level, of in scale.levels.items():

@@ -1,7 +1,7 @@
-"""Word by word: what a system wrote against the reference, as the word error rate counts it.
+"""Align transcripts with the reference word by word, as the word error rate counts errors.
 
-Both texts are normalized as the task normalizes them before they are aligned, so that what is marked is exactly what
-`wer` counts: no mark for "2,000" against "two thousand", one for each word that costs.
+Both texts are normalized with the task's rules before they are aligned. The marks are therefore exactly the errors that
+`wer` counts: none for "2,000" against "two thousand", one for each wrong word.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Ops = list[int | str]
 
 
 class Edit(NamedTuple):
-    """One place at which a text leaves the reference.
+    """One place at which a text differs from the reference.
 
     Attributes:
-        start: The first word of the reference that is concerned, from 0.
+        start: Number of the first word of the reference that differs, from 0.
         dropped: How many words of the reference are missing from there on.
-        written: The words in their place; may be empty.
+        written: The words written instead; may be empty.
     """
 
     start: int
@@ -30,10 +30,10 @@ class Edit(NamedTuple):
 
 
 def compare(reference: str, texts: Sequence[str]) -> list[Ops]:
-    """Aligns normalized texts with a normalized reference.
+    """Align normalized texts with a normalized reference.
 
     Returns:
-        For each text its steps: `n` words alike, `-n` words of the reference missing, or the words written instead.
+        For each text its steps: `n` equal words, `-n` missing words of the reference, or the words written instead.
 
     >>> compare("a quick brown fox", ["a quick red fox jumps", "fox", ""])
     [[2, -1, 'red', 1, 'jumps'], [-3, 1], [-4]]
@@ -52,7 +52,7 @@ def compare(reference: str, texts: Sequence[str]) -> list[Ops]:
 
 
 def edits(ops: Ops) -> Iterator[Edit]:
-    """The places at which a text leaves the reference.
+    """Yield the places at which a text differs from the reference.
 
     >>> list(edits([2, -1, "red", 1, "jumps"]))
     [Edit(start=2, dropped=1, written='red'), Edit(start=4, dropped=0, written='jumps')]

@@ -1,7 +1,7 @@
-"""The charts: plotly figures whose colours are names (`var(--ink)`) that the page fills in for light and dark.
+"""Draw the charts: plotly figures whose colors are names (`var(--ink)`) that the page replaces for light and dark.
 
-Texts reach plotly escaped, since it reads a few HTML tags. A trace that lists `meta["labels"]` gets them beside its
-markers by the page, as far as they fit.
+Texts are escaped, since plotly reads a few HTML tags. The page puts the labels in `meta["labels"]` of a trace next to
+its markers, as far as they fit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ACCENT, SOFT = "var(--accent)", "var(--soft)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HALO = ", ".join(["0 0 3px var(--paper)"] * 3)
 MEAN, STD = 100.0, 15.0
-ROW, MARGIN, ROOM = 34, 92, 0.1
+ROW, MARGIN, PADDING = 34, 92, 0.1
 
 AXIS = {
     "gridcolor": LINE,
@@ -46,7 +46,7 @@ STYLE = go.layout.Template(
 
 
 def escape(text: str) -> str:
-    """Text that plotly shows as it is.
+    """Return text in a form that plotly shows unchanged.
 
     >>> escape("<b>x</b>")
     '&lt;b&gt;x&lt;/b&gt;'
@@ -55,7 +55,7 @@ def escape(text: str) -> str:
 
 
 def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool], hover: Sequence[str]) -> go.Figure:
-    """The norm's bell, mean 100 and standard deviation 15, with each system at its SIQ."""
+    """Return the bell curve of the scale, mean 100 and standard deviation 15, with each system at its SIQ."""
     low, high = min([52.0, *siq - 8]), max([148.0, *siq + 8])
     at = np.linspace(low, high, 241)
     curve = go.Scatter(
@@ -75,7 +75,7 @@ def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool],
 
 
 def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, Sequence[str]]) -> go.Figure:
-    """One row a system: its Z at each level of `z`, joined by a line from the lowest to the highest."""
+    """Return one row per system: its Z at each level of `z`, joined by a line from the lowest to the highest."""
     marks = {"apply": ("square", INK, 9), "understand": ("circle", ACCENT, 10), "remember": ("line-ns", MUTED, 11)}
     rows = [escape(label) for label in labels]
     values = np.array(list(z.values()))
@@ -94,11 +94,11 @@ def profiles(labels: Sequence[str], z: dict[str, np.ndarray], hover: dict[str, S
             name=level.title(),
             legendrank=list(z).index(level),
             mode="markers",
-            marker={"symbol": symbol, "color": colour, "size": size, "line": {"width": 2, "color": colour}},
+            marker={"symbol": symbol, "color": color, "size": size, "line": {"width": 2, "color": color}},
             hovertext=[escape(text) for text in hover[level]],
             hoverinfo="text",
         )
-        for level, (symbol, colour, size) in marks.items()
+        for level, (symbol, color, size) in marks.items()
         if level in z
     ]
     figure = go.Figure([spans, *levels])
@@ -124,7 +124,7 @@ def against_wer(
     hover: Sequence[str],
     chance: float | None = None,
 ) -> go.Figure:
-    """Each system's word error rate against its similarity or accuracy, per cent."""
+    """Return each system's word error rate against its similarity or accuracy, per cent."""
     figure = go.Figure(_systems(wer, score, labels, controls, hover))
     figure.update_layout(template=STYLE, height=360)
     figure.update_xaxes(title_text="Word error rate, %", rangemode="tozero", range=_padded(wer))
@@ -140,7 +140,7 @@ def against_wer(
 
 
 def clips_against_wer() -> go.Figure:
-    """The same for the clips of one system; the page fills in the points."""
+    """Return the chart of word error rate against similarity for clips, without points; the page adds them."""
     points = go.Scatter(
         x=[],
         y=[],
@@ -191,7 +191,7 @@ def scores(
 
 
 def as_json(figure: go.Figure) -> dict[str, Any]:
-    """What plotly.js draws: `data` and `layout`."""
+    """Return the `data` and `layout` that plotly.js draws."""
     drawn: dict[str, Any] = figure.to_plotly_json()
     return drawn
 
@@ -199,7 +199,7 @@ def as_json(figure: go.Figure) -> dict[str, Any]:
 def _systems(
     x: np.ndarray, y: np.ndarray, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]
 ) -> go.Scatter:
-    """A marker a system, hollow where it is a control."""
+    """Return one marker per system, hollow for a control."""
     return go.Scatter(
         x=np.round(x, 3).tolist(),
         y=np.round(y, 6).tolist(),
@@ -219,7 +219,7 @@ def _systems(
 
 
 def _density(x: np.ndarray) -> np.ndarray:
-    """The normal density, 1 at its top."""
+    """Return the normal density, scaled to 1 at its maximum."""
     return np.exp(-(((x - MEAN) / STD) ** 2) / 2)
 
 
@@ -227,8 +227,8 @@ def _padded(values: np.ndarray) -> list[float]:
     low, high = float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
     if low > high:
         return [-1.0, 1.0]
-    room = ROOM * (high - low) or 1.0
-    return [low - room, high + room]
+    padding = PADDING * (high - low) or 1.0
+    return [low - padding, high + padding]
 
 
 def _rule(x: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who a system is: what `hf-audio` recorded of it, in the words of the paper's leaderboard."""
+"""Identify a system: what `hf-audio` recorded of it, in the words of the paper's leaderboard."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from speechiq.reducer.read.runs import System
 
 LONGEST_LABEL = 34
-HEARD_BY_CONTROLS = {"gold": "none (reads the reference)", "silence": "none (hears nothing)"}
+ENCODERS_OF_CONTROLS = {"gold": "none (reads the reference)", "silence": "none (no audio)"}
 
 
 class Identity(NamedTuple):
-    """A system as the leaderboard introduces it; "" is what its run does not say.
+    """A system as the leaderboard names it; "" for what its run does not record.
 
     Attributes:
         kind: `Cascade`, `Cascade + GER`, `End to end` or `Control`.
-        encoder: The model that takes in the sound.
-        control: `gold`, `silence` or `letter:X`; "" for a system that listens.
+        encoder: The model that processes the audio.
+        control: `gold`, `silence` or `letter:X`; "" for a system that processes audio.
     """
 
     kind: str
@@ -27,14 +27,14 @@ class Identity(NamedTuple):
 
 
 def identify(system: System) -> Identity:
-    """Reads the description of a system's newest run; every part of it may be missing or of another shape.
+    """Identify a system by the description in its newest run; any part of it may be missing or of another shape.
 
-    >>> identify(System("unheard of", {}))
+    >>> identify(System("unknown", {}))
     Identity(kind='', encoder='', control='')
     """
     described = max(system.tasks, key=lambda task: task.date).described if system.tasks else {}
     if system.control:
-        return Identity("Control", HEARD_BY_CONTROLS.get(system.control, "none"), system.control)
+        return Identity("Control", ENCODERS_OF_CONTROLS.get(system.control, "none"), system.control)
     if asr := _part(described, "asr"):
         kind = "Cascade + GER" if asr.get("corrector") else "Cascade"
         return Identity(kind, _text(asr, "model") or _from_file(asr), "")
@@ -44,7 +44,7 @@ def identify(system: System) -> Identity:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Names for the charts: without hub owners, and without the last stage where all cascades share it.
+    """Return names for the charts: without hub owners, and without the last stage if all cascades share it.
 
     >>> short_names(["openai/whisper-base+Qwen/Qwen2-7B", "gold+Qwen/Qwen2-7B", "letter:B"])
     ['whisper-base', 'gold', 'letter:B']
@@ -56,7 +56,7 @@ def short_names(names: Sequence[str]) -> list[str]:
     end = -1 if len(last) > 1 and len(set(last)) == 1 else None
     short = [_elide("+".join(parts[:end] or parts)) for parts in stages]
     taken = Counter(short)
-    return [name if taken[name] == 1 else whole for name, whole in zip(short, names, strict=True)]
+    return [name if taken[name] == 1 else full for name, full in zip(short, names, strict=True)]
 
 
 def _elide(name: str) -> str:

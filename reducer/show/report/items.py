@@ -1,4 +1,4 @@
-"""Which clips decide: the hardest, the heaviest, and those on which word errors and understanding part."""
+"""Find the deciding clips: the hardest, the heaviest, and those with different ranks by WER and by similarity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOP = 0.1
 
 
 class Item(NamedTuple):
-    """A clip of a list and the number it is listed for, in per cent."""
+    """A clip of a list and the number that put it there, in per cent."""
 
     clip: str
     value: float
@@ -28,7 +28,7 @@ class LevelItems(NamedTuple):
     Attributes:
         level: Name of the level.
         unit: Of `hardest`.
-        hardest: Worst mean raw score over the systems that listen, worst first.
+        hardest: Lowest mean raw score over the systems that process audio, lowest first.
         heaviest: Largest share of the level's weight, V_i / sum V (eq. 4), largest first.
         top_count: Number of clips in the heaviest tenth.
         top_share: Their share of the weight, per cent.
@@ -42,8 +42,8 @@ class LevelItems(NamedTuple):
     top_share: float
 
 
-class Parted(NamedTuple):
-    """A text that ranks far apart by its word errors and by its similarity; per cent, ranks among all texts."""
+class RankGap(NamedTuple):
+    """A transcript whose ranks by word errors and by similarity differ; per cent, ranks among all transcripts."""
 
     system: str
     clip: str
@@ -54,12 +54,12 @@ class Parted(NamedTuple):
 
 
 def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
-    """Each level's hardest and heaviest clips.
+    """Return each level's hardest and heaviest clips.
 
     Args:
         pool: The systems.
-        scale: Whose V_i belong to the pool's clips; None if there is no scale, and no clip is heaviest then.
-        listening: Rows of the systems that listen.
+        scale: The scale with V_i of the pool's clips; None without a scale, and then no clip is heaviest.
+        listening: Rows of the systems that process audio.
     """
     found = []
     for level, raw in pool.raw.items():
@@ -80,38 +80,39 @@ def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[
 
 
 def shares(scale: Scale, level: str) -> np.ndarray:
-    """V_i / sum V: each clip's share of a level's weight, shape (clips,)."""
+    """Return V_i / sum V: each clip's share of a level's weight, shape (clips,)."""
     weights = scale.levels[level].discrimination
     return np.asarray(weights / weights.sum())
 
 
-def parting(pool: Pool, listening: Sequence[int]) -> tuple[list[Parted], list[Parted]]:
-    """Texts that were heard badly and understood well, and the reverse; furthest apart first.
+def rank_gaps(pool: Pool, listening: Sequence[int]) -> tuple[list[RankGap], list[RankGap]]:
+    """Return transcripts with many word errors and a high similarity, and the reverse; the largest difference first.
 
-    All texts of the systems that listen are ranked by word error rate and by similarity, 0 the worst, 100 the best.
+    All transcripts of the systems that process audio are ranked by word error rate and by similarity, 0 the worst, 100
+    the best.
 
     Returns:
-        (similarity ranks higher, word errors rank higher); a text whose ranks agree is in neither. Without one of the
-        two levels there is none.
+        (similarity ranks higher, word errors rank higher); a transcript with equal ranks is in neither list. Without
+        one of the two levels both lists are empty.
     """
     if not {"remember", "understand"} <= pool.raw.keys():
         return [], []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
     places = {level: np.searchsorted(pool.clips[level], common) for level in ("remember", "understand")}
-    heard, understood = (pool.raw[level][np.ix_(np.array(listening, dtype=int), at)] for level, at in places.items())
-    best = max(heard.size - 1, 1)
-    ranks = [100 * (rankdata(values).reshape(values.shape) - 1) / best for values in (heard, understood)]
+    errors, similarity = (pool.raw[level][np.ix_(np.array(listening, dtype=int), at)] for level, at in places.items())
+    best = max(errors.size - 1, 1)
+    ranks = [100 * (rankdata(values).reshape(values.shape) - 1) / best for values in (errors, similarity)]
     gap = ranks[1] - ranks[0]
 
-    def listed(sign: int) -> list[Parted]:
+    def listed(sign: int) -> list[RankGap]:
         order = np.argsort(-sign * gap, axis=None, kind="stable")[:SHOWN]
         where = zip(*np.unravel_index(order, gap.shape), strict=True)
         return [
-            Parted(
+            RankGap(
                 pool.systems[listening[row]],
                 common[clip],
-                pool.levels["remember"].show(heard[row, clip]),
-                pool.levels["understand"].show(understood[row, clip]),
+                pool.levels["remember"].show(errors[row, clip]),
+                pool.levels["understand"].show(similarity[row, clip]),
                 *(float(rank[row, clip]) for rank in ranks),
             )
             for row, clip in where

@@ -1,8 +1,8 @@
-"""Puts data, charts, styles and scripts into one page that opens without a network.
+"""Put data, charts, styles and scripts into one page that opens without a network.
 
-What models wrote reaches the page in two ways: through jinja2, which escapes it, or as JSON in which `<`, `>` and `&`
-are spelled as escapes, so that no text can end the element that holds it; the scripts put it on the page as text
-alone. The page's own policy lets only the scripts run whose digest it names, and fetches nothing.
+What models wrote gets onto the page in two ways: by jinja2, which escapes it, or as JSON in which `<`, `>` and `&` are
+written as escapes, so that no text can end its element; the scripts add it to the page only as text. The page's
+Content-Security-Policy allows only the scripts whose sha256 it names, and no request.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ from speechiq.core.checksummed import shorten
 from speechiq.reducer.show.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.show.report"
-SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads", "clips", "review", "print")
+SCRIPTS = (
+    *("base", "address", "theme", "downloads", "tables", "charts", "clips", "systems", "compare", "review"),
+    *("print", "start"),
+)
 MINUS = "\N{MINUS SIGN}"
 ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
-FEW_SCRIPTS = ("base", "landing", "theme", "tables", "charts", "downloads")
+FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "print", "start")
 
 
 def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> str:
-    """The page: `template` with `content`, the styles, the scripts and plotly.js."""
+    """Return the page: `template` with `content`, the styles, the scripts and plotly.js."""
     environment = Environment(
         loader=PackageLoader(TEMPLATES),
         autoescape=True,
@@ -44,7 +47,7 @@ def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> s
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (embed, pack, fixed, signed, breakable, address, shorten)
+    filters = (embed, pack, fixed, signed, breakable, address, system_address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts)
     plotly = get_plotlyjs()
@@ -58,17 +61,17 @@ def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> s
 
 
 def embed(data: Any) -> Markup:
-    """JSON that may stand inside a `<script>` element.
+    r"""Return JSON that is safe inside a `<script>` element.
 
     >>> str(embed("</script>"))
-    '"\\\\u003c/script\\\\u003e"'
+    '"\\u003c/script\\u003e"'
     """
-    return Markup(_spell(data).translate(ESCAPES))
+    return Markup(_dump(data).translate(ESCAPES))
 
 
 def pack(data: Any) -> Markup:
-    """JSON, deflated, in base64: for what is large and read late."""
-    return Markup(_deflate(_spell(data)))
+    """Return JSON, deflated, in base64: for data that is large and read late."""
+    return Markup(_deflate(_dump(data)))
 
 
 def fixed(value: float, digits: int = 1) -> str:
@@ -90,13 +93,13 @@ def signed(value: float) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """A system's name, which may break after a stage or an owner."""
+    """Return a system's name that may break after a stage or an owner."""
     parts = re.split(r"(?<=[/+:])", name)
     return Markup("<wbr>").join(parts)
 
 
 def address(clip: str) -> str:
-    """Where on the page a clip is.
+    """Return the address of a clip on the page.
 
     >>> address("demo/a b")
     '#clip/demo%2Fa%20b'
@@ -104,7 +107,16 @@ def address(clip: str) -> str:
     return f"#clip/{quote(clip, safe='', errors='replace')}"
 
 
-def _spell(data: Any) -> str:
+def system_address(system: str) -> str:
+    """Return the address of a system on the page.
+
+    >>> system_address("openai/whisper+gold")
+    '#system/openai%2Fwhisper%2Bgold'
+    """
+    return f"#system/{quote(system, safe='', errors='replace')}"
+
+
+def _dump(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
@@ -113,12 +125,12 @@ def _deflate(text: str) -> str:
 
 
 def _policy(*scripts: str) -> str:
-    """A Content-Security-Policy under which these scripts run, and nothing else does or is fetched."""
-    digests = " ".join(
+    """Return a Content-Security-Policy that allows only these scripts, and no request."""
+    allowed = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
     return (
-        f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
         "media-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
     )
 

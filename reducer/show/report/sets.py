@@ -1,4 +1,4 @@
-"""The scores on each data set, beside their mean over sets and the scores on all clips."""
+"""Prepare the scores on each data set, their mean over the sets, and the scores on all clips."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 class Cell(NamedTuple):
-    """One number of one system; what is not known is None.
+    """One number of one system; unknown values are None.
 
     Attributes:
         value: SIQ, or a level's mean in per cent.
@@ -33,7 +33,7 @@ class SetTable(NamedTuple):
 
     Attributes:
         name: `siq` or a level.
-        columns: Heading -> what the numbers below it are from.
+        columns: Heading -> the source of its numbers.
         cells: system -> its cells, one per column.
     """
 
@@ -59,7 +59,7 @@ def tables(study: Study) -> list[SetTable]:
 
 
 def cautions(study: Study) -> dict[str, str]:
-    """Return data set -> what its intervals are worth, for the small ones."""
+    """Return data set -> the caution about its intervals, for small data sets."""
     drawn = {name: of.context.bootstrap for name, of in study.sets.items()}
     return {name: of.caution for name, of in drawn.items() if of and of.caution} if study.has_siq else {}
 

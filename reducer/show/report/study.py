@@ -1,4 +1,4 @@
-"""Everything a report is made of, read and computed once."""
+"""Read and compute everything that the report shows, once."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ NO_ANSWERS = Answers({}, {}, {}, [])
 
 
 class Study(NamedTuple):
-    """Systems are in the order of `ranking.pool.systems` wherever a row a system is meant.
+    """The content of a report. Lists with one entry per system are in the order of `ranking.pool.systems`.
 
     Attributes:
         ranking: The systems, their raw scores, scores and error bars.
         warnings: One line for every choice made between runs.
-        identities: Who each system is.
+        identities: Kind, encoder and control of each system.
         labels: Short names for the charts.
-        clips: What was to be written down, and what was.
-        answers: The level Apply, question by question; empty if it is not scored, or its rows do not say.
-        sets: Data set -> its own ranking; empty if there is one set only, or norms.
+        clips: The clips, with references and transcripts.
+        answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
+        sets: Data set -> its own ranking; empty with one data set, or with norms.
     """
 
     ranking: Ranking
@@ -65,16 +65,17 @@ class Study(NamedTuple):
 
     @property
     def has_z(self) -> bool:
-        """Return whether there is a scale that the levels are read off."""
+        """Return whether there is a scale that gives the levels a Z."""
         return has_scale(self.ranking.pool, self.ranking.context.norms)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the names of the systems."""
         return self.ranking.pool.systems
 
     @property
     def listening(self) -> list[int]:
-        """Rows of the systems that listen; of all where there are only controls."""
+        """Return the rows of the systems that process audio; all rows if there are only controls."""
         rows = range(len(self.names))
         return [row for row in rows if not self.identities[row].control] or list(rows)
 
@@ -90,20 +91,20 @@ def gather(
     bootstrap: int = DRAWS,
     levels: Mapping[str, Category] = LEVELS,
 ) -> Study:
-    """Reads and scores runs.
+    """Read and score runs.
 
     Args:
         runs: Folders (any depth) or results files.
-        rule: Of the level weights, as for `siq.share_out`; norms have their own.
-        norms: Whose scale to use; None makes the systems their own norm.
+        rule: Rule of the level weights, as for `siq.share_out`; norms have their own.
+        norms: Norms whose scale to use; None makes the systems their own reference population.
         allow_mismatch: As for `ranking.rank`.
         allow_missing: As for `runs.find_tasks`.
-        exclude: Questions to leave out of Apply, as `unanswerable.read` gives them.
-        bootstrap: Draws of the error bars; 0 goes without.
-        levels: The levels, each with the column to read, as `levels.choose_levels` gives them.
+        exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
+        bootstrap: Draws of the error bars; 0 for none.
+        levels: The levels, each with the column to read, as `levels.choose_levels` returns them.
 
     Raises:
-        SpeechIQError: What reading, lining up or scoring refuses.
+        SpeechIQError: The runs cannot be read, aligned or scored.
     """
     tasks, warnings = find_levels(runs, allow_missing)
     return read_study(tasks, levels, Options(rule, norms, exclude, allow_mismatch, bootstrap), warnings)
@@ -121,7 +122,7 @@ def read_study(
         warnings: One line for every choice made between runs.
 
     Raises:
-        SpeechIQError: What reading, lining up or scoring refuses.
+        SpeechIQError: The runs cannot be read, aligned or scored.
     """
     questions, clips = _QuestionReader(), ClipReader(tasks)
     systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
@@ -146,7 +147,7 @@ def read_study(
 
 
 class _QuestionReader(AnswerReader):
-    """Reads all answers; none, and why, if some row has another template: what can be scored can be shown."""
+    """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,14 +156,14 @@ class _QuestionReader(AnswerReader):
     def open(self, task: TaskRun) -> Pick:
         add = super().open(task)
 
-        def add_until_refused(number: int, line: bytes) -> None:
+        def add_until_error(number: int, line: bytes) -> None:
             if self._error is None:
                 try:
                     add(number, line)
                 except SpeechIQError as error:
                     self._error = error
 
-        return add_until_refused
+        return add_until_error
 
     def answers(self) -> Answers:
         try:
@@ -185,9 +186,9 @@ def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], li
 
 
 def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
-    """rule -> level -> weight: the ranking's own rule first, then what the others make of the systems of its scale.
+    """Return rule -> level -> weight, on the systems of the ranking's scale; the ranking's own rule comes first.
 
-    There is none without SIQ.
+    Empty without SIQ.
     """
     if ranking.context.remarks.no_siq:
         return {}
@@ -197,6 +198,6 @@ def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
 
 
 def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:
-    """rule -> rank of each system; Z stays as it is."""
+    """Return rule -> rank of each system; Z does not change."""
     z = {level: of.z for level, of in ranking.scores.levels.items()}
     return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in weights_by_rule(ranking).items()}

@@ -1,4 +1,4 @@
-"""Gather what the page shows of a suite without a scale: ranking, charts, and what each system wrote of each item."""
+"""Gather what the page shows of a suite without a scale: ranking, charts, and the responses to each item."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from speechiq.reducer.suites import Found
 
 
 class AnyRow(Row):
-    """A row of any suite, with its doc as it is."""
+    """A row of any suite, with its complete doc."""
 
     NEEDS = "an object doc"
 
@@ -34,6 +34,7 @@ class AnyRow(Row):
     filtered_resps: Any = ""
 
     def loose(self) -> list[Any]:
+        """Return the fields of any type; see `Row.loose`."""
         return [self.doc, self.filtered_resps]
 
     @property
@@ -43,7 +44,7 @@ class AnyRow(Row):
 
 
 class TextReader:
-    """Reads what was asked, expected and written in one category."""
+    """Read the questions, the expected answers and the responses of one category."""
 
     def __init__(self, category: Category) -> None:
         self.level = category.name
@@ -52,7 +53,7 @@ class TextReader:
         self._fields = category.item
 
     def open(self, task: TaskRun) -> Pick:
-        """Return what takes the lines of a task's sample file."""
+        """Return a function that takes the lines of a task's sample file."""
         return partial(self._add, task.system, task.samples)
 
     def _add(self, system: str, path: Path, number: int, line: bytes) -> None:
@@ -68,8 +69,8 @@ class ItemRow(NamedTuple):
 
     Attributes:
         item: Its name in words.
-        asked: The question, the reference and the answer, as far as the doc has them.
-        cells: Per system, in the order of the ranking: its score as people read it, and what it wrote.
+        asked: The question, the reference and the answer, if the doc has them.
+        cells: Per system, in the order of the ranking: its score in shown units, and its response.
     """
 
     item: str
@@ -83,7 +84,7 @@ class SuitePage(NamedTuple):
     Attributes:
         suite: Name of the suite.
         board: Its scores.
-        texts: category -> what was asked and written.
+        texts: Category -> its questions and responses.
     """
 
     suite: str
@@ -129,11 +130,11 @@ class SuitePage(NamedTuple):
         return f"{self.id}-chart-{category.replace('.', '-')}"
 
     def shown(self, category: str, value: float) -> float:
-        """Return a value of the category's column as people read it."""
+        """Return a value of the category's column in shown units."""
         return value * (100.0 if self.categories[category].measure.in_per_cent else 1.0)
 
     def items(self, category: str) -> list[ItemRow]:
-        """Return the items of a category, hardest first, with what each system wrote."""
+        """Return the items of a category, hardest first, with the responses of each system."""
         reader, of = self.texts[category], self.categories[category]
         systems = [self.board.systems[row] for row in self.board.order]
         scores = [system.scores[category] for system in systems]
@@ -168,12 +169,12 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     """Read and score one suite.
 
     Args:
-        found: What the runs hold.
+        found: The tasks of the runs.
         suite: Name of the suite.
         options: How to score.
 
     Raises:
-        SpeechIQError: What reading or scoring refuses.
+        SpeechIQError: The runs cannot be read or scored.
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = read_tasks(found.tasks[suite], found.levels[suite], list(texts.values()))

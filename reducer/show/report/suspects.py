@@ -1,4 +1,4 @@
-"""Where the data may be wrong: systems agree on other words, or the reference does not lead to the right answer."""
+"""Find suspect items: references against which systems agree, and questions that the reference does not answer."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Disagreement(NamedTuple):
 
     Attributes:
         clip: Its id.
-        before: Words of the reference in front.
-        reference: Its words in question; may be empty.
-        written: What was written in their place; may be empty.
-        after: Words of the reference behind.
-        agree: How many encoders write this.
-        encoders: Of how many.
+        before: Words of the reference before the place.
+        reference: Words of the reference that may be wrong; may be empty.
+        written: Words that were written instead; may be empty.
+        after: Words of the reference after the place.
+        agree: Number of encoders that write this.
+        encoders: Number of all encoders.
     """
 
     clip: str
@@ -49,13 +49,13 @@ class Failed(NamedTuple):
 
 
 def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> list[Disagreement]:
-    """Edits that nearly all encoders (`NEARLY_ALL`, at least two) make alike, most agreed first.
+    """Return edits that nearly all encoders (`NEARLY_ALL`, at least two) make, those with the most agreement first.
 
-    Systems that share an encoder hear alike and count once.
+    Systems that share an encoder make similar errors and count once.
 
     Args:
-        clips: With what was written.
-        encoders: system -> the model that takes in the sound; systems that do not listen are left out.
+        clips: The clips with their transcripts.
+        encoders: System -> the model that processes the audio; controls are left out.
     """
     found = []
     for clip in clips:
@@ -72,11 +72,11 @@ def disagreements(clips: Iterable[Clip], encoders: Mapping[str, str]) -> list[Di
 
 
 def failed_with_reference(answers: Answers, systems: Collection[str]) -> list[Failed]:
-    """Questions that every `gold` control and nearly all systems fail; empty without such a control.
+    """Return questions that every `gold` control and nearly all systems fail; none without such a control.
 
     Args:
-        answers: Of all systems.
-        systems: Those that listen.
+        answers: Answers of all systems.
+        systems: Names of the systems that process audio.
     """
     gold = [system for system, control in answers.controls.items() if control == "gold"]
     found = []

@@ -89,8 +89,8 @@ def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
     for name, skill in (("a", 0.1), ("b", 0.9)):
         write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
     text = show(as_table(*rank(read_systems([tmp_path]).systems)[1:]))
-    assert "Loops" not in text
-    assert "none: clips not heard in full, transcripts that go in circles" in " ".join(text.split())
+    assert "Repetition" not in text
+    assert "none: clips with incomplete audio, transcripts that repeat one phrase many times" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

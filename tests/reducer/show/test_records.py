@@ -1,4 +1,4 @@
-"""The files of `siq score` hold what docs/reference/scores.md lists."""
+"""Check that the files of `siq score` have the keys and columns of docs/reference/scores.md."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scores.md").read_tex
 
 
 def table(heading: str) -> list[str]:
-    """The names in the first column of the table with a heading."""
+    """Return the names in the first column of the table with a heading."""
     (body,) = re.findall(rf"^\| {heading} \|.*\n\|---.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
     return [name for line in body.splitlines() for name in re.findall(r"`([^`]+)`", line.split("|")[1])]
 
@@ -28,11 +28,11 @@ def table(heading: str) -> list[str]:
 @pytest.fixture
 def written(tmp_path: Path) -> tuple[dict, list[dict]]:
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
-        write_run(tmp_path / name, levels(skill), system=name)
+        write_run(tmp_path / name, levels(skill), system=name, lm_eval_version="0.4.13")
     files = tmp_path / "siq.json", tmp_path / "siq.csv"
     given = ["score", str(tmp_path), "--json", str(files[0]), "--csv", str(files[1]), "--by-dataset"]
     assert CliRunner().invoke(app, given).exit_code == 0
-    return json.loads(files[0].read_text()), list(csv.DictReader(files[1].open()))
+    return json.loads(files[0].read_text()), list(csv.DictReader(files[1].read_text().splitlines()))
 
 
 def test_the_keys_of_the_json_are_documented(written):
@@ -73,6 +73,10 @@ def test_a_file_says_where_it_comes_from(written, tmp_path):
     assert data["runs"] == [str(tmp_path)] and data["command"].split()[0] == "siq"
     assert timedelta(0) <= datetime.now(UTC) - datetime.fromisoformat(data["date"]) < timedelta(minutes=5)
     assert rows[0]["date"] == data["date"]
+    assert data["run_dates"] == ["1970-01-01T00:00:01+00:00"] * 2 and data["datasets"] == ["demo"]
+    assert data["run_versions"] == {"lm-eval": ["0.4.13"]}
+    assert rows[0]["run_versions"] == "lm-eval 0.4.13" and rows[0]["command"] == data["command"]
+    assert (rows[0]["schema"], rows[0]["runs"]) == ("speechiq-scores", str(tmp_path))
 
 
 def test_every_measure_is_documented():

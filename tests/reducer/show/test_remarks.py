@@ -1,4 +1,4 @@
-"""What stands beside a ranking: no SIQ without a scale, how much was asked, and which numbers mean little."""
+"""Test the remarks on a ranking: why SIQ is missing, how much was asked, and which numbers mean little."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from speechiq.reducer.siq.export import export
 from speechiq.reducer.stats.separation import separates
 from tests.reducer.conftest import levels, write_run
 
-TWO = "no SIQ and no Z: of two systems one stands at Z +1 and the other at Z -1 whatever they did"
+TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
 
 
 def siq(*arguments: object):
     return CliRunner().invoke(app, ["score", *map(str, arguments)])
 
 
-def pool_of(folder: Path, *skills: float, lacking: str = "", **options):
+def pool_of(folder: Path, *skills: float, missing: str = "", **options):
     for number, skill in enumerate(skills):
-        scores = {level: of for level, of in levels(skill, clips=8).items() if level != lacking}
+        scores = {level: of for level, of in levels(skill, clips=8).items() if level != missing}
         write_run(folder / f"s{number}", scores, system=f"s{number}", **options)
     return read_systems([folder]).systems
 
@@ -83,8 +83,8 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
     built = norms.build(systems, "few")
     remarks = rank(systems[:1], norms=built).context.remarks
     assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
-    said = CliRunner().invoke(app, ["norms", "build", str(tmp_path), "-o", str(tmp_path / "norms.json")]).stderr
-    assert (f"warning: norms of only {count} systems" in said) == weak
+    printed = CliRunner().invoke(app, ["norms", "build", str(tmp_path), "-o", str(tmp_path / "norms.json")]).stderr
+    assert (f"warning: norms of only {count} systems" in printed) == weak
 
 
 def test_names_with_equal_rows_are_warned_of(tmp_path):
@@ -97,7 +97,7 @@ def test_names_with_equal_rows_are_warned_of(tmp_path):
 
 
 def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
-    ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, lacking="apply"), draws=60)
+    ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
     data = as_json(ranking.scores, ranking.context)
     assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
     assert "siq questions write" in data["no_siq"] and data["rule"] is None
@@ -111,8 +111,8 @@ def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
 
 def test_levels_are_chosen(tmp_path):
     pool_of(tmp_path, 0.9, 0.5, 0.1)
-    lacking = {level: of for level, of in levels(0.7, clips=8).items() if level != "apply"}
-    write_run(tmp_path / "s9", lacking, system="s9")
+    missing = {level: of for level, of in levels(0.7, clips=8).items() if level != "apply"}
+    write_run(tmp_path / "s9", missing, system="s9")
     refused = str(siq(tmp_path).exception)
     assert "system 's9' has no apply scores" in refused and "--levels remember,understand" in refused
     chosen = siq(tmp_path, "--levels", "remember,understand", "--json", tmp_path / "siq.json")
@@ -121,7 +121,7 @@ def test_levels_are_chosen(tmp_path):
     assert "unknown level 'aply'; did you mean 'apply'?" in str(siq(tmp_path, "--levels", "aply").exception)
 
 
-def test_a_part_of_the_tasks_is_said(tmp_path):
+def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
@@ -133,17 +133,17 @@ def test_a_part_of_the_tasks_is_said(tmp_path):
     assert data["items"] == {"remember": 8, "understand": 8, "apply": 24}
 
 
-def test_levels_with_other_clips_are_said(tmp_path):
+def test_levels_with_other_clips_are_reported(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         scores = levels(skill, clips=8)
         write_run(tmp_path / name, scores | {"apply": dict(list(scores["apply"].items())[:2])}, system=name)
     assert (
-        "the levels hold different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
+        "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
         in siq(tmp_path).stdout
     )
 
 
-def test_draws_left_out_are_said(tmp_path):
+def test_draws_left_out_are_reported(tmp_path):
     for number, skill in enumerate((0.9, 0.5, 0.1)):
         scores = levels(skill, clips=3)
         scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
@@ -153,7 +153,7 @@ def test_draws_left_out_are_said(tmp_path):
     assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 
 
-def test_a_level_that_separates_nobody_is_named(tmp_path):
+def test_a_level_that_separates_no_systems_is_named(tmp_path):
     rng = np.random.default_rng(0)
     for number, skill in enumerate((0.9, 0.5, 0.1)):
         scores = levels(skill, clips=14)
@@ -191,7 +191,7 @@ def test_silence_is_the_floor(tmp_path):
     described = {"siq": {"pretrained": "silence+llm", "system": {"kind": "cascade", "asr": {"control": "silence"}}}}
     write_run(tmp_path / "floor", levels(0.0, clips=8), system="x", config=described)
     shown = siq(tmp_path).stdout
-    assert "floor: without hearing anything, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
+    assert "floor: without any audio, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
 
 
 def test_systems_read_otherwise_are_not_mixed(tmp_path):

@@ -21,6 +21,9 @@ const fixed = (value, digits = 1) => (value === null || value === undefined ? NO
 const pageSize = (usual) => (document.documentElement.classList.contains("printing") ? 1e6 : usual);
 const read = (id) => JSON.parse($(`data-${id}`).textContent);
 
+/** What a printed page needs: lists to show again without pages, and work to do first. */
+const onPaper = { lists: [], work: [] };
+
 /** The text that was deflated into an element of the page. */
 async function unpack(id) {
   const coded = atob($(`data-${id}`).textContent);
@@ -30,7 +33,7 @@ async function unpack(id) {
   return new Response(stream).text();
 }
 
-/** A function that does its work once, however often it is asked. */
+/** A function that does its work once, however often it is called. */
 const once = (work) => {
   let done;
   return () => (done ??= work());
@@ -42,7 +45,7 @@ const loadPlotly = once(async () => {
   return window.Plotly;
 });
 
-/** Whether `value` sorts before `other`; what is not known comes last either way. */
+/** Compare two values for sorting; unknown values come last in both directions. */
 function order(value, other, direction) {
   const [a, b] = [value, other].map((one) => (one === "" || one === null || one === undefined ? null : one));
   if (a === null || b === null) return (a === null) - (b === null);
@@ -54,7 +57,7 @@ const mean = (values) => {
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 };
 
-/** Buttons for the pages of a list; the one that was pressed keeps the focus, or its neighbour where it leads nowhere now. */
+/** Buttons for the pages of a list; the pressed button keeps the focus, or its neighbor if it is disabled now. */
 function paginate(nav, page, pages, go) {
   const step = (text, to) => h("button", { type: "button", textContent: text, disabled: to < 0 || to >= pages, onclick: () => go(to) });
   const pressed = [...nav.children].indexOf(document.activeElement);

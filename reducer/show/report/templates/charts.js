@@ -1,26 +1,26 @@
 const figures = read("charts");
-const CONFIG = { displayModeBar: false, responsive: true };
+const CONFIG = { displayModeBar: false };
 const drawn = new Set();
 
-/** The figure with `var(--name)` replaced by the colours of the theme. */
-function coloured(value, key = "") {
-  if (Array.isArray(value)) return value.map((item) => coloured(item, key));
+/** The figure with `var(--name)` replaced by the colors of the theme. */
+function colored(value, key = "") {
+  if (Array.isArray(value)) return value.map((item) => colored(item, key));
   if (value !== null && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name)]));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, colored(item, name)]));
   }
   return /color$/.test(key) && String(value).startsWith("var(") ? resolve(value) : value;
 }
 
-function resolve(colour) {
+function resolve(color) {
   const probe = h("span");
-  probe.style.color = colour;
+  probe.style.color = color;
   document.body.append(probe);
   const found = getComputedStyle(probe).color;
   probe.remove();
   return found;
 }
 
-/** Draws a chart unless that was begun. */
+/** Draw a chart unless that was begun. */
 const begun = new Map();
 function drawOnce(place) {
   near.unobserve(place);
@@ -28,20 +28,23 @@ function drawOnce(place) {
   return begun.get(place);
 }
 
-async function draw(place) {
-  const plotly = await loadPlotly();
-  const { data, layout } = coloured(figures[place.id]);
+const draw = async (place) => drawWith(await loadPlotly(), place);
+
+/** The first step is done before this returns, since a page that is printed waits for nothing. */
+async function drawWith(plotly, place) {
+  const { data, layout } = colored(figures[place.id]);
+  if (place.clientWidth) layout.width = place.clientWidth;
   if (place.clientWidth < 600 && layout.meta?.rows) putNamesAbove(layout, data[1].y);
   await plotly.react(place, data, layout, CONFIG);
   await placeLabels(plotly, place);
   drawn.add(place);
 }
 
-/** On a narrow screen a row's name stands above its marks; as tick labels inside, names would drive out those of Z. */
+/** On a narrow screen put a row's name above its marks: as tick labels, names would leave no room for those of Z. */
 function putNamesAbove(layout, names) {
   const { rows } = layout.meta;
   const place = { xref: "paper", x: 0, xanchor: "left", yshift: 17, showarrow: false, font: layout.yaxis.tickfont };
-  layout.annotations = names.map((name, y) => ({ ...place, text: name.replaceAll("%", "&#37;"), y })); // "%{x}" is no name's x
+  layout.annotations = names.map((name, y) => ({ ...place, text: name.replaceAll("%", "&#37;"), y })); // "%{x}" in a name is text
   Object.assign(layout.yaxis, { showticklabels: false, range: [rows - 0.4, -0.8] });
   layout.height += 8 * rows;
 }
@@ -54,7 +57,7 @@ const POSITIONS = {
 };
 const overlap = ([ax, ay, aw, ah], [bx, by, bw, bh]) => ax < bx + bw && bx < ax + aw && ay < by + bh && by < ay + ah;
 
-/** Names beside the marks as far as they fit, the first system first; the others have theirs on hover. */
+/** Put names next to the marks as far as they fit, the first system first; the others have theirs on hover. */
 async function placeLabels(plotly, place) {
   const index = place.data.findIndex((trace) => trace.meta?.labels);
   if (index < 0) return;
@@ -97,7 +100,7 @@ addEventListener("resize", () => {
   width = innerWidth;
 });
 
-/** The chart of the clips: of one system, or the mean of those that listen. */
+/** Draw the chart of the clips: of one system, or the mean of those that process the audio. */
 async function drawClips(place) {
   const { systems, clips } = await loadClips();
   const [who, what] = [$("clips-wer-system"), $("clips-wer-score")];
@@ -122,7 +125,7 @@ async function drawClips(place) {
 
 const escapeText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-/** One system's value, or (-1) the mean over those that listen. */
+/** One system's value, or (-1) the mean over the systems that process the audio. */
 function valueOf(values, system, systems) {
   if (!values) return null;
   if (Number(system) >= 0) return values[system] ?? null;

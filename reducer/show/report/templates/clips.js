@@ -1,6 +1,9 @@
 const PER_PAGE = 25;
 const COLUMNS = $("clip-table").dataset.columns.split(" ");
-const view = { query: "", set: "", system: -1, column: 0, direction: 1, page: 0, open: null };
+const FIRST_VIEW = { query: "", set: "", system: "", level: "", sort: "id", order: "ascending", page: 0, open: null };
+const view = { ...FIRST_VIEW };
+/** Level of the address -> column of its scores, and whether a score leaves something to gain. */
+const LEVELS = { remember: ["wer", (score) => score > 0], understand: ["sim", (score) => score < 99.995], apply: ["acc", (score) => score < 99.995] };
 
 const clipList = once(async () => {
   const { systems, clips } = await loadClips();
@@ -14,12 +17,11 @@ const clipList = once(async () => {
   const sets = [...new Set(clips.map((clip) => clip.set))].sort();
   $("clip-set").append(...sets.map((set) => h("option", { value: set, textContent: set })));
   $("clip-set-field").hidden = sets.length < 2;
-  $("clip-system").append(...systems.map((system, i) => h("option", { value: i, textContent: system.name })));
-  $("clip-search").oninput = () => change({ query: $("clip-search").value.trim().toLowerCase(), page: 0 });
-  $("clip-set").onchange = () => change({ set: $("clip-set").value, page: 0 });
-  $("clip-system").onchange = () => change({ system: Number($("clip-system").value) });
-  const { heads } = makeSortable($("clip-table"), (column, direction) => change({ column, direction, page: 0 }));
-  heads[0].setAttribute("aria-sort", "ascending");
+  $("clip-system").append(...systems.map((system) => h("option", { value: system.name, textContent: system.name })));
+  $("clip-level").append(...Object.keys(LEVELS).filter((level) => COLUMNS.includes(LEVELS[level][0]))
+    .map((level) => h("option", { value: level, textContent: level[0].toUpperCase() + level.slice(1) })));
+  $("clip-search").oninput = () => choose({ query: $("clip-search").value.trim(), page: 0 }, { replace: true });
+  for (const key of ["set", "system", "level"]) $(`clip-${key}`).onchange = () => choose({ [key]: $(`clip-${key}`).value, page: 0 });
   addDownloads($("clip-table").closest(".scroll"), [
     saveButton("CSV", "Save the table of clips as CSV", () =>
       save("clips.csv", "text/csv", csv([headOf($("clip-table")), ...found(systems, rows).map((row) => COLUMNS.map((column) => row[column]))]))),
@@ -28,36 +30,63 @@ const clipList = once(async () => {
   return { systems, rows };
 });
 
-async function change(changes) {
+const { mark: markSorted } = makeSortable($("clip-table"), (column, direction) => choose({ sort: COLUMNS[column], order: direction, page: 0 }));
+
+/** Show another view of the clips and put it into the address. */
+function choose(changes, { replace = false } = {}) {
   Object.assign(view, changes);
-  await showClips();
+  const { query, open, page, ...rest } = view;
+  const shown = Object.entries({ q: query, ...rest, page: page + 1, clip: open }).filter(([key, value]) => !(key === "page" && value === 1) && value !== FIRST_VIEW[key]);
+  writeAddress(addressWith("clips", Object.fromEntries(shown)), { replace });
+  return showClips();
 }
+
+/** `#clips?q=word&set=NAME&system=NAME&level=apply&sort=wer&order=descending&page=2&clip=ID`. */
+routes.clips = async (_, query) => {
+  const text = (key) => query.get(key) ?? FIRST_VIEW[key];
+  const page = Math.max(1, Math.floor(Number(query.get("page"))) || 1) - 1;
+  const sort = COLUMNS.includes(query.get("sort")) ? query.get("sort") : FIRST_VIEW.sort;
+  const order = query.get("order") === "descending" ? "descending" : "ascending";
+  const level = query.get("level") in LEVELS ? query.get("level") : "";
+  Object.assign(view, { query: query.get("q") ?? "", set: text("set"), system: text("system"), level, sort, order, page, open: query.get("clip") });
+  $("clip-missing").hidden = true;
+  land($("clips"));
+  await showClips();
+  settle();
+};
 
 function found(systems, rows) {
-  for (const row of rows) for (const score of ["wer", "sim", "acc"]) row[score] = valueOf(row.clip[score], view.system, systems);
-  const key = COLUMNS[view.column];
+  const system = systems.findIndex((one) => one.name === view.system);
+  for (const row of rows) for (const score of ["wer", "sim", "acc"]) row[score] = valueOf(row.clip[score], system, systems);
+  const [column, loses] = LEVELS[view.level] ?? ["", () => true];
+  const words = view.query.toLowerCase();
   return rows
-    .filter((row) => row.text.includes(view.query) && (view.set === "" || row.clip.set === view.set))
-    .sort((a, b) => order(a[key], b[key], view.direction));
+    .filter((row) => row.text.includes(words) && (view.set === "" || row.clip.set === view.set) && loses(row[column]))
+    .sort((a, b) => order(a[view.sort], b[view.sort], view.order === "ascending" ? 1 : -1));
 }
-
-const startClips = once(showClips);
 
 async function showClips() {
   const { systems, rows } = await clipList();
+  if (document.activeElement !== $("clip-search")) $("clip-search").value = view.query;
+  for (const key of ["set", "system", "level"]) $(`clip-${key}`).value = view[key];
+  markSorted(COLUMNS.indexOf(view.sort), view.order);
   const listed = found(systems, rows);
   const pages = Math.max(1, Math.ceil(listed.length / pageSize(PER_PAGE)));
   view.page = Math.min(view.page, pages - 1);
   const shown = listed.slice(view.page * pageSize(PER_PAGE), (view.page + 1) * pageSize(PER_PAGE));
   $("clip-count").textContent = `${listed.length} of ${rows.length} clips`;
-  const empty = h("tr", {}, h("td", { colSpan: COLUMNS.length }, h("p", { className: "empty" }, "No clip holds these words.")));
+  const empty = h("tr", {}, h("td", { colSpan: COLUMNS.length }, h("p", { className: "empty" }, "No clip matches. Clear the search or choose other filters.")));
   $("clip-table").tBodies[0].replaceChildren(...(shown.length ? shown.flatMap((row) => clipRow(row, systems)) : [empty]));
-  paginate($("clip-pages"), view.page, pages, (page) => change({ page }).then(() => land($("clips"))));
+  paginate($("clip-pages"), view.page, pages, (page) => choose({ page }).then(() => land($("clips"))));
 }
+
+const startClips = once(showClips);
+onPaper.lists.push(showClips);
+onPaper.work.push(startClips);
 
 function clipRow(row, systems) {
   const open = view.open === row.id;
-  const toggle = () => change({ open: open ? null : row.id }).then(() => $("clip-table").querySelector(`[data-clip="${CSS.escape(row.id)}"]`).focus());
+  const toggle = () => choose({ open: open ? null : row.id }).then(() => $("clip-table").querySelector(`[data-clip="${CSS.escape(row.id)}"]`).focus());
   const button = h("button", { type: "button", "aria-expanded": open, "data-clip": row.id, onclick: toggle }, name(row.id));
   const cells = COLUMNS.slice(1).map((column) => h("td", { className: "number" }, fixed(row[column], column === "weight" ? 2 : 1)));
   const head = h("tr", { className: open ? "open" : "" }, h("th", { scope: "row" }, button), ...cells);
@@ -65,7 +94,7 @@ function clipRow(row, systems) {
 }
 
 function detail(clip, systems) {
-  const wanted = systems.map((_, i) => i).filter((i) => clip.transcripts[i] !== null && (view.system < 0 || view.system === i));
+  const wanted = systems.map((_, i) => i).filter((i) => clip.transcripts[i] !== null && (view.system === "" || view.system === systems[i].name));
   return h(
     "div",
     { className: "detail" },
@@ -73,27 +102,28 @@ function detail(clip, systems) {
     h("h3", {}, "Reference"),
     h("p", { className: "reference" }, clip.text || NONE),
     wanted.length ? h("h3", {}, "What was written, normalized as the word error rate counts it") : null,
-    h("ol", { className: "plain" }, ...wanted.map((i) => said(clip, i, systems[i]))),
+    h("ol", { className: "plain" }, ...wanted.map((i) => h("li", {}, transcriptOf(clip, i, systems[i])))),
     h("div", { className: "questions" }, ...clip.questions.map((asked) => answers(asked, systems, wanted))),
   );
 }
 
-function said(clip, i, system) {
+/** What one system wrote, marked against the reference, with its scores. */
+function transcriptOf(clip, i, system) {
   const facts = [["WER", clip.wer, 1], ["similarity", clip.sim, 1], ["accuracy", clip.acc, 0]]
     .flatMap(([score, values, digits]) => (values ? [`${score} ${fixed(values[i], digits)} %`] : []));
-  if (clip.share[i] !== null && clip.share[i] < 0.995) facts.push(`${fixed(100 * clip.share[i], 0)} % of the audio`);
-  if (clip.repetition[i]) facts.push("repeats itself");
+  if (clip.coverage[i] !== null && clip.coverage[i] < 0.995) facts.push(`audio coverage ${fixed(100 * clip.coverage[i], 0)} %`);
+  if (clip.repetition[i]) facts.push("repetition");
   const written = h("details", {}, h("summary", {}, "As written"), h("p", {}, clip.transcripts[i] || NONE));
   return h(
-    "li",
-    { className: "said" },
-    h("header", {}, h("b", {}, name(system.name)), ...facts.map((fact) => h("span", {}, fact))),
+    "div",
+    { className: "transcript" },
+    h("header", {}, h("a", { href: systemAddress(system.name) }, name(system.name)), ...facts.map((fact) => h("span", {}, fact))),
     h("p", { className: "words" }, ...marked(clip.words.split(" "), clip.ops[i])),
     written,
   );
 }
 
-/** The words of the reference with what was left out and what was put in. */
+/** The words of the reference, with missing and inserted words marked. */
 function marked(words, ops) {
   let at = 0;
   const parts = ops.map((step) => {
@@ -124,48 +154,35 @@ function answers(asked, systems, wanted) {
   );
 }
 
-/** The clip that the address names; null if it names none. */
-function addressedClip() {
-  if (!location.hash.startsWith("#clip/")) return null;
-  try { return decodeURIComponent(location.hash.slice(6)); } catch { return location.hash.slice(6); }
-}
-
-/** `#clip/ID` in the address opens that clip. */
-async function openAddressed() {
-  const id = addressedClip();
+/** `#clip/ID` opens that clip among all others. */
+routes.clip = async (parts) => {
+  const id = parts.join("/");
   $("clip-missing").hidden = true;
-  if (id === null) return;
-  await startClips();
   const { systems, rows } = await clipList();
-  $("clip-search").value = $("clip-set").value = "";
-  Object.assign(view, { query: "", set: "" });
+  Object.assign(view, FIRST_VIEW);
   const place = found(systems, rows).findIndex((row) => row.id === id);
   if (place < 0) {
     $("clip-missing").textContent = `No clip of this report is called ${id}.`;
     $("clip-missing").hidden = false;
     land($("clips"));
+    await showClips();
     return;
   }
-  await change({ page: Math.floor(place / PER_PAGE), open: id });
+  Object.assign(view, { page: Math.floor(place / PER_PAGE), open: id });
+  await showClips();
   const button = $("clip-table").querySelector(`[data-clip="${CSS.escape(id)}"]`);
   land(button);
   button.focus({ preventScroll: true });
-}
+};
 
 function goToClip(id) {
   const address = addressOf(id);
-  if (location.hash === address) openAddressed();
+  if (location.hash === address) followAddress();
   else location.hash = address;
 }
 
-addEventListener("hashchange", openAddressed);
-document.addEventListener("click", (event) => {
-  const link = event.target.closest('a[href^="#clip/"]');
-  if (link && link.hash === location.hash) openAddressed();
-});
 new IntersectionObserver((entries, observer) => {
   if (!entries.some((entry) => entry.isIntersecting)) return;
   observer.disconnect();
   startClips();
 }, { rootMargin: "600px" }).observe($("clips"));
-openAddressed();

@@ -1,11 +1,11 @@
-/** Offers a file to the reader. */
+/** Offer a file for download. */
 function save(name, type, ...parts) {
   const link = h("a", { href: URL.createObjectURL(new Blob(parts, { type })), download: name });
   link.click();
   URL.revokeObjectURL(link.href);
 }
 
-/** A cell of a CSV file; a text that a spreadsheet would compute is marked as text. */
+/** A cell of a CSV file; text that a spreadsheet would compute gets a quote in front. */
 function csvCell(value) {
   const text = String(value ?? "");
   const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
@@ -14,11 +14,11 @@ function csvCell(value) {
 
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 
-/** A table's head: each column's name, with its unit. */
+/** The names of a table's columns, with their units. */
 const headOf = (table) => [...table.tHead.rows[0].cells].map((head) =>
   [...head.querySelectorAll("button > *, :scope > span")].map((part) => part.textContent).join(", ") || head.textContent.trim());
 
-/** A table as it is sorted and filtered now, with the numbers behind the rounded ones. */
+/** The rows of a table as sorted and filtered now, with unrounded numbers. */
 function tableRows(table) {
   const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
   return [headOf(table), ...rows.map((row) => [...row.cells].map((cell) => cell.dataset.sort ?? cell.textContent.trim().replace(/\s+/g, " ")))];
@@ -26,14 +26,14 @@ function tableRows(table) {
 
 const saveButton = (text, label, onclick) => h("button", { type: "button", className: "save", textContent: text, "aria-label": label, onclick });
 
-/** A button below a table or chart for each form it can be saved in. */
+/** Put a button per format below a table or chart. */
 function addDownloads(place, buttons) {
   place.after(h("p", { className: "saves" }, h("span", {}, "Save as"), ...buttons));
 }
 
-for (const table of document.querySelectorAll("table.sortable")) {
+for (const table of document.querySelectorAll("table.sortable, table[data-name]")) {
   const name = table.dataset.name ?? table.closest("section").id;
-  addDownloads(table.closest(".scroll"), [
+  addDownloads(table.closest(".scroll") ?? table, [
     saveButton("CSV", `Save the table ${name} as CSV`, () => save(`${name}.csv`, "text/csv", csv(tableRows(table)))),
   ]);
 }

@@ -33,7 +33,7 @@ function showCards() {
   });
 }
 
-/** A question's options; which is right and who chose what appear once the question is judged. */
+/** A question's options; the right one and the votes appear after the verdict. */
 function optionsOf(row) {
   const votes = (of) => Object.values(of).reduce((counts, { vote }) => ({ ...counts, [vote]: (counts[vote] ?? 0) + 1 }), {});
   const count = Object.keys(row.systems).length;
@@ -86,4 +86,5 @@ if (candidates.length) {
   $("review-export").onclick = exportReview;
   countJudged();
   showCards();
+  onPaper.lists.push(showCards);
 }

@@ -36,23 +36,23 @@ def write_system(
     texts: dict[str, str] = TEXTS,
     **columns: float,
 ) -> None:
-    """Writes one system's run of the three levels.
+    """Write one system's run of the three levels.
 
     Args:
-        folder: Where lm-eval's output goes.
-        name: The system's.
-        change: (clip, reference) -> what it writes.
-        letters: Its answers to the questions in turn, B right; a question gets one letter five times.
-        described: What `hf-audio` recorded of it.
+        folder: Folder of lm-eval's output.
+        name: Name of the system.
+        change: (clip, reference) -> transcript.
+        letters: Answers to the questions in turn, B is right; all five answers to a question are the same.
+        described: What `hf-audio` recorded of the system.
         texts: clip -> reference.
         columns: Further columns of every row.
     """
     rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
     for number, (clip, text) in enumerate(texts.items()):
         doc = {"id": clip, "dataset": clip.partition("/")[0], "audio": AUDIO.get(clip, {"path": "x.ogg"}), "text": text}
-        said = change(clip, text)
-        scores = score_words(doc, [said])
-        rows["remember"].append({"doc": doc, "filtered_resps": [said], **scores, **columns})
+        written = change(clip, text)
+        scores = score_words(doc, [written])
+        rows["remember"].append({"doc": doc, "filtered_resps": [written], **scores, **columns})
         rows["understand"].append({"doc": doc, "similarity": 1 - scores["wer"] / (2 + number), **columns})
         for question in range(2):
             given = letters[(2 * number + question) % len(letters)] * 5
@@ -65,8 +65,10 @@ def write_system(
         lines = "".join(json.dumps(row) + "\n" for row in of_level)
         folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
     configs = {f"t_{level}": {"metadata": {"version": 1, "level": level, "dataset": "t"}} for level in rows}
-    config = {"siq": {"pretrained": name, "system": described or {}}}
+    called = {"model": "hf-audio", "model_args": {"pretrained": name, "hub_token": "secret"}}
+    config = called | {"siq": {"pretrained": name, "system": described or {}}}
     results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}
+    results |= {"lm_eval_version": "0.4.13", "total_evaluation_time_seconds": "63.8"}
     folder.joinpath("results_2025-01-01T00-00-00.json").write_text(json.dumps(results))
 
 
@@ -82,9 +84,13 @@ def write_study(folder: Path) -> Path:
 
     texts = TEXTS | {HOSTILE: TEXTS["set/two"]}
     hostile = lambda clip, text: mishear(clip, text).replace("Monday", HOSTILE)  # noqa: E731
-    write_system(folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, heard=1.0)
+    write_system(
+        folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, audio_coverage=1.0
+    )
     poor = lambda clip, text: mishear(clip, text).replace("fellow", "yellow")  # noqa: E731
-    write_system(folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, heard=0.5)
+    write_system(
+        folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, audio_coverage=0.5
+    )
     write_system(folder / "c", NAME, hostile, "?BA", {"kind": "end to end", "audio_encoder": HOSTILE}, texts)
     gold = cascade({"control": "gold"})
     write_system(folder / "d", "gold+thinker", lambda clip, text: text, "BBBBBBBBBA", gold, texts)

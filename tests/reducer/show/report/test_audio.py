@@ -1,4 +1,4 @@
-"""Where clips can be heard."""
+"""Test which clips are part of the page, and which are linked."""
 
 from __future__ import annotations
 

@@ -33,6 +33,6 @@ def test_steps_cost_what_the_word_error_rate_counts(reference, text):
     assert sum(step for step in ops if isinstance(step, int) and step > 0) == count_errors(reference, text).hits
 
 
-def test_a_text_is_compared_on_its_own_whatever_stands_beside():
+def test_a_text_is_compared_by_itself():
     texts = ["a b", "", "b a c", "a b"]
     assert compare("a b c", texts) == [compare("a b c", [text])[0] for text in texts]

@@ -1,4 +1,4 @@
-"""Who a system is, from what its run recorded."""
+"""Test the identity of a system, from what its run recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DESCRIBED = {
     ),
     "transcripts": ({"kind": "cascade", "asr": {"transcripts": "g.jsonl"}}, ("Cascade", "transcripts of g.jsonl", "")),
     "end to end": ({"kind": "end to end", "model": "q", "audio_encoder": "e"}, ("End to end", "e", "")),
-    "no encoder told": ({"kind": "end to end", "model": "q"}, ("End to end", "q", "")),
+    "no encoder recorded": ({"kind": "end to end", "model": "q"}, ("End to end", "q", "")),
     "gold": ({"kind": "cascade", "asr": {"control": "gold"}}, ("Control", "none (reads the reference)", "gold")),
     "constant": ({"kind": "control", "control": "letter:B"}, ("Control", "none", "letter:B")),
     "foreign": ({}, ("", "", "")),
@@ -32,8 +32,8 @@ def test_a_description_becomes_words_of_the_leaderboard(described, known):
 
 
 def test_chart_names_are_short_and_stay_apart():
-    spelled = ["openai/whisper-large-v2+Qwen/Qwen2-7B", "openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B"]
-    assert short_names(spelled) == ["whisper-large-v2", "whisper-large-v2+openai:gpt-4o"]
+    specs = ["openai/whisper-large-v2+Qwen/Qwen2-7B", "openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B"]
+    assert short_names(specs) == ["whisper-large-v2", "whisper-large-v2+openai:gpt-4o"]
     assert short_names(["a/x+l", "b/x+l", "letter:B"]) == ["a/x+l", "b/x+l", "letter:B"]
     long = [f"owner/{'long-' * 20}{end}" for end in "ab"]
     assert all(len(name) <= 34 for name in short_names(long)) and len(set(short_names(long))) == 2

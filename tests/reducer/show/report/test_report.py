@@ -83,7 +83,7 @@ def test_what_can_be_scored_can_be_shown(tmp_path):
     done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
     assert done.exit_code == 0, done.output
     assert "siq: warning: no questions are shown: " in done.stderr
-    assert "Not known: the runs do not hold their questions." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
@@ -109,7 +109,7 @@ def test_weights_of_the_clips_are_all_of_the_siq(gathered):
     assert deciding[0].hardest[0].value == max(item.value for item in deciding[0].hardest)
 
 
-def test_flags_stand_beside_and_what_is_not_known_says_so(gathered):
+def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
     rows = {row.name: row for row in data.standings(gathered)}
     assert rows["b/poor+thinker"].flags["incomplete_audio"] == 1.0
     assert rows[NAME].flags["incomplete_audio"] is None and rows[NAME].flags["unparsed"] > 0
@@ -119,22 +119,24 @@ def test_flags_stand_beside_and_what_is_not_known_says_so(gathered):
 
 def test_only_controls_make_a_page_too(tmp_path):
     for name, letters, text in (("gold+l", "B", "same"), ("silence+l", "A", "")):
-        told = cascade({"control": name.partition("+")[0]})
-        write_system(tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, told)
+        described = cascade({"control": name.partition("+")[0]})
+        write_system(
+            tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, described
+        )
     text = report.build([tmp_path], bootstrap=0)
     assert "None: no question fails in half of the systems." in text
-    assert "Controls do not listen and are listed all the same" in text
+    assert "Controls are listed with the systems" in text
 
 
-def test_questions_left_out_are_told_with_their_set(study, tmp_path):
+def test_questions_left_out_are_named_with_their_set(study, tmp_path):
     review, frozen, file = (tmp_path / name for name in ("review.jsonl", "set.json", "report.html"))
     first, *_ = unanswerable.find(read_answers([study]), share=0)
     unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
     unanswerable.write_set(unanswerable.confirm(review), frozen)
     done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
     assert done.exit_code == 0, done.exception
-    told = f"1 questions of the unanswerable set <code>{json.loads(frozen.read_text())['sha256'][:12]}</code>"
-    assert told in file.read_text(encoding="utf-8")
+    expected = f"1 questions of the unanswerable set <code>{json.loads(frozen.read_text())['sha256'][:12]}</code>"
+    assert expected in file.read_text(encoding="utf-8")
 
 
 def test_half_of_a_character_breaks_nothing(tmp_path):
@@ -148,6 +150,6 @@ def test_half_of_a_character_breaks_nothing(tmp_path):
 
 
 def test_json_cannot_end_its_element():
-    told = {"</script><!--": "\u2028&\ud800"}
-    text = str(page.embed(told))
-    assert not {*"<>&\u2028"} & {*text} and json.loads(text) == told
+    data_of_models = {"</script><!--": "\u2028&\ud800"}
+    text = str(page.embed(data_of_models))
+    assert not {*"<>&\u2028"} & {*text} and json.loads(text) == data_of_models

@@ -1,4 +1,4 @@
-"""A report of several data sets, and what its head says of the runs."""
+"""Test the report of several data sets, and the facts about the runs in its head."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
             (100 * row["levels"]["apply"]["raw"], row["levels"]["apply"]["z"])
         )
     page = report.render(study)
-    assert "The macro average is the mean of the sets' numbers, so that each set counts once" in page
-    assert "each clip counts once, so that a set with more clips counts more" in page
+    assert "The macro average is the mean of the sets' numbers: each set counts once" in page
+    assert "each clip counts once: a set with more clips counts more" in page
 
 
 def test_one_set_has_no_section_of_its_own(two_runs: Path):

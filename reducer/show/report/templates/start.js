@@ -1,0 +1,2 @@
+addEventListener("hashchange", followAddress);
+followAddress();

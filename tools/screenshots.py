@@ -1,0 +1,106 @@
+"""Take pictures of the report for the documentation: `python tools/screenshots.py RUNS OUTPUT_FOLDER`.
+
+Writes report.png (top of the page), compare.png (two systems), clip.png (one clip) and system.png (one system), in
+light colors, 1280 pixels wide, and the same as report-phone.png, ... 360 pixels wide. Needs playwright and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.show import report
+from speechiq.reducer.show.report import Study
+
+SIZES = {"": {"width": 1280, "height": 900}, "-phone": {"width": 360, "height": 740}}
+#: Picture -> what is in it once the page has drawn it.
+READY = {
+    "report": "#bell .point",
+    "compare": "#compare-clips .compared",
+    "clip": ".detail .transcript",
+    "system": ".system.chosen",
+}
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+def addresses(study: Study) -> dict[str, str]:
+    """Return picture -> address on the page: the best systems that are not controls, and the clip they do worst on."""
+    best = sorted(study.listening, key=lambda row: study.ranking.scores.ranks[row])[:2]
+    systems = [quote(study.names[row], safe="") for row in best]
+    level, raw = next(iter(study.ranking.pool.raw.items()))
+    clip = study.ranking.pool.clips[level][int(raw[best[0]].argmin())]
+    pages = {"report": "", "system": f"#system/{systems[0]}", "clip": f"#clip/{quote(clip, safe='')}"}
+    return pages | ({"compare": f"#compare/{'/'.join(systems)}"} if len(best) > 1 else {})
+
+
+def take(browser: Browser, page: Path, pictures: dict[str, str], folder: Path) -> Iterator[Path]:
+    """Yield the files of the pictures.
+
+    Args:
+        browser: Chromium.
+        page: The report.
+        pictures: Picture -> address.
+        folder: Gets the files.
+    """
+    for suffix, size in SIZES.items():
+        for picture, address in pictures.items():
+            context = browser.new_context(viewport=size, color_scheme="light", reduced_motion="reduce")
+            tab = context.new_page()
+            tab.goto(page.as_uri() + address)
+            tab.locator(READY[picture]).first.wait_for(state="attached")
+            _wait_until_drawn(tab)
+            file = folder / f"{picture}{suffix}.png"
+            tab.screenshot(path=file)
+            context.close()
+            yield file
+
+
+def _wait_until_drawn(tab: Page) -> None:
+    """Wait until all charts are drawn, which moves what is below them, and the page has settled."""
+    tab.locator("html[data-drawn]").wait_for(state="attached")
+    tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Yield a Chromium: that of the system, else the one that playwright installed."""
+    with sync_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, NAMES)), None)
+        try:
+            browser = playwright.chromium.launch(executable_path=found, args=SWITCHES)
+        except Error as error:
+            raise SpeechIQError("no Chromium was found: run `playwright install chromium`") from error
+        yield browser
+        browser.close()
+
+
+def main() -> None:
+    """Read the arguments and take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=Path, help="folder of runs")
+    parser.add_argument("output", type=Path, help="folder for the pictures; made if needed")
+    given = parser.parse_args()
+    given.output.mkdir(parents=True, exist_ok=True)
+    study = report.gather([given.runs])
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        page = Path(folder, "report.html")
+        report.write(report.render(study, "siq report runs -o report.html"), page)
+        for file in take(browser, page, addresses(study), given.output):
+            print(file)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except SpeechIQError as error:
+        sys.exit(f"screenshots: {error}")
