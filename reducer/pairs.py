@@ -60,12 +60,12 @@ def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held
         return Chosen(held, held.by_suite(held.names[0]))
     if named is None:
         raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
-    there = named.names
-    fitting = [name for name in there if name == given] or [name for name in there if given in name]
-    if len(fitting) != 1:
-        which = f"is part of {len(fitting)} names" if fitting else "is in no system's name"
-        raise SpeechIQError(f"{given!r} {which}: write enough of one of {', '.join(map(repr, fitting or there))}")
-    return Chosen(named, named.by_suite(fitting[0]))
+    names = named.names
+    matching = [name for name in names if name == given] or [name for name in names if given in name]
+    if len(matching) != 1:
+        which = f"is part of {len(matching)} names" if matching else "is in no system's name"
+        raise SpeechIQError(f"{given!r} {which}: write enough of one of {', '.join(map(repr, matching or names))}")
+    return Chosen(named, named.by_suite(matching[0]))
 
 
 def pair_up(

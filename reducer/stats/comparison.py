@@ -26,16 +26,13 @@ from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.frames import comparison_html, difference_frame
 from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.permutation import DECIMALS, permute
 from speechiq.reducer.stats.pool import Pool
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIQ = "siq"
-EXACT = 14
-FLIPS = 9999
-CHUNK_CELLS = 2**20
-DECIMALS = 9
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -237,37 +234,6 @@ def compare(
 def _deviation(raw: np.ndarray) -> float:
     """Return the standard deviation of raw scores over systems and clips; 1 if all are equal."""
     return float(raw.std()) or 1.0
-
-
-def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Run a paired permutation test of sums over clips; all parts of a clip change sign together.
-
-    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
-    by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
-
-    Args:
-        parts: Differences between two systems, shape (sums, clips).
-        seed: Of the random patterns.
-
-    Returns:
-        Two-sided p values, shape (sums,).
-
-    >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()
-    [0.25, 1.0]
-    """
-    from scipy.stats import permutation_test
-
-    clips, size = parts.shape[1], np.abs(parts).sum(axis=1)
-    parts = parts / np.where(size > 0, size, 1)[:, None]
-    return permutation_test(
-        (np.ones(clips),),
-        lambda signs, axis: np.round(signs @ parts.T, DECIMALS) + 0.0,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=2**clips if clips <= EXACT else FLIPS,
-        batch=max(1, CHUNK_CELLS // clips),
-        rng=seed,
-    ).pvalue
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
