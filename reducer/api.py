@@ -198,7 +198,8 @@ def _split_runs(runs: Runs | Iterable[System] | Iterable[Place] | Place | None) 
     if isinstance(runs, Runs):
         return runs.systems, []
     listed: list[System | Place] = [runs] if isinstance(runs, str | PathLike) else list(runs)
-    return [of for of in listed if isinstance(of, System)], _as_paths(of for of in listed if not isinstance(of, System))
+    systems = [run for run in listed if isinstance(run, System)]
+    return systems, _as_paths(run for run in listed if not isinstance(run, System))
 
 
 def _hold(systems: Sequence[System], options: Options) -> Held:

@@ -42,7 +42,7 @@ def choose(
 
 def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
     """Return name -> column for each category that is not scored by its usual column."""
-    return {name: of.column for name, of in categories.items() if of.usual}
+    return {name: category.column for name, category in categories.items() if category.usual}
 
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:

@@ -155,7 +155,7 @@ def compare(
 def summarize(mismatches: Sequence[Mismatch]) -> str:
     """Return the first few mismatches in one line."""
     more = len(mismatches) - EXAMPLES
-    return "; ".join(of.text for of in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(mismatch.text for mismatch in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _levels_of(systems: Iterable[System]) -> list[str]:

@@ -204,7 +204,7 @@ def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
     >>> differences(wer, Category("s", "c", Measure("cer", "lower", "WER %"), ("id",)))
     {'measure.column': ('wer', 'cer')}
     """
-    here, there = (_flatten(msgspec.to_builtins(of)) for of in (one, other))
+    here, there = (_flatten(msgspec.to_builtins(category)) for category in (one, other))
     return {key: (here.get(key), there.get(key)) for key in here | there if here.get(key) != there.get(key)}
 
 
@@ -228,7 +228,7 @@ def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
     if not low < high:
         yield "measure.range", list(measure.bounds), "does not go from a lower to a higher number"
     chances = {"chance": measure.chance}
-    chances |= {f"alternatives.{column}.chance": of.chance for column, of in measure.alternatives.items()}
+    chances |= {f"alternatives.{column}.chance": other.chance for column, other in measure.alternatives.items()}
     for key, chance in chances.items():
         if chance is not None and not low <= chance <= high:
             yield f"measure.{key}", chance, f"is outside the range {low:g} to {high:g}"

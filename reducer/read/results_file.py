@@ -135,7 +135,8 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     counts = results.n_samples or {}
     named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
-    described = {task: rename_metadata(of.metadata) for task, of in results.configs.items() if _can_be_scored(of)}
+    scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
+    described = {task: rename_metadata(config.metadata) for task, config in scored.items()}
     return [
         TaskRun(
             results.date,

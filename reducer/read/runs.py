@@ -49,9 +49,8 @@ class System(NamedTuple):
     datasets: Mapping[str, str] = MappingProxyType({})
 
     def __repr__(self) -> str:
-        return (
-            f"<System {self.name!r} with {', '.join(f'{len(of)} {level} scores' for level, of in self.scores.items())}>"
-        )
+        counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
+        return f"<System {self.name!r} with {counts}>"
 
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
         """Return the system with some of its scores, and the flags over these."""
@@ -59,9 +58,9 @@ class System(NamedTuple):
 
     def restrict(self, levels: Iterable[str]) -> System:
         """Return the system with only some of its levels."""
-        kept = {level: of for level, of in self.levels.items() if level in levels}
+        kept = {level: category for level, category in self.levels.items() if level in levels}
         tasks = tuple(task for task in self.tasks if task.level in kept)
-        scores = {level: of for level, of in self.scores.items() if level in kept}
+        scores = {level: items for level, items in self.scores.items() if level in kept}
         return self._replace(levels=kept, tasks=tasks).narrow(scores)
 
     @property
@@ -119,7 +118,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     runs = list(runs)
     files = list(list_files(runs))
     results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
-    found = [task for path, of in results.items() for task in tasks_of(path, of)]
+    found = [task for path, content in results.items() for task in tasks_of(path, content)]
     categories = [*LEVELS.values(), *(task.category for task in found)]
     missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
     if missing and not allow_missing:
@@ -153,10 +152,14 @@ def _undescribed(
     results: Mapping[Path, Results], samples: Iterable[Path], categories: Collection[Category]
 ) -> Iterator[str]:
     """Yield a line for each results file without tasks, and for each sample file with scores that none describes."""
-    tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
-    known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
-    for path, of in results.items():
-        if not of.configs:
+    known = {
+        (place(path.parent), samples_of(path, task).name)
+        for path, content in results.items()
+        for task, config in content.configs.items()
+        if config.metadata
+    }
+    for path, content in results.items():
+        if not content.configs:
             yield f"{str(path)!r} names no task"
     for path in samples:
         if (place(path.parent), path.name) not in known and may_hold_scores(path, categories):

@@ -94,7 +94,7 @@ def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
         SpeechIQError: The file cannot be read.
     """
     for _, line in read_lines(path):
-        return any(_fits(line, _decoder(of.column, of.item, ())) for of in categories)
+        return any(_fits(line, _decoder(category.column, category.item, ())) for category in categories)
     return False
 
 

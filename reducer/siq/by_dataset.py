@@ -42,7 +42,8 @@ def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Rank
 def split(systems: Iterable[System]) -> dict[str, list[System]]:
     """Return data set -> the systems with only the items of that data set."""
     systems = list(systems)
-    names = sorted({system.datasets[clip] for system in systems for of in system.scores.values() for clip, *_ in of})
+    items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]
+    names = sorted({system.datasets[item[0]] for system, item in items})
     return {name: [_part(system, name) for system in systems] for name in names}
 
 
@@ -53,19 +54,18 @@ def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
     intervals nor flags.
     """
     first = next(iter(rankings.values()))
-    shared = [level for level in first.scores.levels if all(level in of.scores.levels for of in rankings.values())]
-    levels = {
-        level: LevelScores(*np.mean([of.scores.levels[level] for of in rankings.values()], axis=0)) for level in shared
-    }
-    siq = np.mean([of.scores.siq for of in rankings.values()], axis=0)
-    scores = first.scores._replace(levels=levels, siq=siq, ranks=competition_ranks(siq))
+    sets = [ranking.scores.levels for ranking in rankings.values()]
+    shared = [level for level in first.scores.levels if all(level in levels for levels in sets)]
+    mean = {level: LevelScores(*np.mean([levels[level] for levels in sets], axis=0)) for level in shared}
+    siq = np.mean([ranking.scores.siq for ranking in rankings.values()], axis=0)
+    scores = first.scores._replace(levels=mean, siq=siq, ranks=competition_ranks(siq))
     systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
     return rows_of(scores, NO_CONTEXT._replace(systems=systems))
 
 
 def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
     """Return the lines below the table of the macro-average."""
-    sizes = {dataset: max(map(len, of.pool.clips.values())) for dataset, of in rankings.items()}
+    sizes = {dataset: max(map(len, ranking.pool.clips.values())) for dataset, ranking in rankings.items()}
     shown = ", ".join(f"{dataset} ({count} {'clip' if count == 1 else 'clips'})" for dataset, count in sizes.items())
     return [
         f"mean of the data sets' tables, each data set with the same weight: {shown}",

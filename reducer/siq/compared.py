@@ -31,7 +31,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         SpeechIQError: Level weights without a scale, or an error of `ranking.narrow` or `comparison.compare`.
     """
     norms, excluded = options.norms, options.exclude
-    names = {of.name: of for of in (*([] if norms else pair.others), *pair.both)}
+    names = {system.name: system for system in (*([] if norms else pair.others), *pair.both)}
     if options.weights and not norms and len(names) < 3:
         raise SpeechIQError(f"--weights {options.weights} has no effect here: {comparing.NO_SCALE}")
     pooled = _restrict(unanswerable.leave_out(names.values(), excluded), pair.asked)
@@ -52,10 +52,10 @@ def compare(pair: Pair, options: Options) -> Compared:
     flags = pair.flags(systems)
     content = comparing.as_json(found) | {
         "scale": scale_name,
-        "mismatches": [of.text for of in mismatches],
+        "mismatches": [mismatch.text for mismatch in mismatches],
         "excluded": len(excluded),
         "excluded_set": excluded.sha256,
-        "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
+        "flags": {side: counted._asdict() for side, counted in zip("ab", flags, strict=True)},
         "measures": {level: pair.categories[level].column for level in found.raw},
         "identical": [list(names) for names in remarks.identical],
     }
@@ -67,7 +67,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         warnings=list(remarks.warnings()),
         unit="SIQ" if found.siq else "points in the mean of the raw scores",
         # Rows of Understand repeat the texts of Remember.
-        texts=[[task for task in of.tasks if task.level != "understand"] for of in pair.both],
+        texts=[[task for task in system.tasks if task.level != "understand"] for system in pair.both],
     )
 
 

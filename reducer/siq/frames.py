@@ -25,13 +25,13 @@ def score_frame(ranking: Ranking) -> pd.DataFrame:
     has_siq = context.remarks.no_siq is None
     columns: dict[str, Any] = {"rank": pd.array(scores.ranks if has_siq else [None] * len(scores.siq), dtype="Int64")}
     columns |= {"siq": scores.siq} | _ends("siq", bootstrap.siq if bootstrap and has_siq else None, scores.siq)
-    for level, of in scores.levels.items():
+    for level, level_scores in scores.levels.items():
         show = context.levels[level].show
-        columns[level] = show(of.raw) + 0.0  # no negative zero
-        columns |= _ends(level, bootstrap and Interval(*map(show, bootstrap.raw[level])), of.raw)
-        columns[f"{level}_z"] = of.z
-        scored = bootstrap is not None and not np.isnan(of.z).all()
-        columns |= _ends(f"{level}_z", bootstrap.z[level] if bootstrap and scored else None, of.z)
+        columns[level] = show(level_scores.raw) + 0.0  # no negative zero
+        columns |= _ends(level, bootstrap and Interval(*map(show, bootstrap.raw[level])), level_scores.raw)
+        columns[f"{level}_z"] = level_scores.z
+        scored = bootstrap is not None and not np.isnan(level_scores.z).all()
+        columns |= _ends(f"{level}_z", bootstrap.z[level] if bootstrap and scored else None, level_scores.z)
     for flag in context.systems[0].flags._fields if context.systems else ():
         columns[flag] = np.array([getattr(system.flags, flag) for system in context.systems], dtype=float)
     columns["control"] = [system.control for system in context.systems] or ""
@@ -47,12 +47,12 @@ def sample_frame(ranking: Ranking) -> pd.DataFrame:
 
     rows = []
     for system in ranking.context.systems:
-        flags = {(of.level, item): (of, row) for of in system.flag_values for row, item in enumerate(of.items)}
+        flags = {(task.level, item): (task, row) for task in system.flag_values for row, item in enumerate(task.items)}
         for level, scores in system.scores.items():
             category = system.levels[level]
             for item, score in scores.items():
-                of, row = flags.get((level, item), (None, 0))
-                given = {name: float(values[row]) for name, values in of.columns.items()} if of else {}
+                task, row = flags.get((level, item), (None, 0))
+                given = {name: float(values[row]) for name, values in task.columns.items()} if task else {}
                 rows.append(
                     {
                         "system": system.name,

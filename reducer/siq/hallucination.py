@@ -58,7 +58,7 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     Raises:
         SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.
     """
-    items = {item: of for item, of in confirmed.items() if of.verdict == UNANSWERABLE}
+    items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
         raise SpeechIQError(
             f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with `siq unanswerable confirm`"
@@ -69,7 +69,7 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
             _of_system(system, answers.controls.get(system, ""), [votes[item].vote for item in items])
             for system, votes in answers.votes.items()
         ),
-        key=lambda of: (of.rate, of.system),
+        key=lambda one: (one.rate, one.system),
     )
 
 
@@ -96,22 +96,22 @@ def as_table(counts: list[Hallucination]) -> Table:
     table.add_column("System", overflow="fold")
     for heading in ("Control", "Made up", "Rate %", "Interval %", "(E)", "Unparsed"):
         table.add_column(heading, justify="left" if heading == "Control" else "right", no_wrap=True)
-    for of in counts:
+    for one in counts:
         table.add_row(
-            Text(of.system),
-            Text(of.control),
-            str(of.hallucinated),
-            f"{100 * of.rate:.1f}",
-            f"{100 * of.low:.1f} to {100 * of.high:.1f}",
-            str(of.none_of_the_above),
-            str(of.unparsed),
+            Text(one.system),
+            Text(one.control),
+            str(one.hallucinated),
+            f"{100 * one.rate:.1f}",
+            f"{100 * one.low:.1f} to {100 * one.high:.1f}",
+            str(one.none_of_the_above),
+            str(one.unparsed),
         )
     return table
 
 
 def as_json(counts: list[Hallucination]) -> str:
     """Return the counts as JSON, unrounded: a list with one object per system, the fields of `Hallucination`."""
-    return json.dumps([of._asdict() for of in counts], indent=2, ensure_ascii=False) + "\n"
+    return json.dumps([one._asdict() for one in counts], indent=2, ensure_ascii=False) + "\n"
 
 
 def as_csv(counts: list[Hallucination]) -> str:
@@ -119,7 +119,7 @@ def as_csv(counts: list[Hallucination]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Hallucination._fields)
-    writer.writerows([*map(without_formula, of[:2]), *of[2:]] for of in counts)
+    writer.writerows([*map(without_formula, one[:2]), *one[2:]] for one in counts)
     return text.getvalue()
 
 

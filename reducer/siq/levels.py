@@ -32,6 +32,6 @@ def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> di
     >>> {level: of.column for level, of in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    columns = {level: of.measure.columns for level, of in LEVELS.items()}
+    columns = {level: category.measure.columns for level, category in LEVELS.items()}
     chosen = choose(columns, measures, levels)
     return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}

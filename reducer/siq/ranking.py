@@ -151,7 +151,8 @@ def rank(
     if remarks.no_siq:
         scores = without_siq(scores, keep_z=scaled)
     else:
-        remarks = remarks._replace(weights={level: of.weight for level, of in scores.scale.levels.items()})
+        weights = {level: level_scale.weight for level, level_scale in scores.scale.levels.items()}
+        remarks = remarks._replace(weights=weights)
     shifts = leave_one_out(pool, rule) if draws and not norms and not remarks.no_siq else None
     return Ranking(pool, scores, Context(tuple(systems), norms, tuple(mismatches), bootstrap, shifts, remarks=remarks))
 

@@ -233,13 +233,13 @@ def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
 def score(pool: Pool, scale: Scale) -> Scores:
     """Score a pool's systems on a scale of the same clips."""
     levels = {}
-    for level, of in scale.levels.items():
+    for level, level_scale in scale.levels.items():
         raw = pool.raw[level]
-        weighted = weighted_score(raw, of.discrimination)
-        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - of.mean) / of.std)
+        weighted = weighted_score(raw, level_scale.discrimination)
+        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - level_scale.mean) / level_scale.std)
     siq = combine(
         {level: scores.z for level, scores in levels.items()},
-        {level: of.weight for level, of in scale.levels.items()},
+        {level: level_scale.weight for level, level_scale in scale.levels.items()},
     )
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
 
@@ -261,7 +261,7 @@ def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
     nothing = np.full(len(scores.systems), np.nan)
     levels = scores.levels
     if not keep_z:
-        levels = {level: of._replace(weighted=nothing, z=nothing) for level, of in levels.items()}
+        levels = {level: level_scores._replace(weighted=nothing, z=nothing) for level, level_scores in levels.items()}
     return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
 
 

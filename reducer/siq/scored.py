@@ -42,14 +42,15 @@ def score(systems: Iterable[System], options: Options) -> Scored:
     ranking = rank_systems(systems, options)
     context = ranking.context
     sets = rank_by_dataset(context.systems, **_how(options)) if options.by_dataset else {}
-    rows = {dataset: records.rows_of(of.scores, of.context) for dataset, of in sets.items()}
+    rows = {dataset: records.rows_of(ranked.scores, ranked.context) for dataset, ranked in sets.items()}
     tables = [table.as_table(ranking.scores, context)]
-    tables += [table.as_table(of.scores, of.context, dataset) for dataset, of in sets.items()]
+    tables += [table.as_table(ranked.scores, ranked.context, dataset) for dataset, ranked in sets.items()]
     if options.by_dataset:
         rows[MACRO] = macro_average(sets)
         tables.append(table.rows_as_table(rows[MACRO], context, MACRO, macro_caption(sets)))
+    contents = {dataset: records.as_json(ranked.scores, ranked.context) for dataset, ranked in sets.items()}
     parts = {
-        "by_dataset": {dataset: records.as_json(of.scores, of.context) for dataset, of in sets.items()} or None,
+        "by_dataset": contents or None,
         "macro_average": rows.get(MACRO),
     }
     return Scored(

@@ -25,7 +25,9 @@ class SiqScoring(NamedTuple):
         """Return the levels, with the columns of the norms if norms are used."""
         check_levels(tasks)
         norms = self.options.norms
-        return {level: of.measured_by(norms.levels[level].metric) if norms else of for level, of in LEVELS.items()}
+        if norms is None:
+            return LEVELS
+        return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
 
     def score(self, systems: Sequence[System]) -> Scored:
         """Rank systems; see `scored.score`."""

@@ -184,7 +184,7 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
             f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
             f"{show_item(missing[0])}; {fix}"
         )
-    if changed := [item for item, of in confirmed.items() if of.asked != asked[item]]:
+    if changed := [item for item, question in confirmed.items() if question.asked != asked[item]]:
         raise SpeechIQError(
             f"{len(changed)} of {len(confirmed)} questions have another wording in {runs} than in the set, such as "
             f"{show_item(changed[0])}; {fix}"

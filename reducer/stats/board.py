@@ -95,6 +95,6 @@ def rate(
     kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
     pool = align(kept)
     means = {category: raw.mean(axis=1) for category, raw in pool.raw.items()}
-    ranks = {category: competition_ranks(of) for category, of in means.items()}
+    ranks = {category: competition_ranks(scores) for category, scores in means.items()}
     bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
     return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept))

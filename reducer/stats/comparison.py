@@ -21,22 +21,19 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.measure import Category
-from speechiq.reducer.show.remarks import explain_missing_levels
+from speechiq.reducer.show.remarks import explain_missing
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.stats.frames import comparison_html, difference_frame
 from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.permutation import DECIMALS, permute
 from speechiq.reducer.stats.pool import Pool
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIQ = "siq"
-EXACT = 14
-FLIPS = 9999
-CHUNK_CELLS = 2**20
-DECIMALS = 9
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -189,7 +186,7 @@ def compare(
     """
     no_siq = (
         raw_only
-        or explain_missing_levels(pool)
+        or explain_missing(pool)
         or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
     )
     scaled = no_siq is None
@@ -206,17 +203,18 @@ def compare(
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
     units = [1 / _deviation(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
-    weights = [unit * of.weight for unit, of in zip(units, scale.levels.values(), strict=True)]
+    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
     shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
-    values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
+    levels = scores.levels.values()
+    values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     ends = [(math.nan, math.nan)] * len(values)
     if drawn:
         ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
     found = [
-        Difference(float(of[one]), float(of[other]), low, high, chance)
-        for of, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(value[one]), float(value[other]), low, high, chance)
+        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -239,37 +237,6 @@ def _deviation(raw: np.ndarray) -> float:
     return float(raw.std()) or 1.0
 
 
-def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Run a paired permutation test of sums over clips; all parts of a clip change sign together.
-
-    All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
-    by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
-
-    Args:
-        parts: Differences between two systems, shape (sums, clips).
-        seed: Of the random patterns.
-
-    Returns:
-        Two-sided p values, shape (sums,).
-
-    >>> permute(np.array([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])).tolist()
-    [0.25, 1.0]
-    """
-    from scipy.stats import permutation_test
-
-    clips, size = parts.shape[1], np.abs(parts).sum(axis=1)
-    parts = parts / np.where(size > 0, size, 1)[:, None]
-    return permutation_test(
-        (np.ones(clips),),
-        lambda signs, axis: np.round(signs @ parts.T, DECIMALS) + 0.0,
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=2**clips if clips <= EXACT else FLIPS,
-        batch=max(1, CHUNK_CELLS // clips),
-        rng=seed,
-    ).pvalue
-
-
 def as_json(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
 
@@ -278,7 +245,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     plain = comparison._asdict()
     del plain["levels"]
     for part in ("raw", "z"):
-        plain[part] = {level: _plain(of) for level, of in plain[part].items()}
+        plain[part] = {level: _plain(difference) for level, difference in plain[part].items()}
     return plain | {
         "caution": comparison.caution,
         "siq": comparison.siq and _plain(comparison.siq),
@@ -305,7 +272,9 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
 def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
     gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
-    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    scale = scale._replace(
+        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    )
     return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
@@ -320,9 +289,9 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
     return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
 
 
-def _per_z(of: LevelScale) -> np.ndarray:
+def _per_z(level_scale: LevelScale) -> np.ndarray:
     """Return how much a clip's raw score changes Z (eqs. 4 and 5), shape (clips,)."""
-    return np.asarray(of.discrimination / (of.discrimination.sum() * of.std))
+    return np.asarray(level_scale.discrimination / (level_scale.discrimination.sum() * level_scale.std))
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

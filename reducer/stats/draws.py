@@ -118,49 +118,53 @@ def draw(
     base = scale or calibrate(pool, rule)
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = _counts(len(clips.names), draws, seed)
-    chunks = [{level: chunk @ of.T for level, of in parts.items()} for chunk in counts]
-    whole = {level: of.sum(axis=1) for level, of in parts.items()}
-    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in parts}
+    chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
+    of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
+    sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {level: read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
-    kept = np.logical_and.reduce([of.scored for of in found.values()])
+        fixed = scale.levels if scale else {}
+        found = {level: read(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
+    kept = np.logical_and.reduce([level_sums.scored for level_sums in found.values()])
     if kept[1:].mean() < 0.5:
         level = min(found, key=lambda level: found[level].scored.sum())
         raise SpeechIQError(
             f"{(~kept).sum()} of {draws} draws have no clip that separates the systems, most often at level {level}: "
             "too few such clips for error bars; run more clips, or leave error bars out (--bootstrap 0)"
         )
-    found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
+    found = {level: Sums(*(values[kept] for values in level_sums)) for level, level_sums in found.items()}
     shares: PerLevel = (
-        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
+        {level: scale.levels[level].weight + np.zeros((len(level_sums.raw), 1)) for level, level_sums in found.items()}
         if scale
-        else share_out({level: of.spread for level, of in found.items()}, rule)
+        else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
     )
-    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in found.items()}
+    z = {
+        level: level_sums.ability / _deviation(level_sums.ability, fixed.get(level))
+        for level, level_sums in found.items()
+    }
     siq = combine(z, shares)
     z_clouds = {
-        level: _fixed_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        level: _fixed_cloud(level_sums, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
         if scale
-        else _own_cloud(of)
-        for level, of in found.items()
+        else _own_cloud(level_sums)
+        for level, level_sums in found.items()
     }
     center = combine(
-        {level: of.center for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
+        {level: part.center for level, part in z_clouds.items()}, {level: part[0] for level, part in shares.items()}
     )
     sides = 1 if scale else 2
-    both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
+    both = {level: np.concatenate([part[1:]] * sides) for level, part in shares.items()}
     span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
     return Draws(
-        {level: of.raw[1:] for level, of in found.items()},
-        {level: of[1:] for level, of in z.items()},
+        {level: level_sums.raw[1:] for level, level_sums in found.items()},
+        {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
-        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + noise(of.raw, of.raw_error)) for level, of in found.items()},
+        {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
         z_clouds,
         Cloud(
             siq[0],
             center,
-            combine({level: of.draws for level, of in z_clouds.items()}, both),
+            combine({level: cloud.draws for level, cloud in z_clouds.items()}, both),
             MEAN - span,
             MEAN + span,
         ),
@@ -176,21 +180,27 @@ def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
         yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
 
 
-def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
+def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:
     """Return the standard deviation by which eq. 5 divides."""
-    return of.std if of else ability.std(axis=-1, keepdims=True)
+    return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
 
 
-def _fixed_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
+def _raw_cloud(sums: Sums) -> Cloud:
+    """Return the draws of the mean raw score."""
+    score = sums.raw[0]
+    return Cloud(score, score, score + noise(sums.raw, sums.raw_error))
+
+
+def _fixed_cloud(sums: Sums, level_scale: LevelScale, widen: np.ndarray) -> Cloud:
     """Return the draws of Z_j on a fixed scale."""
-    score = sums.ability[0] / of.std
-    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / of.std)
+    score = sums.ability[0] / level_scale.std
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
 
 
-def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
+def _widen(raw: np.ndarray, level_scale: LevelScale, unseen: float) -> np.ndarray:
     """Return how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
-    weighted = weighted_score(raw, of.discrimination)
-    parts = (of.discrimination * (raw - weighted[:, None])) ** 2
+    weighted = weighted_score(raw, level_scale.discrimination)
+    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
     total = parts.sum(axis=1)
     heaviest = np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + unseen * heaviest))

@@ -34,5 +34,5 @@ def narrow(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[lis
 def refuse(mismatches: Sequence[Mismatch]) -> None:
     """Raise a `SpeechIQError` that names mismatches, if there are any."""
     if mismatches:
-        fixes = ", or ".join(dict.fromkeys(of.fix for of in mismatches))
+        fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
         raise SpeechIQError(f"{summarize(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")

@@ -17,11 +17,11 @@ def difference_frame(comparison: Comparison) -> pd.DataFrame:
 
     sides = {1: comparison.a, -1: comparison.b, 0: ""}
     rows: dict[str, dict[str, Any]] = {}
-    for level, of in comparison.raw.items():
+    for level, difference in comparison.raw.items():
         category = comparison.levels[level]
-        low, high = sorted((category.show(of.low), category.show(of.high)))
-        shown = [category.show(value) + 0.0 for value in (of.a, of.b, of.value)]
-        rows[level] = _row(category.unit, [*shown, low, high], of, sides)
+        low, high = sorted((category.show(difference.low), category.show(difference.high)))
+        shown = [category.show(value) + 0.0 for value in (difference.a, difference.b, difference.value)]
+        rows[level] = _row(category.unit, [*shown, low, high], difference, sides)
         if level in comparison.z:
             rows[f"{level}_z"] = _plain_row("Z", comparison.z[level], sides)
     if comparison.siq:
@@ -42,10 +42,11 @@ def comparison_html(comparison: Comparison) -> str:
     return f"{difference_frame(comparison).to_html(float_format='{:.3f}'.format, na_rep='')}<ul>{items}</ul>"
 
 
-def _plain_row(unit: str, of: Difference, sides: dict[int, str]) -> dict[str, Any]:
-    return _row(unit, [of.a, of.b, of.value, of.low, of.high], of, sides)
+def _plain_row(unit: str, difference: Difference, sides: dict[int, str]) -> dict[str, Any]:
+    numbers = [difference.a, difference.b, difference.value, difference.low, difference.high]
+    return _row(unit, numbers, difference, sides)
 
 
-def _row(unit: str, numbers: list[float], of: Difference, sides: dict[int, str]) -> dict[str, Any]:
+def _row(unit: str, numbers: list[float], difference: Difference, sides: dict[int, str]) -> dict[str, Any]:
     names = ("a", "b", "difference", "low", "high")
-    return {"unit": unit, **dict(zip(names, numbers, strict=True)), "p": of.p, "favors": sides[of.side]}
+    return {"unit": unit, **dict(zip(names, numbers, strict=True)), "p": difference.p, "favors": sides[difference.side]}

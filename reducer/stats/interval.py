@@ -46,7 +46,8 @@ class Cloud(NamedTuple):
 
     def difference(self, one: int, other: int) -> Cloud:
         """Return the cloud of one system's score minus another's, as that of a single system."""
-        score, center, draws = (of[..., [one]] - of[..., [other]] for of in (self.score, self.center, self.draws))
+        parts = (self.score, self.center, self.draws)
+        score, center, draws = (values[..., [one]] - values[..., [other]] for values in parts)
         return Cloud(score, center, draws, self.lowest - self.highest, self.highest - self.lowest)
 
 

@@ -61,7 +61,7 @@ def align(systems: Iterable[System]) -> Pool:
     clips, raw, levels = {}, {}, levels_of(systems)
     for level in levels:
         items = _common_items(level, systems)
-        scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
+        scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
         _refuse_non_finite(level, systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
@@ -83,7 +83,8 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
     refuse_missing(systems)
     shared = {}
     for level in levels_of(systems):
-        shared[level] = set.intersection(*(set(of[level]) for of in (*others, *(system.scores for system in systems))))
+        sides = (*others, *(system.scores for system in systems))
+        shared[level] = set.intersection(*(set(items[level]) for items in sides))
         if not shared[level]:
             raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
     return [
@@ -103,7 +104,9 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
     first, *others = systems
     for system in others:
         if system.levels != first.levels:
-            levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
+            levels = [
+                f"{', '.join(one.levels)} {others_than_usual(one.levels) or ''}".strip() for one in (first, system)
+            ]
             raise SpeechIQError(
                 f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
                 "read all systems with the same levels and measures"

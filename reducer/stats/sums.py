@@ -31,18 +31,18 @@ class Sums(NamedTuple):
     scored: np.ndarray
 
 
-def rows(raw: np.ndarray, of: LevelScale, scale: Scale | None) -> np.ndarray:
+def rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None) -> np.ndarray:
     """Return the rows that a draw sums over clips, shape (6 systems + 6, clips).
 
     These are the raw scores minus each system's mean, the same weighted by V (minus the mean that eq. 5 subtracts), and
     the first and second moment of the clip's cells minus the level's mean.
     """
     cells = raw - raw.mean()
-    ability = raw - (of.mean if scale else raw.mean(axis=0))
+    ability = raw - (level_scale.mean if scale else raw.mean(axis=0))
     return np.vstack(
         [
             _ratio_rows(raw - raw.mean(axis=1, keepdims=True), np.ones(raw.shape[1])),
-            _ratio_rows(ability, of.discrimination),
+            _ratio_rows(ability, level_scale.discrimination),
             cells.mean(axis=0),
             (cells**2).mean(axis=0),
         ]
@@ -63,7 +63,7 @@ def _ratio(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return means, np.sqrt(np.maximum(squares - 2 * means * cross + means**2 * weights2, 0)) / weights
 
 
-def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
+def read(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | None) -> Sums:
     """Return the scores of one level for all draws; draws that cannot be scored are not finite."""
     of_raw, of_ability, first, second = np.split(
         sums, [3 * len(pool) + 2, 6 * len(pool) + 4, 6 * len(pool) + 5], axis=1
@@ -72,7 +72,7 @@ def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
     ability, error = _ratio(of_ability)
     clips = of_raw[:, -1:]
     spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
-    if of is None:
+    if level_scale is None:
         error = np.sqrt((error**2).mean(axis=1, keepdims=True))
         scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
     else:

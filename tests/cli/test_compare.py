@@ -173,7 +173,7 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad"], "'good' is not a folder or file; .* siq compare NAME_A NAME_B RUNS"),
         (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
         (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
-        (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
+        (["{root}", "bad", "{root}"], "has 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),

@@ -59,21 +59,25 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
         return "it has a name that does not print"
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
-    for level, of in norms.levels.items():
-        if of.metric not in LEVELS[level].measure.columns:
-            return f"{level} is scored by {of.metric!r}, not by one of {', '.join(LEVELS[level].measure.columns)}"
-        if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
+    for level, level_norms in norms.levels.items():
+        columns, weights = LEVELS[level].measure.columns, level_norms.clips.values()
+        if level_norms.metric not in columns:
+            return f"{level} is scored by {level_norms.metric!r}, not by one of {', '.join(columns)}"
+        deviations = level_norms.std, level_norms.spread
+        numbers = (level_norms.mean, *deviations, level_norms.weight, *weights)
+        if not all(abs(number) <= LARGEST for number in numbers):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
-        of_clips = of.clips.values()
-        if not (min(of.std, of.spread) > SMALLEST and of.weight >= 0 and any(of_clips) and min(of_clips) >= 0):
+        if not (min(deviations) > SMALLEST and level_norms.weight >= 0 and any(weights) and min(weights) >= 0):
             return f"{level} has a std or weights that are not possible"
-        if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
+        questions = level_norms.questions
+        if bool(questions) != (len(LEVELS[level].item) > 1) or questions.keys() - level_norms.clips.keys():
             return f"the questions of {level} do not fit its clips"
     try:
-        weights = share_out({level: of.spread for level, of in norms.levels.items()}, norms.rule)
+        expected = share_out({level: level_norms.spread for level, level_norms in norms.levels.items()}, norms.rule)
     except SpeechIQError as error:
         return str(error)
-    if not all(math.isclose(of.weight, weights[level], abs_tol=ROUNDING) for level, of in norms.levels.items()):
+    given = {level: level_norms.weight for level, level_norms in norms.levels.items()}
+    if not all(math.isclose(given[level], expected[level], abs_tol=ROUNDING) for level in given):
         return "the level weights do not follow from its rule and spreads"
     if content_sha256({key: norms.content[key] for key in norms.content if key != "sha256"}) != recorded:
         return "its numbers are not in the form that speechiq writes"

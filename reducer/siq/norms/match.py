@@ -32,25 +32,25 @@ def compare(norms: Norms, systems: Sequence[System]) -> list[Mismatch]:
         if system.excluded != norms.excluded and "apply" in system.levels:
             found.append(_compare_excluded(system, norms, other))
         for level in system.levels:
-            of = norms.levels[level]
-            found += _compare_items(system, level, of.items, other)
-            found += compare_conditions(system.name, level, conditions[level], other, of.tasks)
+            level_norms = norms.levels[level]
+            found += _compare_items(system, level, level_norms.items, other)
+            found += compare_conditions(system.name, level, conditions[level], other, level_norms.tasks)
     for level in levels_of(systems):
         found += _compare_lost(systems, level, norms.levels[level].items, other)
     return found
 
 
 def _refuse_other_measures(norms: Norms, systems: Sequence[System]) -> None:
-    for level, of in levels_of(systems).items():
-        if of.column != (theirs := norms.levels[level].metric):
+    for level, category in levels_of(systems).items():
+        if category.column != (theirs := norms.levels[level].metric):
             raise SpeechIQError(
-                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {of.column!r}: "
-                f"give --measure {level}={theirs}, or build norms with --measure {level}={of.column}"
+                f"norms {norms.name!r} score {level} by {theirs!r} and these runs are scored by {category.column!r}: "
+                f"give --measure {level}={theirs}, or build norms with --measure {level}={category.column}"
             )
 
 
 def _compare_excluded(system: System, norms: Norms, other: str) -> Mismatch:
-    ours, theirs = (f"set {shorten(of)}" if of else "no set" for of in (system.excluded, norms.excluded))
+    ours, theirs = (f"set {shorten(sha256)}" if sha256 else "no set" for sha256 in (system.excluded, norms.excluded))
     text = f"level apply: --exclude left out {ours} of system {system.name!r} and {theirs} of {other}"
     here = f"give --exclude with {theirs}" if norms.excluded else "leave --exclude out"
     there = f"with --exclude {ours}" if system.excluded else "without --exclude"

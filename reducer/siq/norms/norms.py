@@ -88,12 +88,12 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @property
     def items(self) -> dict[str, set[Item]]:
         """Return level -> the items that a system must have answered."""
-        return {level: of.items for level, of in self.levels.items()}
+        return {level: level_norms.items for level, level_norms in self.levels.items()}
 
     @property
     def scale(self) -> Scale:
         """Return the scale for all clips of the norms."""
-        return self.scale_of({level: sorted(of.clips) for level, of in self.levels.items()})
+        return self.scale_of({level: sorted(level_norms.clips) for level, level_norms in self.levels.items()})
 
     def scale_of(self, clips: Mapping[str, Iterable[str]]) -> Scale:
         """Return the scale for some of the norms' clips.
@@ -106,14 +106,14 @@ class Norms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """
         levels = {}
         for level, names in clips.items():
-            of = self.levels[level]
-            weights = np.array([of.clips[clip] for clip in names])
+            stored = self.levels[level]
+            weights = np.array([stored.clips[clip] for clip in names])
             if not weights.any():
                 raise SpeechIQError(
                     f"level {level}: none of the {len(weights)} clips shared with norms {self.name!r} "
                     "separates systems; run all clips of the norms"
                 )
-            levels[level] = LevelScale(weights, of.mean, of.std, of.weight, of.spread)
+            levels[level] = LevelScale(weights, stored.mean, stored.std, stored.weight, stored.spread)
         return Scale(self.rule, levels)
 
 
@@ -141,15 +141,15 @@ def build(systems: Iterable[System], name: str, rule: str = DEFAULT_RULE) -> Nor
     levels = {
         level: LevelNorms(
             metric=measured[level].column,
-            mean=of.mean,
-            std=of.std,
-            spread=of.spread,
-            weight=of.weight,
+            mean=level_scale.mean,
+            std=level_scale.std,
+            spread=level_scale.spread,
+            weight=level_scale.weight,
             tasks=tasks[level],
-            clips=dict(zip(pool.clips[level], of.discrimination.tolist(), strict=True)),
+            clips=dict(zip(pool.clips[level], level_scale.discrimination.tolist(), strict=True)),
             questions=_questions(systems[0].scores[level]),
         )
-        for level, of in scale.levels.items()
+        for level, level_scale in scale.levels.items()
     }
     return Norms(name, rule, list(pool.systems), systems[0].excluded, levels)
 
@@ -160,7 +160,7 @@ def _tasks(systems: Iterable[System]) -> dict[str, list[dict[str, Scalar]]]:
     for system in systems:
         for level, conditions in by_level(system).items():
             tasks[level] |= {tuple(one.items()): dict(one) for one in conditions}
-    return {level: [of[key] for key in sorted(of, key=repr)] for level, of in tasks.items()}
+    return {level: [conditions[key] for key in sorted(conditions, key=repr)] for level, conditions in tasks.items()}
 
 
 def _questions(items: Iterable[Item]) -> dict[str, list[str]]:

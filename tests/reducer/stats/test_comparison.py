@@ -12,9 +12,11 @@ from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, calibrate
-from speechiq.reducer.stats import comparison as module
-from speechiq.reducer.stats.comparison import as_json, compare, draw_gap, flat, permute
+from speechiq.reducer.siq.scale import flat
+from speechiq.reducer.stats import permutation
+from speechiq.reducer.stats.comparison import as_json, compare, draw_gap
 from speechiq.reducer.stats.draws import draw
+from speechiq.reducer.stats.permutation import permute
 from tests.reducer.siq.test_scale import oracle, variance
 from tests.reducer.stats.test_bootstrap import make_pool
 
@@ -119,10 +121,16 @@ def test_p_is_1_if_two_systems_tie_in_total():
 
 def test_permutation_is_scipys_where_it_cannot(monkeypatch):
     parts = np.random.default_rng(1).normal(size=(2, 40)) + 0.2
-    options = {"permutation_type": "samples", "n_resamples": module.FLIPS, "vectorized": True, "axis": -1, "rng": 4}
+    options = {
+        "permutation_type": "samples",
+        "n_resamples": permutation.FLIPS,
+        "vectorized": True,
+        "axis": -1,
+        "rng": 4,
+    }
     expected = [permutation_test((row,), lambda of, axis: of.sum(axis=axis), **options).pvalue for row in parts]
     assert permute(parts, 4) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(module, "CHUNK_CELLS", 400)
+    monkeypatch.setattr(permutation, "CHUNK_CELLS", 400)
     assert permute(parts, 4) == pytest.approx(expected, abs=0.03), "memory is bounded, draws are as good"
 
 
