@@ -227,7 +227,7 @@ def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
-    assert systems[0]["system"].startswith("gold+") and len(systems) == 3
+    assert systems[-1]["system"] == "letter:B" and len(systems) == 3
 
 
 def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
