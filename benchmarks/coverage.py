@@ -1,12 +1,12 @@
-"""Measure how often the 95 % intervals of `siq score` and `siq compare` hold the true score, by number of clips.
+"""Measure how often the 95 % intervals of `siq score` and `siq compare` contain the true score, by number of clips.
 
     python benchmarks/coverage.py [--clips 14 50 100 200 800] [--sets 200] [--draws 400] [--runs runs/demo]
 
 Sets of clips are drawn from populations whose true scores are known: the statistic on a million clips. The
-populations imitate published systems: word error rates with a long tail and now and then above 1, similarities near 1,
+populations imitate published systems: word error rates with a long tail and sometimes above 1, similarities near 1,
 three questions per clip, one difficulty per clip for all systems. The first two systems are equal, so that `siq
-compare` should find a difference in 5 % of the sets. `--runs` adds populations made of real runs: each clip lies
-between two of theirs. The old interval, plain percentiles of the same draws, is shown for comparison.
+compare` should find a difference in 5 % of the sets. `--runs` adds populations made of real runs: each clip is
+interpolated between two of theirs. The old interval, plain percentiles of the same draws, is shown for comparison.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRUTH, PART = 1_000_000, 100_000
 TAILS = (2.5, 97.5)
 SYSTEMS = np.array(
     [
-        # mean WER, 1 - mean similarity, accuracy, share of clips that go in circles
+        # mean WER, 1 - mean similarity, accuracy, share of clips with repetition
         (0.118, 0.063, 0.917, 0.010),
         (0.118, 0.063, 0.917, 0.010),
         (0.116, 0.060, 0.919, 0.003),
@@ -83,22 +83,22 @@ def published(rows: list[int], tail: float) -> Population:
 
 
 def recorded(systems: list[System]) -> Population:
-    """Return a population of clips that lie between two clips of real runs, each question from one of the two."""
+    """Return a population of clips interpolated between two clips of real runs, each question from one of the two."""
     pool = align(systems)
 
     def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
         ids = pool.clips["remember"]
-        one, other = generator.integers(len(ids), size=(2, clips))
+        first, second = generator.integers(len(ids), size=(2, clips))
         share = generator.random(clips) / 2
-        found = {level: raw[:, one] * (1 - share) + raw[:, other] * share for level, raw in pool.raw.items()}
-        return found | {
-            "apply": np.where(generator.random(clips) < 0.5, *(pool.raw["apply"][:, of] for of in (one, other)))
-        }
+        scores = {level: raw[:, first] * (1 - share) + raw[:, second] * share for level, raw in pool.raw.items()}
+        answers = pool.raw["apply"]
+        return scores | {"apply": np.where(generator.random(clips) < 0.5, answers[:, first], answers[:, second])}
 
     return Population(sample, False)
 
 
 def as_pool(raw: dict[str, np.ndarray]) -> Pool:
+    """Return a pool with these raw scores, by level, each of shape (systems, clips)."""
     systems, clips = raw["apply"].shape
     names = tuple(f"{i:07}" for i in range(clips))
     return Pool(tuple(f"s{j:02}" for j in range(systems)), dict.fromkeys(LEVELS, names), raw)
@@ -107,14 +107,14 @@ def as_pool(raw: dict[str, np.ndarray]) -> Pool:
 def truth(population: Population) -> Scores:
     """Return the scores on a million clips of a population."""
     parts = [population.sample(PART, np.random.default_rng([1, i])) for i in range(TRUTH // PART)]
-    whole = as_pool({level: np.concatenate([part[level] for part in parts], axis=1) for level in LEVELS})
-    return score(whole, calibrate(whole))
+    pool = as_pool({level: np.concatenate([part[level] for part in parts], axis=1) for level in LEVELS})
+    return score(pool, calibrate(pool))
 
 
 def measure(population: Population, known: Scores, clips: int, sets: int, draws: int) -> dict[str, list[float]]:
-    """Return score -> share of intervals that hold the truth, its standard error, worst system, mean width.
+    """Return score -> share of intervals that contain the truth, its standard error, worst system, mean width.
 
-    Sets that cannot be scored, since the systems tie on some level, are left out.
+    Sets that cannot be scored, because all systems tie on a level, are left out.
 
     Args:
         population: The source of the clips.
@@ -126,11 +126,11 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
     true_siq, systems = known.siq.copy(), len(known.siq)
     if population.equal:
         true_siq[:2] = true_siq[:2].mean()
-    held: dict[str, list[np.ndarray]] = {}
+    contained: dict[str, list[np.ndarray]] = {}
     widths: dict[str, list[float]] = {}
 
     def note(name: str, low: np.ndarray, high: np.ndarray, true: np.ndarray | float) -> None:
-        held.setdefault(name, []).append(np.atleast_1d((low <= true + 1e-9) & (true <= high + 1e-9)))
+        contained.setdefault(name, []).append(np.atleast_1d((low <= true + 1e-9) & (true <= high + 1e-9)))
         widths.setdefault(name, []).append(float(np.mean(np.subtract(high, low))))
 
     for trial in range(sets):
@@ -166,7 +166,7 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
             float(np.mean(of, axis=0).min()),
             float(np.mean(widths[name])),
         ]
-        for name, of in held.items()
+        for name, of in contained.items()
     }
 
 
@@ -178,8 +178,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--runs", type=Path, help="a folder of runs, such as those of `make demo`")
     parser.add_argument("--populations", nargs="+", help="only these")
-    parser.add_argument("--name", default="coverage", help="of the JSON file")
-    given = parser.parse_args()
+    parser.add_argument("--name", default="coverage", help="name of the JSON file")
+    args = parser.parse_args()
     every = list(range(len(SYSTEMS)))
     populations = {
         "unlike": published(every, 0.5),
@@ -187,23 +187,23 @@ def main() -> None:
         "like": published(LIKE, 0.35),
         "like, longer tail": published(LIKE, 0.5),
     }
-    if given.runs:
-        systems = read_systems([given.runs]).systems
+    if args.runs:
+        systems = read_systems([args.runs]).systems
         populations |= {
             "recorded": recorded(systems),
             "recorded, no controls": recorded([of for of in systems if not of.control]),
         }
     measured: dict[str, dict[int, dict[str, list[float]]]] = {}
-    for name in given.populations or populations:
+    for name in args.populations or populations:
         known = truth(populations[name])
         measured[name] = {
-            clips: measure(populations[name], known, clips, given.sets, given.draws)
-            for clips in tqdm(given.clips, desc=name)
+            clips: measure(populations[name], known, clips, args.sets, args.draws)
+            for clips in tqdm(args.clips, desc=name)
         }
-        print(f"\n{name}: per cent of intervals that hold the truth +- standard error, (worst system), mean width")
-        print(f"{'':24}" + "".join(f"{f'{clips} clips':>28}" for clips in given.clips))
-        for what in measured[name][given.clips[0]]:
-            cells = (measured[name][clips][what] for clips in given.clips)
+        print(f"\n{name}: percent of intervals that contain the truth +- standard error, (worst system), mean width")
+        print(f"{'':24}" + "".join(f"{f'{clips} clips':>28}" for clips in args.clips))
+        for what in measured[name][args.clips[0]]:
+            cells = (measured[name][clips][what] for clips in args.clips)
             shown = (f"{100 * a:.1f} +- {100 * b:.1f} ({100 * c:.0f}) {width:.3g}" for a, b, c, width in cells)
             print(f"{what:24}" + "".join(f"{cell:>28}" for cell in shown), flush=True)
     parts = ("covered", "standard_error", "worst_system", "mean_width")
@@ -213,7 +213,7 @@ def main() -> None:
         }
         for name, rows in measured.items()
     }
-    write(given.name, {"sets": given.sets, "draws": given.draws, "populations": plain})
+    write(args.name, {"sets": args.sets, "draws": args.draws, "populations": plain})
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""How a run grows with its clips: seconds a clip and peak memory at 1, 2 and 4 times the demo's size.
+"""Measure how a run grows with its clips: seconds per clip and peak memory at 1, 2 and 4 times the demo's size.
 
     python benchmarks/growth.py [--clips 14] [--times 1 2 4]
 
-Copy k of a clip is its second half and the first half of the clip k places on: as much audio, as many words and hence
-as much work as the demo has, and nothing that is done once for two. The questions are the demo's, with the number of
-the copy. Each size is a set of one's own (`siq tasks new`) in a process of its own with an empty cache; start-up is not
-in the seconds. The last columns are relative to the first size: flat is 1.
+Copy k of a clip is its second half and the first half of the clip k places later: as much audio and as many words as
+in the demo, and no copy can use the results of another. The questions are those of the demo, with the number of the
+copy. Each size is a set made by `siq tasks new`, in a process of its own with an empty cache; start-up is not included
+in the seconds. The last columns are relative to the first size: 1 means that the cost per clip does not grow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAME = "growth"
 
 
 def evaluate(folder: str) -> None:
-    """Run the demo's cascade on the tasks in `folder`; seconds and passes on stdout."""
+    """Run the demo's cascade on the tasks in `folder`; print seconds and usage counters as JSON."""
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
@@ -46,17 +46,17 @@ def evaluate(folder: str) -> None:
 
 
 def halves(clip: dict) -> tuple[list[np.ndarray], list[str]]:
-    """The two halves of a clip's samples and of its words."""
+    """Return the two halves of a clip's samples and of its words."""
     samples, words = soundfile.read(HERE / clip["file"], dtype="float32")[0], clip["text"].split()
     return np.array_split(samples, 2), [" ".join(part) for part in np.array_split(words, 2)]
 
 
 def write_set(folder: Path, clips: list[dict], times: int) -> Path:
-    """A set of `times` copies of each clip, with questions; returns the folder of its tasks."""
+    """Write a set of `times` copies of each clip, with questions; return the folder of its tasks."""
     audio, tasks = folder / "audio", folder / "tasks"
     audio.mkdir()
     parts = [halves(clip) for clip in clips]
-    asked = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    originals = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
     rows, questions = [], []
     for copy in range(times):
         for i, clip in enumerate(clips):
@@ -65,39 +65,39 @@ def write_set(folder: Path, clips: list[dict], times: int) -> Path:
             key = f"{clip['id'].rpartition('/')[2]}-{copy}"
             soundfile.write(audio / f"{key}.flac", np.concatenate([samples, first]), clip["sampling_rate"])
             rows.append({"id": key, "audio": f"{key}.flac", "text": f"{words} {opening}"})
-            for row in asked:
+            for row in originals:
                 if row["id"] == clip["id"]:
-                    told = {"id": f"{NAME}/{key}", "question_id": f"{row['question_id']}-{copy}"}
-                    questions.append(row | told | {"question": f"{copy}. {row['question']}"})
+                    ids = {"id": f"{NAME}/{key}", "question_id": f"{row['question_id']}-{copy}"}
+                    questions.append(row | ids | {"question": f"{copy}. {row['question']}"})
     listed = folder / "clips.jsonl"
     listed.write_text("".join(json.dumps(row) + "\n" for row in rows))
     siq = str(Path(sys.executable).with_name("siq"))
-    places = ["--audio", str(audio), "--text", str(listed), "--output", str(tasks)]
-    measure.run_child([siq, "tasks", "new", NAME, *places, "--embedder", measure.LLM])
+    paths = ["--audio", str(audio), "--text", str(listed), "--output", str(tasks)]
+    measure.run_child([siq, "tasks", "new", NAME, *paths, "--embedder", measure.LLM])
     tasks.joinpath("questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in questions))
     return tasks
 
 
 def run(clips: list[dict], times: int) -> dict[str, float]:
-    """One size."""
+    """Return the measurements of one size."""
     with tempfile.TemporaryDirectory() as folder:
         tasks, cache = write_set(Path(folder), clips, times), Path(folder, "cache")
         cache.mkdir()
         cache.joinpath("models").symlink_to(cache_dir("models"), target_is_directory=True)
         child = measure.run_child(measure.calling("growth.evaluate", str(tasks)), SIQ_CACHE=str(cache), SIQ_STORE="off")
-    seconds, passes = json.loads(child.output.splitlines()[-1])
+    seconds, usage = json.loads(child.output.splitlines()[-1])
     number = times * len(clips)
-    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "usage": passes}
+    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "usage": usage}
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=14, help="of the demo")
+    parser.add_argument("--clips", type=int, default=14, help="number of clips of the demo")
     parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
-    told = parser.parse_args()
-    sizes = [run(list_clips()[: told.clips], times) for times in told.times]
-    print(" clips        s   s/clip   peak MB   time a clip, relative   peak, relative")
+    args = parser.parse_args()
+    sizes = [run(list_clips()[: args.clips], times) for times in args.times]
+    print(" clips        s   s/clip   peak MB   time per clip, relative   peak, relative")
     for row in sizes:
         relative = {name: row[name] / sizes[0][name] for name in ("a_clip", "peak_mb")}
         print(

@@ -1,11 +1,11 @@
-"""How far one clip is handed around: files entered and calls made, from the request for a transcript to the transcript.
+"""Count the files entered and the calls made from the request for a transcript to the transcript.
 
     python benchmarks/hand_overs.py
 
-One clip of the demo, level Remember, goes to whisper-tiny.en of a system that has just been built, in a process that
-did the same once before, so that imports do not count. Counted are the files of speechiq that are entered and the calls
-of one function of speechiq by another; a comprehension, generator expression or lambda belongs to the function in which
-it is written.
+A newly built system transcribes one clip of the demo, level Remember, with whisper-tiny.en, in a process that did the
+same once before, so that imports do not count. The counts are the files of speechiq that are entered and the calls of
+one function of speechiq by another; a comprehension, generator expression or lambda belongs to the function in which it
+is written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AIM = {"files": 20, "hand_overs": 120}
 
 @cache
 def find_file(name: str) -> str | None:
-    """Return the file of speechiq that holds some code, relative to the package; None if it is not of speechiq."""
+    """Return a file of speechiq relative to the package; None for a file outside of it."""
     file = Path(name)
     inside = file.resolve().relative_to(PACKAGE) if file.is_absolute() and PACKAGE in file.resolve().parents else None
     return str(inside) if inside and inside.parts[0] not in OUTSIDE else None
@@ -53,10 +53,10 @@ def count(work: Callable[[], object]) -> Counter[tuple[str, str]]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print each function and how often it was called")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     os.environ.update(measure.QUIET, SIQ_STORE="off", SIQ_TASKS="only")
     from lm_eval.tasks import TaskManager
 
@@ -83,7 +83,7 @@ def main() -> None:
     print("                        files  hand-overs")
     for name, row in rows.items():
         print(f"{name:22} {row['files']:6} {row['hand_overs']:11}")
-    if asked.list:
+    if args.list:
         for (file, name), times in sorted(counted["both"].items()):
             print(f"{times:5}  {file}  {name}")
     measure.write("hand_overs", {"aim": AIM, "counted": rows})

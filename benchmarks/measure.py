@@ -1,4 +1,4 @@
-"""What the benchmarks share: two ways of one work in turn, a child's time and memory, stages, machine, JSON."""
+"""Share tools between benchmarks: alternating runs, time and memory of a child process, stages, machine, JSON."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ QUIET = {
 
 
 def write(name: str, measured: Mapping[str, Any]) -> None:
-    """The numbers, with the machine and the versions they came from, into `results/<name>.json`."""
+    """Write the numbers into `results/<name>.json`, with the machine and the versions of packages."""
     about = {"machine": machine(), "versions": versions()}
-    told = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), **about, **measured}
+    content = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), **about, **measured}
     RESULTS.mkdir(exist_ok=True)
-    RESULTS.joinpath(f"{name}.json").write_text(json.dumps(told, indent=2) + "\n")
+    RESULTS.joinpath(f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
     print(*(f"{key} {value}" for part in about.values() for key, value in part.items()), sep=", ", end="\n\n")
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores, threads of torch where it is imported, memory (GB), load of the last minute."""
-    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
-    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    """Return processor, usable cores, threads of torch if it is imported, memory (GB), load of the last minute."""
+    cpuinfo = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
+    names = [line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name")]
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     torch = sys.modules.get("torch")
     return {
@@ -62,19 +62,19 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that do the work."""
+    """Return the versions of Python and of the packages that do the work."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 class Cost(NamedTuple):
-    """What a run cost: wall seconds, and those of processors, which hardly grow where others use the machine too."""
+    """The cost of a run: wall seconds, and processor seconds, which depend less on other programs on the machine."""
 
     wall: float
     processor: float
 
 
 def in_turn(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[Cost]]:
-    """Each way `rounds` times; what was first in a round is last in the next, so that drift cancels."""
+    """Run each way `rounds` times; the first one of a round is the last one of the next, so that drift cancels."""
     costs: dict[str, list[Cost]] = {name: [] for name in ways}
     turns = [name for number in range(rounds) for name in list(ways)[:: -1 if number % 2 else 1]]
     for name in (bar := tqdm(turns, unit="run")):
@@ -87,30 +87,30 @@ def in_turn(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, lis
     return costs
 
 
-def ratio(these: Sequence[Cost], those: Sequence[Cost]) -> Cost:
-    """The medians of what `these` cost relative to `those` of the same round."""
-    rounds = zip(these, those, strict=True)
-    shares = [[this / that if that else math.nan for this, that in zip(*pair, strict=True)] for pair in rounds]
+def ratio(costs: Sequence[Cost], base: Sequence[Cost]) -> Cost:
+    """Return the medians of the costs relative to those of `base` in the same round."""
+    rounds = zip(costs, base, strict=True)
+    shares = [[cost / unit if unit else math.nan for cost, unit in zip(*pair, strict=True)] for pair in rounds]
     return Cost(*map(statistics.median, zip(*shares, strict=True)))
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    """Of wall and processor seconds each."""
+    """Return the medians of wall seconds and of processor seconds."""
     return Cost(*map(statistics.median, zip(*costs, strict=True)))
 
 
 def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
-    """`hf-audio` on the first clips of the demo and all their questions, through lm-eval in this process.
+    """Run `hf-audio` by lm-eval in this process, on the first clips of the demo and all their questions.
 
-    Nothing that an earlier run left in memory or in the store is used.
+    Results of earlier runs, in memory or in the response cache, are not used.
 
     Args:
-        clips: how many.
-        settings: of generation.
-        **options: of the system, the demo's cascade.
+        clips: number of clips.
+        settings: generation settings.
+        **options: options of the system, which is the demo's cascade.
 
     Returns:
-        What `lm_eval.simple_evaluate` returns, with the samples.
+        The results of `lm_eval.simple_evaluate`, with the samples.
     """
     from lm_eval import simple_evaluate
 
@@ -132,28 +132,28 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
 
 
 @cache
-def tasks():
-    """The suite's tasks, without those that lm-eval brings."""
+def tasks() -> Any:
+    """Return the suite's tasks, without those of lm-eval itself."""
     from lm_eval.tasks import TaskManager
 
     return TaskManager(include_defaults=False)
 
 
 class Clock(AbstractContextManager):
-    """Where the time goes: inside its block, calls of some functions are counted, by stage.
+    """Measure the time per stage: inside the block, calls of some functions are timed.
 
     Args:
-        stages: stage -> the module or class that holds its function, and the function's name.
+        stages: stage -> the module or class that has its function, and the name of the function.
 
     Attributes:
-        seconds: of each stage, every call.
-        given: what each stage returned last.
+        seconds: per stage the seconds of each call.
+        results: per stage the result of the last call.
     """
 
     def __init__(self, stages: Mapping[str, tuple[Any, str]]) -> None:
         self.stages = {stage: (owner, name, getattr(owner, name)) for stage, (owner, name) in stages.items()}
         self.seconds: dict[str, list[float]] = {stage: [] for stage in stages}
-        self.given: dict[str, Any] = {}
+        self.results: dict[str, Any] = {}
 
     def __enter__(self) -> Clock:
         for stage, (owner, name, function) in self.stages.items():
@@ -166,21 +166,21 @@ class Clock(AbstractContextManager):
 
     def _clocked(self, stage: str, function: Callable) -> Callable:
         @wraps(function)
-        def clocked(*args: Any, **kwargs: Any):
+        def clocked(*args: Any, **kwargs: Any) -> Any:
             start = time.perf_counter()
-            self.given[stage] = function(*args, **kwargs)
+            self.results[stage] = function(*args, **kwargs)
             self.seconds[stage].append(time.perf_counter() - start)
-            return self.given[stage]
+            return self.results[stage]
 
         return clocked
 
     def mean(self, stage: str, rounds: int) -> float:
-        """Seconds of a round."""
+        """Return the mean seconds per round."""
         return sum(self.seconds[stage]) / rounds
 
 
 def by_stage(clocks: Mapping[str, Clock], costs: Mapping[str, Sequence[Cost]]) -> dict[str, dict[str, float]]:
-    """Mean seconds of each stage, of the rest, and of all, by way."""
+    """Return the mean seconds of each stage, of the rest, and of all, by way."""
     table: dict[str, dict[str, float]] = {}
     for way, clock in clocks.items():
         rounds, total = len(costs[way]), statistics.mean(cost.wall for cost in costs[way])
@@ -191,7 +191,7 @@ def by_stage(clocks: Mapping[str, Clock], costs: Mapping[str, Sequence[Cost]]) -
 
 
 class Child(NamedTuple):
-    """What a process cost: wall seconds, and the most memory it had (MB); and what it wrote to stdout."""
+    """A process that has ended: wall seconds, peak memory (MB), and its output on stdout."""
 
     seconds: float
     peak_mb: float
@@ -199,15 +199,17 @@ class Child(NamedTuple):
 
 
 def run_child(command: Sequence[str], **environment: str) -> Child:
-    """Run a process to its end, quietly. Linux begins a child's peak at its parent's, so the caller must be small.
+    """Run a process to its end without output.
+
+    The caller must be small, because on Linux the peak memory of a child begins at that of its parent.
 
     Raises:
-        RuntimeError: it failed; with what it said.
+        RuntimeError: the process failed; with its output on stderr.
     """
     start = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(
-            command, env={**os.environ, **QUIET, **environment}, stdout=subprocess.PIPE, stderr=said, text=True
+            command, env={**os.environ, **QUIET, **environment}, stdout=subprocess.PIPE, stderr=errors, text=True
         )
         with child.stdout:
             output = child.stdout.read()
@@ -215,13 +217,13 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
-            said.seek(0)
-            raise RuntimeError(f"{shlex.join(command)} ended with {child.returncode}:\n{said.read()}")
+            errors.seek(0)
+            raise RuntimeError(f"{shlex.join(command)} ended with {child.returncode}:\n{errors.read()}")
     return Child(seconds, used.ru_maxrss / 1024, output)
 
 
 def calling(function: str, *arguments: str) -> list[str]:
-    """The command that calls a function of a benchmark, such as `growth.evaluate`, in a process of its own."""
+    """Return the command that calls a function of a benchmark, such as `growth.evaluate`, in a new process."""
     module = function.partition(".")[0]
     program = f"import sys; sys.path.insert(0, {str(RESULTS.parent)!r}); import {module}; {function}(*sys.argv[1:])"
     return [sys.executable, "-c", program, *arguments]

@@ -1,14 +1,15 @@
-"""Transcription against peers: the same Whisper over the demo's clips by this suite, transformers' pipeline, lmms-eval.
+"""Compare transcription with peers: the same Whisper on the demo's clips by this suite, a pipeline and lmms-eval.
 
     python benchmarks/peer.py [--rounds 3] [--clips 14]
 
-lmms-eval lives in an environment of its own in the cache folder, made on first use, with this environment's versions of
-torch and transformers. Its Whisper is written for CUDA alone; how it ends on this machine as it is, is recorded. Timed
-is its own file with `cuda` read as `cpu`, and a copy of the checkpoint with OpenAI's table of spellings, without which
-its `generate_until` raises inside a `try` and answers "" to every clip. The pipeline cannot put clips of more than 30 s
-into one batch; it runs clip by clip, and in the batches of chunks that its page calls experimental. Each run is a
-process of its own, in turn; timed is the call that turns clips into texts, audio decoding in, imports and loading out.
-Word errors are counted over all clips, by this suite's metric.
+The pipeline is that of transformers. lmms-eval gets an environment of its own in the cache folder, made on first use,
+with this environment's versions of torch and transformers. Its Whisper runs only on CUDA; its error on this machine is
+recorded. The timed runs use its own file with `cuda` replaced by `cpu`, and a copy of the checkpoint with the table of
+spellings of OpenAI, without which its `generate_until` raises inside a `try` and answers "" to every clip. The pipeline
+cannot put clips of more than 30 s into one batch; it runs clip by clip, and in batches of chunks, which its page calls
+experimental. Each run is a process of its own, and the ways alternate. The time is that of the call that transcribes
+the clips, with audio decoding, without imports and loading. Word errors are counted over all clips, by the metric of
+this suite.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def read(doc):
     return [{"array": samples, "sampling_rate": rate}]
 
 def ask(doc, lmms_eval_specific_kwargs=None):
-    return "Write down what is said."
+    return "Transcribe the speech."
 
 def score(doc, results):
     return {"done": 1.0}
@@ -65,7 +66,7 @@ def score(doc, results):
 
 
 def make_environment() -> Path:
-    """The peer's interpreter, made where it is not there yet."""
+    """Return the peer's interpreter; make its environment if there is none."""
     pins = [f"{name}=={version(name).partition('+')[0]}" for name in ("torch", "transformers")]
     folder = cache_dir("benchmarks", "-".join([PEER, *pins]).replace("==", "-"))
     python = folder / "bin" / "python"
@@ -81,7 +82,7 @@ def make_environment() -> Path:
 
 
 def write_task(folder: Path, clips: list[dict]) -> None:
-    """The clips as a task of the peer."""
+    """Write the clips as a task of the peer."""
     rows = [{"path": str(HERE / clip["file"]), "text": clip["text"]} for clip in clips]
     folder.joinpath("clips.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     folder.joinpath("siq_demo_asr.yaml").write_text(TASK.replace("CLIPS", str(folder / "clips.jsonl")))
@@ -89,14 +90,14 @@ def write_task(folder: Path, clips: list[dict]) -> None:
 
 
 def write_checkpoint(folder: Path) -> None:
-    """The checkpoint with the table of spellings that OpenAI's own have and the demo's conversion leaves out."""
+    """Link the checkpoint, with the table of spellings that OpenAI's own has and the demo's conversion leaves out."""
     for file in Path(resolve(measure.ASR)).iterdir():
         folder.joinpath(file.name).symlink_to(file)
     folder.joinpath("normalizer.json").symlink_to(HERE.parents[1] / "metrics" / "whisper_spelling.json")
 
 
-def run_suite(place: str, clips: str) -> None:
-    """This suite's recognizer."""
+def run_suite(path: str, clips: str) -> None:
+    """Run this suite's recognizer."""
     from speechiq.core.clip import file_clip
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
@@ -106,11 +107,11 @@ def run_suite(place: str, clips: str) -> None:
     with engine.checkpoint.loaded():
         start = time.perf_counter()
         texts = engine.transcribe(listed)
-        note(place, time.perf_counter() - start, [response.text for response in texts])
+        save(path, time.perf_counter() - start, [response.text for response in texts])
 
 
-def run_pipeline(place: str, clips: str, chunked: str) -> None:
-    """The pipeline of transformers, greedy like the others, clip by clip or in batches of chunks."""
+def run_pipeline(path: str, clips: str, chunked: str) -> None:
+    """Run the pipeline of transformers, greedy like the others, clip by clip or in batches of chunks."""
     import torch
     from transformers import pipeline
 
@@ -122,14 +123,14 @@ def run_pipeline(place: str, clips: str, chunked: str) -> None:
     recognizer = pipeline("automatic-speech-recognition", folder, dtype=torch.float32, device="cpu", **way)
     listed = list_clips()[: int(clips)]
     start = time.perf_counter()
-    sounds = [{"raw": file_clip(clip).samples, "sampling_rate": SAMPLING_RATE} for clip in listed]
-    found = recognizer(sounds, return_timestamps=True, generate_kwargs={"num_beams": 1})
-    note(place, time.perf_counter() - start, [told["text"] for told in found])
+    audio = [{"raw": file_clip(clip).samples, "sampling_rate": SAMPLING_RATE} for clip in listed]
+    outputs = recognizer(audio, return_timestamps=True, generate_kwargs={"num_beams": 1})
+    save(path, time.perf_counter() - start, [output["text"] for output in outputs])
 
 
-def note(place: str, seconds: float, texts: Sequence[str]) -> None:
-    """What a run came to, where its parent looks for it."""
-    Path(place).write_text(json.dumps({"seconds": seconds, "texts": list(map(str, texts))}))
+def save(path: str, seconds: float, texts: Sequence[str]) -> None:
+    """Write the time and the transcripts of a run into the file that its parent reads."""
+    Path(path).write_text(json.dumps({"seconds": seconds, "texts": list(map(str, texts))}))
 
 
 class Peer(NamedTuple):
@@ -137,82 +138,79 @@ class Peer(NamedTuple):
 
     Attributes:
         python: its interpreter.
-        folder: of its task, its checkpoint and what it writes.
+        folder: the folder of its task, its checkpoint and its output.
     """
 
     python: Path
     folder: Path
 
-    def command(self, place: str, how: str, device_map: str, batch_size: int) -> list[str]:
+    def command(self, path: str, mode: str, device_map: str, batch_size: int) -> list[str]:
+        """Return the command that runs it; it writes time and transcripts into the file at `path`."""
         model = f"pretrained={self.folder / 'checkpoint'},device=cpu,device_map={device_map}"
         return [
-            str(self.python), str(Path(__file__).with_name("peer_runner.py")), place, how,
+            str(self.python), str(Path(__file__).with_name("peer_runner.py")), path, mode,
             "--model", "whisper", "--model_args", model, "--batch_size", str(batch_size),
             "--tasks", "siq_demo_asr", "--include_path", str(self.folder / "task"),
             "--output_path", str(self.folder / "out"),
         ]  # fmt: skip
 
-    def run(self, place: str, batch_size: int) -> None:
-        measure.run_child(self.command(place, "for-the-cpu", "cpu", batch_size), HF_HOME=str(self.folder / "home"))
+    def run(self, path: str, batch_size: int) -> None:
+        """Run it on the CPU."""
+        measure.run_child(self.command(path, "for-the-cpu", "cpu", batch_size), HF_HOME=str(self.folder / "home"))
 
-    def fail(self, place: str, device_map: str) -> str:
-        """Where and how it ends as it is."""
+    def fail(self, path: str, device_map: str) -> str:
+        """Run it unchanged and return its error, with the file and line."""
         environment = {**os.environ, **measure.QUIET, "HF_HOME": str(self.folder / "home")}
-        command = self.command(place, "as-it-is", device_map, 1)
-        said = subprocess.run(command, env=environment, capture_output=True, text=True).stderr
-        frames = re.findall(r'File "\S*(lmms_eval/models/\S+)", line (\d+)', said)
-        errors = re.findall(r"^\w*Error: .*", said, re.MULTILINE)
+        command = self.command(path, "unchanged", device_map, 1)
+        output = subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+        frames = re.findall(r'File "\S*(lmms_eval/models/\S+)", line (\d+)', output)
+        errors = re.findall(r"^\w*Error: .*", output, re.MULTILINE)
         return f"{errors[-1]} ({':'.join(frames[-1])})" if errors and frames else "no error"
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clips", type=int, default=14)
-    told = parser.parse_args()
-    clips, number = list_clips()[: told.clips], str(told.clips)
+    args = parser.parse_args()
+    clips, number = list_clips()[: args.clips], str(args.clips)
     with tempfile.TemporaryDirectory() as folder:
-        peer, place = Peer(make_environment(), Path(folder)), str(Path(folder, "found.json"))
+        peer, path = Peer(make_environment(), Path(folder)), str(Path(folder, "run.json"))
         for name in ("task", "checkpoint"):
             Path(folder, name).mkdir()
         write_task(Path(folder, "task"), clips)
         write_checkpoint(Path(folder, "checkpoint"))
-        fails = {f"device_map={device_map}": peer.fail(place, device_map) for device_map in ("auto", "cpu")}
+        fails = {f"device_map={device_map}": peer.fail(path, device_map) for device_map in ("auto", "cpu")}
         seconds: dict[str, list[float]] = {}
         texts: dict[str, list[str]] = {}
 
-        def call(*asked: str) -> None:
-            measure.run_child(measure.calling(*asked))
-
-        def noted(name: str, run: Callable[[], object]) -> Callable[[], None]:
+        def recorded(name: str, run: Callable[[], object]) -> Callable[[], None]:
             def way() -> None:
                 run()
-                found = json.loads(Path(place).read_text())
-                seconds.setdefault(name, []).append(found["seconds"])
-                texts[name] = found["texts"]
+                written = json.loads(Path(path).read_text())
+                seconds.setdefault(name, []).append(written["seconds"])
+                texts[name] = written["texts"]
 
             return way
 
         ways = {
-            "this suite": lambda: measure.run_child(measure.calling("peer.run_suite", place, number)),
-            "pipeline, clip by clip": lambda: measure.run_child(
-                measure.calling("peer.run_pipeline", place, number, "")
-            ),
+            "this suite": lambda: measure.run_child(measure.calling("peer.run_suite", path, number)),
+            "pipeline, clip by clip": lambda: measure.run_child(measure.calling("peer.run_pipeline", path, number, "")),
             "pipeline, chunks": lambda: measure.run_child(
-                measure.calling("peer.run_pipeline", place, number, "chunked")
+                measure.calling("peer.run_pipeline", path, number, "chunked")
             ),
-            "lmms-eval, batch 1": lambda: peer.run(place, 1),
-            "lmms-eval, batch 8": lambda: peer.run(place, 8),
+            "lmms-eval, batch 1": lambda: peer.run(path, 1),
+            "lmms-eval, batch 8": lambda: peer.run(path, 8),
         }
-        measure.in_turn({name: noted(name, run) for name, run in ways.items()}, told.rounds)
+        measure.in_turn({name: recorded(name, run) for name, run in ways.items()}, args.rounds)
     report(clips, seconds, texts, fails)
 
 
 def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) -> None:
-    """The table and the JSON."""
+    """Print the table and write the JSON file."""
     rows = {}
-    print("                              s   relative   words   ms a word   word errors")
+    print("                              s   relative   words   ms per word   word errors")
     for name, took in seconds.items():
         pairs = zip((clip["text"] for clip in clips), texts[name], strict=True)
         errors = sum((count_errors(*map(normalize, pair)) for pair in pairs), Errors())
@@ -227,9 +225,9 @@ def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) 
             f"{name:24} {middle:6.2f} {row['relative']:10.2f} {row['words']:7} {1000 * middle / row['words']:11.1f} "
             f"{row['wer']:13.3f}"
         )
-    print(f"of {errors.reference_length} words that are said")
-    for how, error in fails.items():
-        print(f"lmms-eval as it is, {how}: {error}")
+    print(f"of {errors.reference_length} words in the references")
+    for setting, error in fails.items():
+        print(f"lmms-eval unchanged, {setting}: {error}")
     measure.write("peer", {"ways": rows, "as_it_is": fails, "texts": texts, "peer": PEER})
 
 

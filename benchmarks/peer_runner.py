@@ -1,8 +1,8 @@
-"""Run by `peer.py` in the peer's environment: lmms-eval's command line, its Whisper timed and, where told, on the CPU.
+"""Run lmms-eval's command line with a timer around its Whisper; `peer.py` runs this in the peer's environment.
 
-    python benchmarks/peer_runner.py PLACE as-it-is|for-the-cpu ARGUMENTS...
+    python benchmarks/peer_runner.py FILE unchanged|for-the-cpu ARGUMENTS...
 
-Seconds and texts of the one call that answers all requests go to PLACE.
+Seconds and transcripts of the one call that answers all requests are written into FILE.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 NAME = "lmms_eval.models.simple.whisper"
 
 
-def import_whisper(for_the_cpu: bool):
-    """The peer's model type, each `cuda` in its source read as `cpu` where told."""
+def import_whisper(for_the_cpu: bool) -> Any:
+    """Return the peer's model type; if `for_the_cpu`, each `cuda` in its source is replaced by `cpu`."""
     spec = importlib.util.find_spec(NAME)
     source = Path(spec.origin).read_text()
     if for_the_cpu:
@@ -29,17 +30,17 @@ def import_whisper(for_the_cpu: bool):
 
 
 def main() -> None:
-    """Everything after the first two arguments is lmms-eval's."""
-    place, how, *sys.argv[1:] = sys.argv[1:]
-    whisper = import_whisper(how == "for-the-cpu")
+    """Run lmms-eval; all arguments after the first two are its own."""
+    path, mode, *sys.argv[1:] = sys.argv[1:]
+    whisper = import_whisper(mode == "for-the-cpu")
     generate_until = whisper.generate_until
 
-    def timed(self, requests):
+    def timed(self: Any, requests: list[Any]) -> list[str]:
         start = time.perf_counter()
         texts = generate_until(self, requests)
         seconds = time.perf_counter() - start
         by_doc = {request.args[3]: text for request, text in zip(requests, texts, strict=True)}
-        Path(place).write_text(json.dumps({"seconds": seconds, "texts": [by_doc[i] for i in sorted(by_doc)]}))
+        Path(path).write_text(json.dumps({"seconds": seconds, "texts": [by_doc[i] for i in sorted(by_doc)]}))
         return texts
 
     whisper.generate_until = timed

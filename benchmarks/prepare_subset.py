@@ -1,9 +1,9 @@
-"""How preparing a subset grows: seconds, clips a second and peak memory from 100 to 1,000 clips.
+"""Measure how preparing a subset grows: seconds, clips per second and peak memory from 100 to 1,000 clips.
 
     python benchmarks/prepare_subset.py [--clips 100 300 1000]
 
-Each size runs in a process of its own over one parquet file of noise, 5 s a clip, stored as the Hub stores it. The last
-column is the time a clip relative to the first size: 1 is linear.
+Each size runs in a process of its own over one parquet file of noise, 5 s per clip, stored as on the Hub. The last
+column is the time per clip relative to the first size: 1 is linear.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ print(json.dumps([first, time.perf_counter() - start, resource.getrusage(resourc
 
 
 def write_set(folder: Path, clips: int) -> None:
-    """Parquet with `clips` rows of noise, each of its own length, ten rows in memory at a time."""
+    """Write a parquet file with `clips` rows of noise, each of another length, with ten rows in memory at a time."""
     random = np.random.default_rng(0)
     with pq.ParquetWriter(folder / "test.parquet", SCHEMA) as writer:
         for start in tqdm(range(0, clips, 10), desc="noise"):
@@ -56,7 +56,7 @@ def write_set(folder: Path, clips: int) -> None:
 
 
 def measure(folder: Path, clips: int) -> list[float]:
-    """Seconds of the first and of a second run, and peak MB, in a fresh process with a fresh cache."""
+    """Return the seconds of a first and of a second run, and peak MB, in a new process with an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(folder), str(clips)],
@@ -68,14 +68,14 @@ def measure(folder: Path, clips: int) -> list[float]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, nargs="+", default=[100, 300, 1000])
     sizes = parser.parse_args().clips
     with tempfile.TemporaryDirectory() as folder:
         write_set(Path(folder), max(sizes))
         measured = {size: measure(Path(folder), size) for size in sizes}
-    print(" clips       s   clips/s   again s   peak MB   time a clip, relative")
+    print(" clips       s   clips/s   again s   peak MB   time per clip, relative")
     for size, (first, again, memory) in measured.items():
         relative = first / size / (measured[sizes[0]][0] / sizes[0])
         print(f"{size:6} {first:7.2f} {size / first:9.1f} {again:9.4f} {memory:9.0f} {relative:12.2f}")

@@ -1,10 +1,10 @@
-"""How large a report gets and how soon it opens: megabytes, and seconds in headless Chromium.
+"""Measure how large a report gets and how fast it opens: megabytes, and seconds in headless Chromium.
 
     python benchmarks/report_size.py [--systems 5 30] [--clips 100 800] [--browser /usr/bin/chromium]
 
-Each size is a tree of runs as lm-eval writes them, with invented words: 90 a clip, three questions a clip, five answers
-a question. `build` is `report.build`; `open` is from the navigation until the leaderboard can be sorted and filtered;
-`clips` is how long it then takes from the click on a clip's name to its texts on the screen.
+Each size is a tree of runs as lm-eval writes them, with invented words: 90 per clip, three questions per clip, five
+answers per question. `build` is `report.build`; `open` is the time from the navigation until the leaderboard can be
+sorted and filtered; `clips` is the time from the click on a clip's name until its texts are visible.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ READY = "() => document.querySelector('[data-for=standings] .count')?.textConten
 
 
 def invent(random: np.random.Generator, clips: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """A vocabulary, and each clip's words as places in it, common words more often."""
+    """Return a vocabulary, and each clip's words as indices into it, common words more often."""
     letters = np.array(list("aeioubcdfghklmnprstvw"))
     words = np.array(["".join(random.choice(letters, random.integers(2, 10))) for _ in range(VOCABULARY)])
     texts = [(random.pareto(0.7, WORDS) * 20).astype(int) % VOCABULARY for _ in range(clips)]
@@ -39,7 +39,7 @@ def invent(random: np.random.Generator, clips: int) -> tuple[np.ndarray, list[np
 
 
 def write_system(folder: Path, name: str, skill: float, words: np.ndarray, texts: list[np.ndarray], seed: int) -> None:
-    """One system's run: the better the skill (0 to 1), the fewer wrong words and letters."""
+    """Write one system's run: the higher the skill (0 to 1), the fewer wrong words and letters."""
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
@@ -51,8 +51,8 @@ def write_system(folder: Path, name: str, skill: float, words: np.ndarray, texts
             "audio": {"duration": 30.0},
         }
         wrong = random.random(WORDS) > skill
-        said = " ".join(words[np.where(wrong, random.integers(0, VOCABULARY, WORDS), text)])
-        rows["remember"].append({"doc": doc, "filtered_resps": [said], "wer": wrong.mean()})
+        transcript = " ".join(words[np.where(wrong, random.integers(0, VOCABULARY, WORDS), text)])
+        rows["remember"].append({"doc": doc, "filtered_resps": [transcript], "wer": wrong.mean()})
         rows["understand"].append({"doc": doc, "similarity": 1 - wrong.mean() / 2})
         rows["apply"] += list(answer(random, doc, skill))
     for level, of_level in rows.items():
@@ -65,22 +65,22 @@ def write_system(folder: Path, name: str, skill: float, words: np.ndarray, texts
 
 
 def answer(random: np.random.Generator, doc: dict, skill: float) -> Iterator[dict]:
-    """The rows of a clip's questions."""
+    """Yield the sample rows of a clip's questions."""
     for number in range(QUESTIONS):
         right = LETTERS[(len(doc["id"]) + number) % 4]
         vote = right if random.random() < skill else str(random.choice(list(LETTERS)))
-        asked = {
+        question = {
             "question_id": f"{doc['id']}-q{number}",
-            "question": f"Which word stands at place {number} of the speech, and why there?",
+            "question": f"Which word is at position {number} of the speech, and why is it there?",
             "options": doc["text"].split()[number : number + 4],
             "answer": right,
         }
         row = {"acc": float(vote == right), "unparsed": 0.0, "none_of_the_above": float(vote == "E")}
-        yield {"doc": doc | asked, "filtered_resps": [[vote, [vote] * 5]], **row}
+        yield {"doc": doc | question, "filtered_resps": [[vote, [vote] * 5]], **row}
 
 
 def measure(page: Path, browser: str) -> tuple[float, float]:
-    """Seconds until the page can be used, and until a clip's texts are there."""
+    """Return the seconds until the page can be used, and until a clip's texts are visible."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=QUIET)
         tab = chromium.new_page()
@@ -90,21 +90,21 @@ def measure(page: Path, browser: str) -> tuple[float, float]:
         opened = time.perf_counter() - start
         start = time.perf_counter()
         tab.locator("#deciding a.clip").first.click()
-        tab.wait_for_selector(".detail .said")
+        tab.wait_for_selector(".detail ol.plain > *")
         shown = time.perf_counter() - start
         chromium.close()
     return opened, shown
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, nargs="+", default=[5, 30])
     parser.add_argument("--clips", type=int, nargs="+", default=[100, 800])
     parser.add_argument("--browser", default="/usr/bin/chromium")
-    told = parser.parse_args()
+    args = parser.parse_args()
     print("systems  clips   build s      MB   open s   clips s")
-    for systems, clips in product(told.systems, told.clips):
+    for systems, clips in product(args.systems, args.clips):
         words, texts = invent(np.random.default_rng(0), clips)
         with tempfile.TemporaryDirectory() as folder:
             runs, page = Path(folder, "runs"), Path(folder, "report.html")
@@ -114,7 +114,7 @@ def main() -> None:
             start = time.perf_counter()
             report.write(report.build([runs]), page)
             built = time.perf_counter() - start
-            opened, shown = measure(page, told.browser)
+            opened, shown = measure(page, args.browser)
             size = page.stat().st_size / 1e6
             print(f"{systems:7} {clips:6} {built:9.1f} {size:7.1f} {opened:8.2f} {shown:9.2f}", flush=True)
 

@@ -1,15 +1,15 @@
-"""What a rerun costs when everything is stored, and whether runs that are killed end as if they had not been.
+"""Measure the cost of a rerun with a full response cache, and check that killed runs end like undisturbed ones.
 
     python benchmarks/resume.py [--reruns 3] [--limit N]
     python benchmarks/resume.py --kills 20 [--seed 0] [--limit N]
 
-The demo's cascade through lm-eval's own command line, with a response store of its own. Start-up is all but lm-eval's
-`evaluate`: imports, the index of tasks, reading the sets. The aim is that a rerun evaluates in at most 0.05 of the
-first run's time.
+The runs are of the demo's cascade, by lm-eval's own command line, with a response cache of their own. Start-up is
+everything except lm-eval's `evaluate`: imports, the index of tasks, reading the sets. The aim is that a rerun evaluates
+in at most 0.05 of the first run's time.
 
-With `--kills`, runs get a kill -9 at a moment drawn from the length of an undisturbed run, and the same command is
-given again until it ends; then a new store, until there were as many kills as asked for. The samples must be those of
-the undisturbed run to the byte, and a kill may cost no more than the batch that was under way.
+With `--kills`, runs get a kill -9 at a random moment within the length of an undisturbed run, and the same command is
+repeated until it ends; then a new cache is used, until the number of kills is complete. The samples must be identical
+to those of the undisturbed run, byte by byte, and a kill may cost no more than the batch in progress.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import measure
 from tqdm import tqdm
@@ -35,34 +35,35 @@ from tqdm import tqdm
 AIM = 0.05
 
 
-class Place(NamedTuple):
-    """A store, where results go, and the journal of batches."""
+class Folders(NamedTuple):
+    """The response cache, the output folder and the journal of batches of a run."""
 
     store: Path
     output: Path
     journal: Path
 
     @classmethod
-    def below(cls, folder: Path) -> Place:
+    def below(cls, folder: Path) -> Folders:
+        """Return the folders of a run below one folder."""
         return cls(folder / "store", folder / "output", folder / "journal")
 
     def samples(self) -> dict[str, bytes]:
-        """The sample files, by task; their names alone hold a time."""
+        """Return the contents of the sample files, by task; only their names contain a time."""
         files = self.output.rglob("samples_*.jsonl")
         return {re.match(r"samples_(.+)_\d{4}-", file.name)[1]: file.read_bytes() for file in files}
 
     def begun(self) -> int:
-        """How many batches were begun."""
+        """Return how many batches were begun."""
         lines = self.journal.read_text().splitlines() if self.journal.is_file() else []
         return sum(line.startswith("batch ") for line in lines)
 
 
 def evaluate(journal: str, *arguments: str) -> None:
-    """lm-eval's command line; the journal gets a line for each batch that is begun, and the seconds of evaluation."""
+    """Run lm-eval's command line; write a line per batch and the seconds of the evaluation into the journal."""
     from lm_eval import evaluator
     from lm_eval.__main__ import cli_evaluate
 
-    from speechiq.engines.asr import recognizer as recognizer
+    from speechiq.engines.asr import checkpoint as recognizer
     from speechiq.engines.text import hf as transformers_llm
     from speechiq.metrics import embedder
 
@@ -73,7 +74,7 @@ def evaluate(journal: str, *arguments: str) -> None:
             return batch
 
         def noting(stage: str, run_in_batches: Callable) -> Callable:
-            def run(items, work, **settings):
+            def run(items: Sequence, work: Callable, **settings: Any) -> list:
                 return run_in_batches(items, lambda batch: work(note(stage, batch)), **settings)
 
             return run
@@ -86,31 +87,31 @@ def evaluate(journal: str, *arguments: str) -> None:
         lines.write(f"seconds {clock.mean('evaluating', 1)}\n")
 
 
-def command(place: Place, limit: str) -> list[str]:
-    """lm-eval as a user runs it, but for the journal."""
+def command(folders: Folders, limit: str) -> list[str]:
+    """Return the command of a user, extended by the journal."""
     return measure.calling(
-        "resume.evaluate", str(place.journal),
+        "resume.evaluate", str(folders.journal),
         "--model", "hf-audio", "--model_args", f"pretrained={measure.ASR}+{measure.LLM},llm_answer=likelihood",
         "--tasks", "siq_demo", "--batch_size", "auto", "--device", "cpu", "--log_samples",
-        "--output_path", str(place.output), *(["--limit", limit] if limit else []),
+        "--output_path", str(folders.output), *(["--limit", limit] if limit else []),
     )  # fmt: skip
 
 
-def run(place: Place, limit: str) -> dict[str, float]:
-    """A run to its end: seconds of evaluation, of start-up, and of all."""
-    whole = measure.run_child(command(place, limit), SIQ_STORE=str(place.store)).seconds
-    evaluating = float(place.journal.read_text().splitlines()[-1].split()[1])
-    return {"evaluation": evaluating, "start-up": whole - evaluating, "all": whole}
+def run(folders: Folders, limit: str) -> dict[str, float]:
+    """Run to the end; return the seconds of evaluation, of start-up, and of all."""
+    total = measure.run_child(command(folders, limit), SIQ_STORE=str(folders.store)).seconds
+    evaluating = float(folders.journal.read_text().splitlines()[-1].split()[1])
+    return {"evaluation": evaluating, "start-up": total - evaluating, "all": total}
 
 
-def run_until(place: Place, limit: str, moment: float) -> bool:
-    """A run that is killed at `moment` (s), unless it has ended before; whether it has."""
-    environment = {**os.environ, **measure.QUIET, "SIQ_STORE": str(place.store)}
+def run_until(folders: Folders, limit: str, moment: float) -> bool:
+    """Run and kill at `moment` (s); return whether the run ended before."""
+    environment = {**os.environ, **measure.QUIET, "SIQ_STORE": str(folders.store)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command(place, limit), env=environment, start_new_session=True, **quiet)
+    process = subprocess.Popen(command(folders, limit), env=environment, start_new_session=True, **quiet)
     try:
         if code := process.wait(moment):
-            raise RuntimeError(f"{shlex.join(command(place, limit))} ended with {code}")
+            raise RuntimeError(f"{shlex.join(command(folders, limit))} ended with {code}")
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -119,10 +120,10 @@ def run_until(place: Place, limit: str, moment: float) -> bool:
 
 
 def compare_rerun(folder: Path, limit: str, reruns: int) -> None:
-    """First run and reruns."""
-    place = Place.below(folder)
-    first = run(place, limit)
-    again = [run(place, limit) for _ in tqdm(range(reruns), desc="reruns")]
+    """Compare reruns with the first run."""
+    folders = Folders.below(folder)
+    first = run(folders, limit)
+    again = [run(folders, limit) for _ in tqdm(range(reruns), desc="reruns")]
     rerun = {part: statistics.median(row[part] for row in again) for part in first}
     print("seconds       first run     rerun     ratio")
     for part, seconds in first.items():
@@ -132,49 +133,49 @@ def compare_rerun(folder: Path, limit: str, reruns: int) -> None:
 
 
 def compare_killed(folder: Path, limit: str, kills: int, seed: int) -> None:
-    """An undisturbed run, and killed ones until there were enough kills.
+    """Compare killed runs with an undisturbed one, until there were enough kills.
 
     Raises:
-        SystemExit: other samples, or more work done twice than kills explain.
+        SystemExit: different samples, or more repeated batches than kills.
     """
-    undisturbed, chance = Place.below(folder / "undisturbed"), random.Random(seed)
+    undisturbed, chance = Folders.below(folder / "undisturbed"), random.Random(seed)
     undisturbed.journal.parent.mkdir()
     length = run(undisturbed, limit)["all"]
     expected, batches = undisturbed.samples(), undisturbed.begun()
     trials = []
     with tqdm(total=kills, unit="kill") as bar:
         while bar.n < kills:
-            place, moments, ended = Place.below(folder / f"{len(trials)}"), [], False
-            place.journal.parent.mkdir()
+            folders, moments, ended = Folders.below(folder / f"{len(trials)}"), [], False
+            folders.journal.parent.mkdir()
             while not ended:
                 moment = chance.uniform(0, length) if bar.n < kills else math.inf
-                ended = run_until(place, limit, moment)
+                ended = run_until(folders, limit, moment)
                 if not ended:
                     moments.append(moment)
                     bar.update()
-            twice = place.begun() - batches
-            trials.append({"kills": moments, "batches_twice": twice, "same": place.samples() == expected})
-    same, twice = all(trial["same"] for trial in trials), sum(trial["batches_twice"] for trial in trials)
+            repeated = folders.begun() - batches
+            trials.append({"kills": moments, "batches_twice": repeated, "same": folders.samples() == expected})
+    same, repeated = all(trial["same"] for trial in trials), sum(trial["batches_twice"] for trial in trials)
     print(f"{kills} kills in {len(trials)} runs of {length:.0f} s and {batches} batches each, undisturbed")
-    print(f"samples: {'the same to the byte' if same else 'NOT the same'}; batches done twice: {twice}")
+    print(f"samples: {'identical' if same else 'NOT identical'}; repeated batches: {repeated}")
     measure.write("resume_killed", {"seconds": length, "batches": batches, "trials": trials})
     if not same or any(trial["batches_twice"] > len(trial["kills"]) for trial in trials):
         sys.exit(1)
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reruns", type=int, default=3)
     parser.add_argument("--kills", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    parser.add_argument("--limit", default="", help="docs a task; by default all")
-    told = parser.parse_args()
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
+    parser.add_argument("--limit", default="", help="docs per task; by default all")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if told.kills:
-            compare_killed(Path(folder), told.limit, told.kills, told.seed)
+        if args.kills:
+            compare_killed(Path(folder), args.limit, args.kills, args.seed)
         else:
-            compare_rerun(Path(folder), told.limit, told.reruns)
+            compare_rerun(Path(folder), args.limit, args.reruns)
 
 
 if __name__ == "__main__":

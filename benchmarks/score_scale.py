@@ -1,10 +1,11 @@
-"""How reading and scoring runs grows: seconds to read, score and draw, and peak memory, by systems and clips.
+"""Measure how reading and scoring runs grows: seconds to read, score and draw, and peak memory.
 
     python benchmarks/score_scale.py [--systems 10] [--clips 300 1000 3000] [--text 1000] [--draws 1000]
 
-Each size runs in a process of its own over files as lm-eval writes them: a row a clip at Remember and Understand, three
-at Apply, each with `--text` characters that scoring has no use for. The last column is the time a row relative to the
-first size: 1 is linear. The full size is `--systems 100 --clips 10000 --text 100`: 5 million rows.
+Each size, a number of systems and clips, runs in a process of its own over files as lm-eval writes them: one row per
+clip at Remember and Understand, three at Apply, each with `--text` characters that scoring does not use. The last
+column is the time per row relative to the first size: 1 is linear. The full size is `--systems 100 --clips 10000 --text
+100`: 5 million rows.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ print(json.dumps([*(b - a for a, b in zip(ticks, ticks[1:])), peak]))
 
 
 def write_system(folder: Path, number: int, clips: int, text: str) -> int:
-    """One system's results and samples; returns how many rows it has."""
+    """Write one system's results and samples; return its number of rows."""
     folder.mkdir()
     tasks = {f"noise_{level}": level for level in LEVELS}
     configs = {
@@ -76,12 +77,12 @@ def _rows(level: str, number: int, clips: int, text: str) -> Iterator[str]:
 
 
 def measure(systems: int, clips: int, text: int, draws: int) -> list[float]:
-    """Rows, MB on disk, seconds to read, score and draw, and peak MB, in a fresh process."""
+    """Return rows, MB on disk, seconds to read, score and draw, and peak MB, in a new process."""
     with tempfile.TemporaryDirectory() as folder:
-        places = [Path(folder, f"{number:03}") for number in range(systems)]
+        folders = [Path(folder, f"{number:03}") for number in range(systems)]
         rows = sum(
-            write_system(place, number, clips, "word " * (text // 10))
-            for number, place in enumerate(tqdm(places, desc=f"{systems} systems x {clips} clips"))
+            write_system(path, number, clips, "word " * (text // 10))
+            for number, path in enumerate(tqdm(folders, desc=f"{systems} systems x {clips} clips"))
         )
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl")) / 1e6
         done = subprocess.run([sys.executable, "-c", PROGRAM, folder, str(draws)], stdout=subprocess.PIPE, check=True)
@@ -89,16 +90,16 @@ def measure(systems: int, clips: int, text: int, draws: int) -> list[float]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=10)
     parser.add_argument("--clips", type=int, nargs="+", default=[300, 1000, 3000])
     parser.add_argument("--text", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=1000)
-    told = parser.parse_args()
-    measured = {clips: measure(told.systems, clips, told.text, told.draws) for clips in told.clips}
+    args = parser.parse_args()
+    measured = {clips: measure(args.systems, clips, args.text, args.draws) for clips in args.clips}
     first = next(iter(measured.values()))
-    print(" clips     rows      MB  read s  us/row  score s  draw s  peak MB   time a row, relative")
+    print(" clips     rows      MB  read s  us/row  score s  draw s  peak MB   time per row, relative")
     for clips, (rows, size, read, score, draw, peak) in measured.items():
         relative = (read + score + draw) / rows / (sum(first[2:5]) / first[0])
         print(
@@ -107,7 +108,7 @@ def main() -> None:
         )
     parts = ("rows", "mb", "read_s", "score_s", "draw_s", "peak_mb")
     sizes = {clips: dict(zip(parts, row, strict=True)) for clips, row in measured.items()}
-    write("score_scale", {"systems": told.systems, "clips": sizes})
+    write("score_scale", {"systems": args.systems, "clips": sizes})
 
 
 if __name__ == "__main__":

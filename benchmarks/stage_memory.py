@@ -1,10 +1,10 @@
-"""That a cascade needs no more memory than the largest of its models: the peak of the suite / that of each model alone.
+"""Compare the peak memory of a cascade with that of each of its models: it should not exceed that of the largest.
 
     python benchmarks/stage_memory.py [--clips 4]
 
 Each row is a process of its own that does a part of the demo's work: one stage alone, the whole suite, and, for
-comparison, all stages with all models loaded from the start. `weights` is the most that lived at once, counted whenever
-a model has been loaded; `peak` is what the process took of the machine, packages, activations and all.
+comparison, all stages with all models loaded from the start. `weights` is the most tensor memory at a time, measured
+after each load; `peak` is the peak memory of the process, with packages and activations.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import measure
 
@@ -28,7 +30,7 @@ ALONE = ("recognizer", "answerer", "embedder")
 
 
 def count_weights() -> float:
-    """MB of all tensors alive, each storage once."""
+    """Return the MB of all tensors in memory, with each storage counted once."""
     import torch
 
     gc.collect()
@@ -38,7 +40,7 @@ def count_weights() -> float:
 
 
 def work(part: str, clips: str) -> None:
-    """One part, in a process of its own; prints the weights that lived at once."""
+    """Do one part in this process; print the most MB of weights at a time."""
     from speechiq.core.clip import file_clip
     from speechiq.core.prompt import TextPrompt
     from speechiq.engines._shared.checkpoint import Checkpoint
@@ -50,9 +52,9 @@ def work(part: str, clips: str) -> None:
 
     weights = [0.0]
 
-    def watched(load):
+    def watched(load: Callable) -> Callable:
         @wraps(load)
-        def loading(*args, **kwargs):
+        def loading(*args: Any, **kwargs: Any) -> Any:
             loaded = load(*args, **kwargs)
             weights.append(count_weights())
             return loaded
@@ -62,18 +64,18 @@ def work(part: str, clips: str) -> None:
     Checkpoint._load, embedder.Embedder.__init__ = map(watched, (Checkpoint._load, embedder.Embedder.__init__))
     measure.tasks()
     listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
-    asked = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
-    asked = [row for row in asked if row["id"] in listed]
+    questions = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions = [row for row in questions if row["id"] in listed]
     asr = build("asr", measure.ASR, {}, Setup(engine="hf"))
     llm = build("text", measure.LLM, {}, Setup(engine="hf"))
 
-    def hear() -> None:
+    def transcribe() -> None:
         asr.transcribe([file_clip(clip) for clip in listed.values()])
 
     def answer() -> None:
-        texts = [f"Speech: {listed[row['id']]['text']}\n\nQuestion: {row['question']}\nAnswer:" for row in asked]
-        contexts = list(map(TextPrompt, texts))
-        llm.loglikelihood(contexts, [[f" {option}" for option in [*row["options"], "None"]] for row in asked])
+        texts = [f"Speech: {listed[row['id']]['text']}\n\nQuestion: {row['question']}\nAnswer:" for row in questions]
+        prompts = list(map(TextPrompt, texts))
+        llm.loglikelihood(prompts, [[f" {option}" for option in [*row["options"], "None"]] for row in questions])
 
     def embed() -> None:
         texts = [prompt.format(text=clip["text"]) for prompt in PROMPTS.values() for clip in listed.values()]
@@ -82,19 +84,19 @@ def work(part: str, clips: str) -> None:
     def together() -> None:
         embedder.load_embedder(measure.LLM).load()
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
-            for stage in (hear, answer, embed):
+            for stage in (transcribe, answer, embed):
                 stage()
 
     def suite() -> None:
         measure.run_suite(int(clips), llm_answer="likelihood")
 
-    parts = {"recognizer": hear, "answerer": answer, "embedder": embed, "suite": suite, "together": together}
+    parts = {"recognizer": transcribe, "answerer": answer, "embedder": embed, "suite": suite, "together": together}
     parts.get(part, lambda: None)()
     print(max(weights))
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=4)
     clips = str(parser.parse_args().clips)

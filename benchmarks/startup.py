@@ -1,9 +1,9 @@
-"""What the suite costs those who start Python or lm-eval for something else: interpreter start, `lm_eval ls tasks`.
+"""Measure what the installed suite costs other programs: interpreter start and `lm_eval ls tasks`.
 
     python benchmarks/startup.py [--starts 100] [--lists 3]
 
-Two bare environments that see this one's packages: one has `speechiq.pth` at the top of its site-packages, as an
-installed wheel has, one does not. The aim is less than 5 ms at interpreter start.
+Two empty environments import this one's packages. One has `speechiq.pth` at the top of its site-packages, as an
+installed wheel has, the other one does not. The aim is less than 5 ms at interpreter start.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sysconfig
 import tempfile
 import venv
+from functools import partial
 from pathlib import Path
 
 import measure
@@ -24,11 +25,11 @@ AIM_MS = 5
 
 
 def make_environment(folder: Path, *, hook: bool) -> Path:
-    """An interpreter that imports this environment's packages and speechiq, with or without the start-up file."""
+    """Return an interpreter that imports this environment's packages and speechiq, with or without the hook."""
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
-    asked = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    command = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     packages.joinpath("others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     packages.joinpath("speechiq").symlink_to(ROOT, target_is_directory=True)
     if hook:
@@ -37,7 +38,7 @@ def make_environment(folder: Path, *, hook: bool) -> Path:
 
 
 def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -> dict[str, float]:
-    """Median seconds of the command in both environments, and of what the hook adds in a round; the ratio."""
+    """Return median seconds of the command without and with the hook, of their difference per round, and the ratio."""
     ways = {
         "without": lambda: measure.run_child([str(without), *arguments]),
         "with": lambda: measure.run_child([str(with_hook), *arguments]),
@@ -51,10 +52,10 @@ def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -
 
 
 def compare_index(python: Path, rounds: int) -> dict[str, float]:
-    """Median seconds in which lm-eval lists its tasks and the suite's, or the suite's alone; the ratio."""
+    """Return median seconds in which lm-eval lists all tasks or only the suite's, and the ratio."""
     ways = {
-        told: lambda told=told: measure.run_child([str(python), "-m", "lm_eval", "ls", "tasks"], SIQ_TASKS=told)
-        for told in ("all", "only")
+        which: partial(measure.run_child, [str(python), "-m", "lm_eval", "ls", "tasks"], SIQ_TASKS=which)
+        for which in ("all", "only")
     }
     costs = measure.in_turn(ways, rounds)
     medians = {way: measure.median(costs[way]).wall for way in ways}
@@ -62,19 +63,19 @@ def compare_index(python: Path, rounds: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--starts", type=int, default=100, help="interpreter starts a way")
-    parser.add_argument("--lists", type=int, default=3, help="runs of `lm_eval ls tasks` a way")
-    told = parser.parse_args()
+    parser.add_argument("--starts", type=int, default=100, help="interpreter starts per environment")
+    parser.add_argument("--lists", type=int, default=3, help="runs of `lm_eval ls tasks` per environment")
+    args = parser.parse_args()
     commands = {
-        "python -c pass": (["-c", "pass"], told.starts),
-        "lm_eval ls tasks": (["-m", "lm_eval", "ls", "tasks"], told.lists),
+        "python -c pass": (["-c", "pass"], args.starts),
+        "lm_eval ls tasks": (["-m", "lm_eval", "ls", "tasks"], args.lists),
     }
     with tempfile.TemporaryDirectory() as folder:
         pythons = [make_environment(Path(folder, str(hook)), hook=hook) for hook in (False, True)]
         found = {name: compare(*pythons, arguments, rounds) for name, (arguments, rounds) in commands.items()}
-        index = compare_index(pythons[True], told.lists)
+        index = compare_index(pythons[True], args.lists)
     print(f"{'command':18} without, ms   with, ms   more, ms   ratio")
     for name, row in found.items():
         ms = [1000 * row[way] for way in ("without", "with", "more")]

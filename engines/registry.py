@@ -26,7 +26,7 @@ KINDS = ("asr", "text", "audio")
 class Backend(Struct, frozen=True):
     """An engine that can be named in `pretrained=`.
 
-    Nothing of this record imports torch or the class of the engine, apart from `load` and `list_options`.
+    Only `load` and `list_options` import the class, and with it what it needs, such as torch.
 
     Attributes:
         kind: one of `KINDS`.

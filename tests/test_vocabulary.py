@@ -46,7 +46,7 @@ def pages() -> list[str]:
         name
         for name in listed.splitlines()
         if Path(name).suffix in READ
-        and not name.startswith(("tests/", "benchmarks/"))
+        and not name.startswith("tests/")
         and name not in DATA | {"docs/glossary.md", "core/former_names.py", "constraints.txt", "CHANGELOG.md"}
     ]
 

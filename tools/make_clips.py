@@ -1,10 +1,10 @@
-"""Speak the demo set again: every clip from its text, as `clips.json` says.
+"""Make the audio of the demo set again: every clip from its text, as `clips.json` describes.
 
     python -m speechiq.tools.make_clips [--out DIR] [--only ID]
         [--piper PROGRAM] [--voice ONNX] [--human DIR]
 
 Users never need this, and it is not installed: the clips are in the package. `clips.json` names the voice and the noise
-of each clip, and `VOICES` below the command of each voice. The same programs give the same bytes.
+of each clip, `VOICES` the command of each voice. The same programs give the same bytes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ FESTIVAL_VOICES = ("festival", "--batch", "(print (voice.list))")
 
 
 def add_noise(samples: np.ndarray, snr_db: float, seed: int) -> np.ndarray:
-    """White noise on top, at a ratio of mean powers over the whole clip.
+    """Return the samples with white noise, at a ratio of mean powers over the entire clip.
 
     >>> tone = np.sin(np.arange(16_000))
     >>> noise = add_noise(tone, 6, seed=1) - tone
@@ -74,7 +74,7 @@ def add_noise(samples: np.ndarray, snr_db: float, seed: int) -> np.ndarray:
 
 
 def level(samples: np.ndarray) -> np.ndarray:
-    """The clip at the common loudness, or quieter where it would come near to clipping.
+    """Return the clip at the common loudness, or quieter if it would nearly clip.
 
     >>> float(np.sqrt(np.mean(level(np.sin(np.arange(16_000))) ** 2)).round(6))
     0.06
@@ -83,7 +83,7 @@ def level(samples: np.ndarray) -> np.ndarray:
 
 
 def encode(samples: np.ndarray, serial: int = 0) -> bytes:
-    """The clip as Ogg-Opus: the same samples always give the same bytes.
+    """Return the clip as Ogg-Opus: the same samples always give the same bytes.
 
     >>> tone = 0.1 * np.sin(np.arange(16_000))
     >>> encode(tone) == encode(tone)
@@ -95,7 +95,7 @@ def encode(samples: np.ndarray, serial: int = 0) -> bytes:
 
 
 def _with_serial(ogg: bytes, serial: int) -> bytes:
-    """libsndfile draws an Ogg stream's serial number by the clock: set it, and each page's checksum anew."""
+    """Set the serial number of an Ogg stream, which libsndfile takes from the clock, and each page's checksum."""
     pages = []
     for page in read_pages(ogg):
         content = bytearray(page.content)
@@ -106,28 +106,28 @@ def _with_serial(ogg: bytes, serial: int) -> bytes:
 
 
 def mono(path: Path) -> np.ndarray:
-    """A recording as one channel at 16 kHz."""
+    """Return a recording as one channel at 16 kHz."""
     samples, rate = soundfile.read(path, always_2d=True)
     return soxr.resample(samples.mean(axis=1), rate, RATE, "VHQ")
 
 
 class Sources(NamedTuple):
-    """Where the programs and files are that a clip is made with."""
+    """The programs and files by which clips are made."""
 
     piper: str = "piper"
     voice: Path | None = None
     human: Path | None = None
 
     def recording(self, clip: dict) -> Path:
-        """The human recording behind a clip."""
+        """Return the path of the human recording of a clip."""
         return Path(self.human or "") / f"{Path(clip['file']).stem}.flac"
 
 
 def check(clips: list[dict], sources: Sources) -> None:
-    """Everything the clips need is there, or one line says what brings it.
+    """Check that everything that the clips need is there.
 
     Raises:
-        SpeechIQError: a program, a voice or a recording is missing.
+        SpeechIQError: a program, a voice or a recording is missing; names the package that has it.
     """
     for clip in clips:
         if not clip["voice"] and not sources.recording(clip).is_file():
@@ -161,7 +161,7 @@ def _run(*command: str) -> subprocess.CompletedProcess:
 
 
 def speak(clip: dict, sources: Sources) -> np.ndarray:
-    """The clip's text in its voice, as the voice gives it.
+    """Return the clip's text, spoken by its voice.
 
     Raises:
         SpeechIQError: the voice's program failed.
@@ -169,16 +169,16 @@ def speak(clip: dict, sources: Sources) -> np.ndarray:
     with tempfile.TemporaryDirectory() as folder:
         text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
         text.write_text(clip["text"] + "\n", encoding="utf-8")
-        places = {"piper": sources.piper, "voice": sources.voice, "text": text, "wav": wav}
-        done = _run(*(part.format(**places) for part in VOICES[clip["voice"]].split()))
+        values = {"piper": sources.piper, "voice": sources.voice, "text": text, "wav": wav}
+        done = _run(*(part.format(**values) for part in VOICES[clip["voice"]].split()))
         if done.returncode or not wav.is_file() or wav.stat().st_size < 1000:
-            said = (done.stderr.strip().splitlines() or ["no speech came out"])[-1]
-            raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {said}")
+            reason = (done.stderr.strip().splitlines() or ["it wrote no speech"])[-1]
+            raise SpeechIQError(f"{clip['voice']} could not speak {clip['id']} ({done.returncode}): {reason}")
         return mono(wav)
 
 
 def make(clip: dict, sources: Sources) -> bytes:
-    """One clip's file: spoken (or read from the recording), noised, levelled, encoded."""
+    """Return one clip's file: spoken (or read from the recording), with noise, at the common loudness, encoded."""
     samples = speak(clip, sources) if clip["voice"] else mono(sources.recording(clip))
     seed = zlib.crc32(clip["id"].encode())
     if clip["snr_db"] is not None:
@@ -187,19 +187,28 @@ def make(clip: dict, sources: Sources) -> bytes:
 
 
 def make_all(out: Path, only: list[str], sources: Sources) -> None:
-    """Make the clips that were asked for (none named: all), and say which differ from the recorded ones."""
+    """Make clips and print which ones differ from `clips.json`.
+
+    Args:
+        out: the folder in which `clips/` is written.
+        only: ids; empty for all.
+        sources: the programs and files.
+
+    Raises:
+        SpeechIQError: an unknown id, a missing source, or a folder that cannot be written.
+    """
     clips = json.loads((DEMO / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:
         raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
-    wanted = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
-    check(wanted, sources)
-    folder = next(place for place in (out, *out.resolve().parents) if place.exists())
+    chosen = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
+    check(chosen, sources)
+    folder = next(path for path in (out, *out.resolve().parents) if path.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise SpeechIQError(f"--out {out}: {folder} is no folder that can be written to; name another")
+        raise SpeechIQError(f"--out {out}: {folder} is not a folder that can be written; name another")
     if not only and not sources.human:
         print("The human recordings are left out; --human DIR makes them too.", file=sys.stderr)
     changed = []
-    for clip in tqdm(wanted, desc="clips", unit="clip"):
+    for clip in tqdm(chosen, desc="clips", unit="clip"):
         data = make(clip, sources)
         digest = hashlib.sha256(data).hexdigest()
         changed += [clip["id"]] * (digest != clip["sha256"])
@@ -208,17 +217,17 @@ def make_all(out: Path, only: list[str], sources: Sources) -> None:
             clip.update(sha256=digest, duration=soundfile.info(io.BytesIO(data)).duration)
             listed = json.dumps(clips, indent=1, ensure_ascii=False) + "\n"
             write_whole(DEMO / "clips.json", listed.encode(), "check the folder")
-    print(f"{len(wanted)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
+    print(f"{len(chosen)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     print_in_one_line()
-    parser = argparse.ArgumentParser(description="Speak the demo set again.")
+    parser = argparse.ArgumentParser(description="Make the audio of the demo set again.")
     parser.add_argument("--out", type=Path, default=DEMO, help="where clips/ goes (default: the demo set)")
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="one clip; repeatable")
     parser.add_argument("--piper", default="piper", help="the Piper program")
-    parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json beside it")
+    parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json next to it")
     parser.add_argument("--human", type=Path, help="folder with austen.flac and kennedy.flac")
     args = parser.parse_args()
     make_all(args.out, args.only, Sources(args.piper, args.voice, args.human))

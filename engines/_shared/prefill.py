@@ -171,12 +171,12 @@ def loglikelihoods(
         position_ids=(mask.cumsum(-1) - 1)[:, -tail_ids.shape[1] :],
         past_key_values=cache,
     ).logits[:, :-1]
-    targets, wanted = tail_ids[:, 1:], tail_mask[:, 1:].bool()
+    targets, is_token = tail_ids[:, 1:], tail_mask[:, 1:].bool()
     logprobs = logits.float().log_softmax(-1).gather(-1, targets[..., None]).squeeze(-1)
     refuse_nan(logprobs, model.name_or_path, model.dtype)
-    totals = logprobs.masked_fill(~wanted, 0).cpu().double().sum(-1).tolist()
-    likeliest = ((logits.argmax(-1) == targets) | ~wanted).all(-1).tolist()
-    scored = map(Scored, totals, likeliest)
+    totals = logprobs.masked_fill(~is_token, 0).cpu().double().sum(-1).tolist()
+    greedy = ((logits.argmax(-1) == targets) | ~is_token).all(-1).tolist()
+    scored = map(Scored, totals, greedy)
     return [[next(scored) for _ in group] for group in continuations]
 
 

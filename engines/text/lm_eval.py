@@ -46,16 +46,19 @@ AUTO_BATCH = 256
 class LMEvalOptions(OpenOptions, frozen=True, kw_only=True):
     """Define the options of `LMEvalText`; all others go to the constructor of the model type."""
 
-    temperature: Annotated[float | None, Meta(description="Temperature of sampled answers, instead of the task's.")] = (
-        None
-    )
+    temperature: Annotated[
+        float | None, Meta(description="Temperature, instead of that of the task or the checkpoint.")
+    ] = None
     top_k: Annotated[
-        int | None, Meta(description="Number of most likely tokens that are sampled from, instead of the task's.")
+        int | None, Meta(description="Number of tokens to sample from, instead of that of the task or the checkpoint.")
     ] = None
     top_p: Annotated[
-        float | None, Meta(description="Probability mass of the tokens that are sampled from, instead of the task's.")
+        float | None,
+        Meta(description="Probability mass to sample from, instead of that of the task or the checkpoint."),
     ] = None
-    max_gen_toks: Annotated[Count | None, Meta(description="Most tokens of an answer, instead of the task's.")] = None
+    max_gen_toks: Annotated[
+        Count | None, Meta(description="Most tokens of an answer, instead of the task's limit.")
+    ] = None
 
 
 class LMEvalText(TextEngine):
@@ -89,24 +92,24 @@ class LMEvalText(TextEngine):
         self.model_type, self.model = get_model(setup.engine), model
         self.options: dict[str, Any] = own.pop("others")
         self.own = own
-        self._chats = False
+        self._has_chat_template = False
         self._residence = Residence(self._in_memory)
         self._prepare(setup.device, setup.batch_size)
 
     def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
-        place = resolve(self.model)
-        self.is_checkpoint, own = self._check_checkpoint(place)
+        path = resolve(self.model)
+        self.is_checkpoint, own = self._check_checkpoint(path)
         self.defaults = {"temperature": 1.0, **self._read_sampling(own)}
         parameters = inspect.signature(self.model_type).parameters
-        named = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
+        model_parameter = next((name for name in NAMES_OF_MODEL if name in parameters), NAMES_OF_MODEL[0])
         self.batch_size = batch_size if isinstance(batch_size, int) else AUTO_BATCH
-        self.arguments = {named: place, "device": str(device), "batch_size": batch_size, **self.options}
+        self.arguments = {model_parameter: path, "device": str(device), "batch_size": batch_size, **self.options}
 
-    def _check_checkpoint(self, place: str) -> tuple[bool, GenerationConfig]:
+    def _check_checkpoint(self, path: str) -> tuple[bool, GenerationConfig]:
         """Return whether the model is a checkpoint, and its own generation settings."""
         source = self._source()
         try:
-            config = read_config(place, **source)
+            config = read_config(path, **source)
         except SpeechIQError:
             return False, GenerationConfig()
         if is_speech_recognizer(config):
@@ -204,7 +207,7 @@ class LMEvalText(TextEngine):
 
     def _as_chat(self, prompt: str) -> str:
         messages = [{"role": "user", "content": prompt}]
-        return self._lm.apply_chat_template(messages) if self._chats else prompt
+        return self._lm.apply_chat_template(messages) if self._has_chat_template else prompt
 
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
@@ -280,7 +283,7 @@ class LMEvalText(TextEngine):
     def _create(self) -> LM:
         try:
             lm = self.model_type(**self.arguments)
-            self._chats = bool(getattr(getattr(lm, "tokenizer", None), "chat_template", None))
+            self._has_chat_template = bool(getattr(getattr(lm, "tokenizer", None), "chat_template", None))
             return lm
         except Exception as error:
             raise SpeechIQError(

@@ -1,4 +1,4 @@
-"""Engines as tests open them: options by name, on a CPU."""
+"""Open engines in tests: options by name, on a CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of a long clip: nothing lost, nothing twice, no piece too long, no word cut in two."""
+"""Test chunks of a long clip: nothing lost, nothing repeated, no chunk too long, no word cut."""
 
 import numpy as np
 from hypothesis import given
@@ -9,14 +9,14 @@ from speechiq.engines._shared.chunking import SEARCHED_S, split
 
 
 @given(samples=st.integers(0, 3_000_000), longest=st.floats(1, 40))
-def test_the_pieces_cover_the_clip_and_none_is_longer_than_the_limit(samples, longest):
-    pieces = split(np.zeros(samples, np.float32), longest)
-    assert [stop for _, stop in pieces[:-1]] == [start for start, _ in pieces[1:]]
-    assert (pieces[0][0], pieces[-1][1]) == (0, samples)
-    assert max(stop - start for start, stop in pieces) <= longest * SAMPLING_RATE
+def test_the_chunks_cover_the_clip_and_none_is_longer_than_the_limit(samples, longest):
+    chunks = split(np.zeros(samples, np.float32), longest)
+    assert [stop for _, stop in chunks[:-1]] == [start for start, _ in chunks[1:]]
+    assert (chunks[0][0], chunks[-1][1]) == (0, samples)
+    assert max(stop - start for start, stop in chunks) <= longest * SAMPLING_RATE
 
 
-def test_a_clip_is_parted_in_its_pauses():
+def test_a_clip_is_split_at_its_pauses():
     rng = np.random.default_rng(0)
     speech = rng.normal(0, 0.1, 100 * SAMPLING_RATE).astype(np.float32)
     found = [cut for cut, _ in split(speech, 30)[1:]]

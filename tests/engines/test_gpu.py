@@ -1,4 +1,4 @@
-"""Models on an accelerator say what they say on the CPU; for machines that have one."""
+"""Test that models write the same on an accelerator as on the CPU; for machines that have one."""
 
 import pytest
 import torch
@@ -20,8 +20,8 @@ def test_an_accelerator_writes_down_what_the_cpu_writes_down(demo_models, demo_c
         open_engine(WhisperASR, "demo:whisper-tiny.en", device=device, batch_size=2, dtype="float32")
         for device in (str(place), "cpu")
     )
-    said = [[response.text for response in asr.transcribe(demo_clips[:2])] for asr in (there, here)]
-    assert said[0] == said[1]
+    texts = [[response.text for response in asr.transcribe(demo_clips[:2])] for asr in (there, here)]
+    assert texts[0] == texts[1]
 
 
 def test_an_accelerator_scores_texts_as_the_cpu_does(demo_models):

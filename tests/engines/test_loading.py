@@ -1,4 +1,4 @@
-"""The options of how a checkpoint comes into memory, on models that hear and on text stages."""
+"""Test the options by which a checkpoint is loaded, for audio models and text stages."""
 
 import os
 import shutil
@@ -46,8 +46,8 @@ def answer(model, prompts):
     return model.generate(prompts, [[1, 2]] * len(prompts), {"do_sample": True, "max_gen_toks": 6})
 
 
-def build(spelling, **options):
-    return build_system(spelling, options, device="cpu", batch_size=2, seed=0)
+def build(spec, **options):
+    return build_system(spec, options, device="cpu", batch_size=2, seed=0)
 
 
 def test_a_checkpoint_of_the_hub_is_described_with_its_commit(tmp_path):
@@ -84,7 +84,7 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["{}", "~/adapter", "./adapter"])
-def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_models, tmp_path, monkeypatch, place):
+def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, tmp_path, monkeypatch, place):
     model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
     get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
@@ -95,9 +95,9 @@ def test_an_adapter_wherever_it_lies_is_told_by_its_files_and_answers(demo_model
     prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
     adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
-    ((said,),) = adapted.audio_model.generate(prompts, [[1]], settings)
+    ((answer,),) = adapted.audio_model.generate(prompts, [[1]], settings)
     ((other,),) = build(f"gold+{SMOLLM}").audio_model.generate(prompts, [[1]], settings)
-    assert said != other
+    assert answer != other
     adapter = identity(str(tmp_path / "adapter"), holds="adapter_config.json")
     assert adapted.audio_model.llm.engine.identity()["adapter"] == adapter
 
@@ -134,12 +134,12 @@ def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
         assert third is not first
 
 
-def test_options_hold_for_every_stage_and_are_told(demo_models):
-    told = build(
+def test_options_apply_to_every_stage_and_are_recorded(demo_models):
+    described = build(
         f"demo:whisper-tiny.en+{SMOLLM}", asr_attn_implementation="eager", llm_dtype="bfloat16", llm_device_map="auto"
     ).describe()
-    assert told["asr"]["attn_implementation"] == "eager" and told["asr"]["dtype"] == "float32"
-    assert (told["llm"]["dtype"], told["llm"]["device_map"]) == ("bfloat16", "auto")
+    assert described["asr"]["attn_implementation"] == "eager" and described["asr"]["dtype"] == "float32"
+    assert (described["llm"]["dtype"], described["llm"]["device_map"]) == ("bfloat16", "auto")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_quantised_model_answers_from_less_memory_and_is_freed(demo_models, bi
     assert weight() is None
 
 
-def test_quantisation_names_the_package_it_lacks(demo_models, monkeypatch):
+def test_quantization_names_its_missing_package(demo_models, monkeypatch):
     monkeypatch.setattr(loading, "find_spec", {}.get)
     with pytest.raises(
         SpeechIQError,
@@ -190,7 +190,7 @@ def test_quantisation_names_the_package_it_lacks(demo_models, monkeypatch):
         )
 
 
-def test_what_transformers_refuses_to_load_is_told_in_one_line(folder, prompts):
+def test_a_refusal_of_transformers_is_one_line(folder, prompts):
     model = open_engine(AudioLLM, folder, batch_size=2, attn_implementation="bogus")
     with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
         answer(model, prompts)

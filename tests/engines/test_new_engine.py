@@ -1,4 +1,4 @@
-"""The engine of docs/tutorials/new_engine.md, installed as a package of its own and run by lm-eval."""
+"""Test the engine of docs/tutorials/new_engine.md, installed as a package of its own and run by lm-eval."""
 
 import json
 import os
@@ -24,7 +24,7 @@ BACKEND = '\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setupto
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder into which the package of the page was installed."""
+    """Install the package of the page and return the folder."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     source.joinpath("pyproject.toml").write_text(BLOCKS["toml"] + BACKEND)
     source.joinpath("sphinx_engine.py").write_text(BLOCKS["python"])

@@ -1,4 +1,4 @@
-"""Token rows beside each other, and which caches may stand so."""
+"""Test how rows of tokens and caches are joined into batches."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def test_rows_are_padded_with_their_own_first_token(side, ids, mask):
     assert [part.tolist() for part in pad([[1, 2, 3], [4]], side, "cpu")] == [ids, mask]
 
 
-def test_an_empty_row_beside_others_is_all_padding():
+def test_an_empty_row_is_all_padding():
     ids, mask = pad([[], [5, 6]], "right", "cpu")
     assert mask.tolist() == [[0, 0], [1, 1]] and ids.shape == (2, 2)
     assert [part.shape for part in pad([[], []], "left", "cpu")] == [(2, 0), (2, 0)]
@@ -38,7 +38,7 @@ def test_caches_are_joined_at_their_ends():
     assert short.get_seq_length() == 2
 
 
-def test_caches_that_forget_stay_alone():
+def test_caches_that_drop_tokens_are_not_joined():
     sizes = {"num_hidden_layers": 2, "use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}
     forgetful = cache_of(3, Qwen2Config(**sizes))
     assert can_join(cache_of(3)) and not can_join(forgetful)

@@ -1,4 +1,4 @@
-"""What programs and help texts read of the registry: engines, their packages, and their options in words."""
+"""Test what programs and help texts read in the registry: engines, their packages, and their options in words."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What engines need of transformers and accelerate beyond their documentation; `make test-upstream` runs it too.
+"""Test what engines need of transformers and accelerate beyond their documentation; `make test-upstream` runs it too.
 
 No checkpoint is read: the models are tiny, random, and made here.
 """
@@ -100,14 +100,14 @@ def test_a_flag_of_the_environment(monkeypatch, value, expected):
     assert bool(private.is_set("SIQ_TRIAL")) is expected
 
 
-def hear(whisper, seconds=30, **settings):
+def transcribe(whisper, seconds=30, **settings):
     features = torch.randn(1, 16, seconds * 100, generator=torch.Generator().manual_seed(0))
     mask = torch.ones(1, seconds * 100, dtype=torch.long)
     return whisper.generate(features, attention_mask=mask, return_timestamps=True, do_sample=False, **settings)
 
 
 def test_whisper_asks_the_next_generate_for_each_window_and_keeps_its_beams(whisper):
-    found = hear(whisper, 45, num_beams=3, return_segments=True)
+    found = transcribe(whisper, 45, num_beams=3, return_segments=True)
     (segments,) = found["segments"]
     beams = [segment["result"]["beams"] for segment in segments]
     assert all(of_window.shape[0] == 3 for of_window in beams)
@@ -124,20 +124,20 @@ def test_whisper_warns_of_its_own_call_by_the_text_that_we_hide(whisper):
     transformers.utils.logging.warning_once.cache_clear()
     logger.addHandler(handler)
     try:
-        hear(whisper, 45)
+        transcribe(whisper, 45)
     finally:
         logger.removeHandler(handler)
     assert any(text in line for line in lines), lines
 
 
-def test_a_row_that_spent_its_tokens_is_padded_at_once(llm):
+def test_a_row_that_used_its_tokens_is_padded_at_once(llm):
     found = llm.generate(
         torch.tensor([[5, 6], [7, 8]]), do_sample=False, max_new_tokens=6, stopping_criteria=[TokenBudget([3, 6])]
     )
     assert found.shape[1] == 6 and found[0, 3:].tolist() == [0, 0, 0] and found[1].count_nonzero() == 6
 
 
-def test_layers_of_a_cache_hold_keys_and_values_and_are_told_apart(llm):
+def test_layers_of_a_cache_have_keys_and_values_and_differ_by_type(llm):
     cache = fill_cache(llm, input_ids=torch.tensor([WORDS[0]]), attention_mask=torch.ones(1, 4, dtype=torch.long))
     assert can_join(cache) and cache.get_seq_length() == 4
     assert [layer.keys.shape for layer in cache.layers] == [layer.values.shape for layer in cache.layers]
@@ -146,7 +146,7 @@ def test_layers_of_a_cache_hold_keys_and_values_and_are_told_apart(llm):
     assert not can_join(DynamicCache(config=forgetful)) and can_join(DynamicCache(config=llm.config))
 
 
-def test_joined_beginnings_go_on_as_whole_prompts_do(llm):
+def test_joined_prefixes_continue_like_full_prompts(llm):
     prompts, ends = [[*row, 11, 12] for row in WORDS], [[[3, 4]], [[13]]]
     caches = [
         fill_cache(llm, input_ids=torch.tensor([row]), attention_mask=torch.ones(1, len(row)).long()) for row in WORDS
@@ -166,7 +166,7 @@ def test_joined_beginnings_go_on_as_whole_prompts_do(llm):
         ("AudioFlamingo3", SMALL, "input_features_mask"),
     ],
 )
-def test_an_audio_encoder_is_found_and_its_results_are_kept(kind, audio, mask):
+def test_an_audio_encoder_is_found_and_its_results_are_cached(kind, audio, mask):
     text = {"model_type": "qwen2", "vocab_size": 50, "num_key_value_heads": 2, **SMALL}
     config = getattr(transformers, f"{kind}Config")(audio_config=audio, text_config=text, audio_token_id=7)
     auto_class, part = find_audio_language_model(config)

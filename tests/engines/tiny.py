@@ -1,4 +1,4 @@
-"""Tiny models of real architectures, randomly initialised, with real processors, saved as a user would find them.
+"""Make tiny models of real architectures, randomly initialized, with real processors, saved as a user would find them.
 
 `python -m tests.engines.tiny NAME FOLDER` makes one.
 """
@@ -31,7 +31,7 @@ CONTROL_TOKENS = {
 
 
 def make(name: str, folder: Path, **changes) -> str:
-    """A checkpoint of the kind `name`, saved; returns its folder as a spelling.
+    """Save a checkpoint of the architecture `name`; return its folder as text.
 
     Many of its tokens end a text, so that texts of many lengths stand in one batch.
 
@@ -143,7 +143,7 @@ def voxtral(folder, changes):
 
 
 def read_tokenizer(**special: str):
-    """A real tokenizer with more special tokens, each known by its name."""
+    """Return a real tokenizer with more special tokens, each accessible by its name."""
     return tf.AutoTokenizer.from_pretrained(resolve(TOKENIZER), extra_special_tokens=special)
 
 
@@ -156,7 +156,7 @@ def whisper_like(**sizes):
 
 
 def text(tokenizer, model_type: str, changes) -> dict:
-    """A language model whose weights are large enough that what it hears changes what it says."""
+    """Return the config of a language model with weights so large that its audio changes its text."""
     return {
         "model_type": model_type, "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 64,
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,

@@ -1,4 +1,4 @@
-"""Recognizers of real architectures, tiny and untrained, with real processors, as `save_pretrained` writes them.
+"""Make recognizers of real architectures, tiny and untrained, with real processors, by `save_pretrained`.
 
 `python -m tests.engines.tiny_recognizers NAME FOLDER` makes one.
 """
@@ -28,7 +28,7 @@ MELS = {**WIDTH, "subsampling_conv_channels": 16, "num_mel_bins": 80}
 
 
 def save(kind: str, folder: Path) -> Path:
-    """A model of that kind, seeded, in `folder`."""
+    """Save a seeded model of an architecture in `folder`; return the folder."""
     torch.manual_seed(3)
     model, processor = MAKERS[kind](folder)
     with torch.no_grad():
@@ -40,7 +40,7 @@ def save(kind: str, folder: Path) -> Path:
 
 
 def _letters(folder: Path):
-    """A wav2vec2 tokeniser: blank first, then `|` between words, then letters."""
+    """Return a wav2vec2 tokenizer: blank first, then `|` between words, then letters."""
     symbols = ["<pad>", "<s>", "</s>", "<unk>", "|", *string.ascii_uppercase]
     file = folder / "vocab.json"
     file.write_text(json.dumps({symbol: i for i, symbol in enumerate(symbols)}))
@@ -56,8 +56,8 @@ def wav2vec2(folder: Path, norm="layer", masked=True, **config):
     return transformers.Wav2Vec2ForCTC(architecture), transformers.Wav2Vec2Processor(extractor, tokenizer)
 
 
-def _pieces(blank: str | None):
-    """A parakeet tokeniser of single letters."""
+def _tokens(blank: str | None):
+    """Return a parakeet tokenizer of single letters."""
     symbols = ["<unk>", "▁", *string.ascii_lowercase, "<pad>", *([blank] if blank else [])]
     inner = tokenizers.Tokenizer(tokenizers.models.Unigram([(symbol, -1.0) for symbol in symbols], unk_id=0))
     inner.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
@@ -67,7 +67,7 @@ def _pieces(blank: str | None):
 
 
 def parakeet(folder: Path, head: str):
-    tokenizer = _pieces(None if head == "CTC" else "<blank>")
+    tokenizer = _tokens(None if head == "CTC" else "<blank>")
     ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
     decoder = {} if head == "CTC" else {"decoder_hidden_size": 16, "num_decoder_layers": 1, "blank_token_id": 29}
     config = getattr(transformers, f"Parakeet{head}Config")(encoder_config=MELS, **ids, **decoder)

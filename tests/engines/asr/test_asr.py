@@ -1,4 +1,4 @@
-"""Transcripts against an independent runner of the same weights, and against batches of other sizes."""
+"""Test transcripts against an independent program with the same weights, and against other batch sizes."""
 
 import jiwer
 import pytest
@@ -36,7 +36,7 @@ def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path)
     assert jiwer.wer(expected, transcripts) < 0.02
 
 
-def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips, references):
+def test_clips_longer_than_the_window_are_transcribed_to_the_end(transcripts, clips, references):
     long = [i for i, clip in enumerate(clips) if clip.duration > 30]
     assert long
     for i in long:
@@ -47,7 +47,7 @@ def test_clips_longer_than_the_window_are_heard_to_the_end(transcripts, clips, r
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, "demo:whisper-tiny.en", batch_size=1)
     some = [0, 3]
-    assert [normalize(said.text) for said in alone.transcribe([clips[i] for i in some])] == [
+    assert [normalize(response.text) for response in alone.transcribe([clips[i] for i in some])] == [
         transcripts[i] for i in some
     ]
 
@@ -55,8 +55,8 @@ def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
     assert "ask what you can do for your country" in normalize(asr.transcribe(clips[-1:])[0].text)
-    told = asr.describe()
-    assert (told["num_beams"], told["language"], told["task"], told["return_timestamps"]) == (
+    described = asr.describe()
+    assert (described["num_beams"], described["language"], described["task"], described["return_timestamps"]) == (
         2,
         "en",
         "transcribe",

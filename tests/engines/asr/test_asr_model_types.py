@@ -1,4 +1,4 @@
-"""Recognizers other than Whisper: real architectures and processors, tiny and untrained, so the words mean nothing."""
+"""Test recognizers other than Whisper: real architectures and processors, tiny and untrained, so texts mean nothing."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ ENGINES = {
 
 @pytest.fixture(scope="module")
 def saved(demo_models, tmp_path_factory):
-    """Where a model of a kind is saved, made once."""
+    """Return a function that saves a model of an architecture once and returns its folder."""
     made = {}
 
     def place(kind: str) -> str:
@@ -54,7 +54,7 @@ def saved(demo_models, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def clips(demo_clips):
-    """One clip that is heard whole by all, one nearly so, and a long one."""
+    """Return a clip that all recognizers take undivided, one that most take, and a long one."""
     return [next(clip for clip in demo_clips if name in clip.name) for name in ("kennedy", "medical-1", "earnings-2")]
 
 
@@ -71,7 +71,7 @@ def test_each_kind_finds_its_engine_and_transcripts_do_not_depend_on_the_batch(s
 
 
 @pytest.mark.parametrize("kind", ["wav2vec2", "moonshine", "parakeet_tdt"])
-def test_each_kind_runs_in_lm_eval_under_the_one_spelling(saved, kind):
+def test_each_kind_runs_in_lm_eval_under_one_spec(saved, kind):
     results = simple_evaluate(
         model="hf-audio",
         model_args={"pretrained": f"{saved(kind)}+{LLM}"},
@@ -84,11 +84,11 @@ def test_each_kind_runs_in_lm_eval_under_the_one_spelling(saved, kind):
     assert results["results"]["siq_demo_remember"]["wer,transcript"] > 0
 
 
-def test_a_language_model_that_hears_may_stand_where_a_recognizer_does(demo_models, tmp_path, clips):
+def test_an_audio_model_can_run_the_asr_stage(demo_models, tmp_path, clips):
     ear = tiny.make("qwen2_audio", tmp_path)
     system = build_system(f"{ear}+{LLM}", {}, device="cpu", batch_size=1, seed=0)
-    (said,) = system.transcribe([Prompt.about("What?", [clips[0].part(0.0, 2.0)])])
-    assert said.text and said.coverage == 1
+    (response,) = system.transcribe([Prompt.about("What?", [clips[0].part(0.0, 2.0)])])
+    assert response.text and response.coverage == 1
 
 
 def test_chunks_that_overlap_say_what_the_whole_clip_says(saved, clips):
@@ -98,14 +98,14 @@ def test_chunks_that_overlap_say_what_the_whole_clip_says(saved, clips):
 
 
 @given(st.integers(400, 400_000), st.integers(1, 20), st.integers(0, 9), st.sampled_from([320, 640, 1280, 2560]))
-def test_every_frame_counts_once_whatever_the_chunks(samples, steps, strides, frame):
+def test_every_frame_counts_once_for_all_chunk_lengths(samples, steps, strides, frame):
     step, chunk = steps * GRID, (steps + strides) * GRID + 1234
     chunks = overlapping_chunks(samples, chunk, step)
-    heard = [torch.arange(start // frame, -(-(stop - 79) // frame)) for start, stop in chunks]
-    assert merge_frames(chunks, heard).tolist() == list(range(-(-(samples - 79) // frame)))
+    frames = [torch.arange(start // frame, -(-(stop - 79) // frame)) for start, stop in chunks]
+    assert merge_frames(chunks, frames).tolist() == list(range(-(-(samples - 79) // frame)))
 
 
-def test_a_letter_that_stands_twice_stays_so(saved):
+def test_a_double_letter_stays_double(saved):
     tokenizer = transformers.AutoTokenizer.from_pretrained(saved("wav2vec2"))
     frames = tokenizer.convert_tokens_to_ids(["H", "H", "E", "<pad>", "L", "L", "<pad>", "L", "O", "|", "<pad>", "U"])
     assert collapse(tokenizer, frames, 0) == "HELLO U"
@@ -122,12 +122,12 @@ def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_st
     )
 
 
-def test_a_long_clip_says_what_its_pieces_say(saved, clips):
+def test_the_transcript_of_a_long_clip_is_that_of_its_chunks(saved, clips):
     asr = open_engine(Seq2SeqASR, saved("moonshine"), batch_size=2, window_s=10)
     whole = clips[-1].samples
-    pieces = [whole[start:stop] for start, stop in split(whole, 10)]
+    chunks = [whole[start:stop] for start, stop in split(whole, 10)]
     with asr.checkpoint.loaded() as model:
-        assert asr.decode(model, [whole]) == [(" ".join(text for (text,) in asr.decode(model, pieces)),)]
+        assert asr.decode(model, [whole]) == [(" ".join(text for (text,) in asr.decode(model, chunks)),)]
 
 
 def test_an_n_best_list_begins_with_what_beam_search_says(saved, clips):
@@ -137,7 +137,7 @@ def test_an_n_best_list_begins_with_what_beam_search_says(saved, clips):
     assert all(len(set(response.hypotheses)) == 3 and response.hypotheses[0] == response.text for response in lists)
 
 
-def test_the_language_goes_into_the_prompt_of_a_model_that_is_told(saved):
+def test_the_language_goes_into_the_prompt_of_a_model_that_takes_one(saved):
     asr = open_engine(Seq2SeqASR, saved("canary"), batch_size=1, language="de")
     (ids,) = asr.request([np.zeros(16_000, np.float32)])["decoder_input_ids"].tolist()
     assert asr.processor.tokenizer.convert_ids_to_tokens(ids) == ["<|startofcontext|>", "<|de|>", "<|de|>"]

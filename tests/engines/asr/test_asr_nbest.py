@@ -1,4 +1,4 @@
-"""n-best lists of Whisper: real beams of real clips, against transformers' own beam search."""
+"""Test n-best lists of Whisper: real beams of real clips, against transformers' own beam search."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ EOS, BEGIN = 100, 200
 
 @pytest.fixture(scope="module")
 def clips(demo_clips):
-    """One that fits into the window, one that does not."""
+    """Return a clip that fits into the window, and one that does not."""
     return [next(clip for clip in demo_clips if name in clip.name) for name in ("kennedy", "earnings-1")]
 
 

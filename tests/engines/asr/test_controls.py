@@ -1,4 +1,4 @@
-"""Systems that hear nothing, or what somebody else heard, through lm-eval."""
+"""Test controls and transcript files as recognizers, run by lm-eval."""
 
 import json
 
@@ -66,18 +66,18 @@ def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp
         ),
     ],
 )
-def test_a_line_that_is_no_transcript_is_named_before_anything_runs(tmp_path, line, message):
+def test_a_line_that_is_not_a_transcript_is_named_before_anything_runs(tmp_path, line, message):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "b", "text": "x"}\n' + line)
     with pytest.raises(SpeechIQError, match=message):
         open_engine(TranscriptFile, str(file), batch_size=1)
 
 
-def test_a_list_of_hypotheses_and_how_much_was_heard_travel_with_the_transcript(tmp_path):
+def test_a_transcript_has_its_nbest_list_and_its_coverage(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "a", "nbest": ["so it goes", "so it  goes", "so it grows"], "audio_coverage": 0.5}')
-    (said,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([named("a")])
-    assert (said.text, said.coverage, said.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
+    (response,) = open_engine(TranscriptFile, str(file), batch_size=1).transcribe([named("a")])
+    assert (response.text, response.coverage, response.hypotheses) == ("so it goes", 0.5, ("so it goes", "so it grows"))
 
 
 def test_a_clip_is_found_without_its_data_set(tmp_path):

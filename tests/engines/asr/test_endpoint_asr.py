@@ -1,4 +1,4 @@
-"""Recognizers behind `/v1/audio/transcriptions`: what is sent, and what faults become, over real HTTP."""
+"""Test recognizers behind `/v1/audio/transcriptions` over real HTTP: requests, and errors for faults of servers."""
 
 import io
 import json
@@ -48,11 +48,11 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
     assert rate == 16_000 and usage["calls"] == before + 1
 
 
-def test_what_is_longer_than_the_recognizer_takes_is_sent_in_pieces_and_joined(clip):
+def test_a_clip_longer_than_the_recognizer_takes_is_sent_in_chunks_and_joined(clip):
     with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
         (transcript,) = open_asr(server.url, longest=1).transcribe([clip])
-    pieces = [float(word) for word in transcript.text.split()]
-    assert len(pieces) >= 3 and max(pieces) <= 1 and sum(pieces) == pytest.approx(2.5, abs=0.01)
+    chunks = [float(word) for word in transcript.text.split()]
+    assert len(chunks) >= 3 and max(chunks) <= 1 and sum(chunks) == pytest.approx(2.5, abs=0.01)
     assert transcript.coverage == 1.0
 
 
@@ -76,13 +76,13 @@ def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
     ],
 )
 def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, reply, message):
-    with serving(lambda *_: reply) as server, pytest.raises(SpeechIQError, match=message) as told:
+    with serving(lambda *_: reply) as server, pytest.raises(SpeechIQError, match=message) as caught:
         open_asr(server.url).transcribe([clip])
-    assert str(told.value).startswith("openai:scribe at 127.0.0.1: ") and KEY not in str(told.value)
+    assert str(caught.value).startswith("openai:scribe at 127.0.0.1: ") and KEY not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("spelling", "options", "message"),
+    ("spec", "options", "message"),
     [
         (
             "openai:scribe",
@@ -95,16 +95,16 @@ def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, rep
         ("openai:scribe", {"asr_nbest": 5}, "asr_nbest: no such option of the openai engine"),
     ],
 )
-def test_what_cannot_run_is_named_before_anything_runs(demo_models, spelling, options, message):
+def test_what_cannot_run_is_named_before_anything_runs(demo_models, spec, options, message):
     with pytest.raises(SpeechIQError, match=message):
-        build_system(f"{spelling}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+        build_system(f"{spec}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
 
 
-def test_a_cascade_behind_it_tells_its_endpoint_and_not_its_key(demo_models, clip):
+def test_a_cascade_records_its_endpoint_and_not_its_key(demo_models, clip):
     with serving(lambda *_: "hello") as server:
         options = {"asr_base_url": server.url}
         system = build_system(f"openai:scribe+{LLM}", options, device="cpu", batch_size="auto", seed=1)
         asked = [Prompt.about("", [clip])] * 2
         assert texts(system.transcribe(asked)) == ["hello", "hello"] and len(server.requests) == 1
-        told = system.describe()
-    assert told["asr"]["base_url"] == server.url and KEY not in json.dumps(told)
+        described = system.describe()
+    assert described["asr"]["base_url"] == server.url and KEY not in json.dumps(described)

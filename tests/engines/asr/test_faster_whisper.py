@@ -1,4 +1,4 @@
-"""faster-whisper as a recognizer: the demo's Whisper in CTranslate2's own form."""
+"""Test faster-whisper as a recognizer: the demo's Whisper in the format of CTranslate2."""
 
 import importlib.util
 import shutil
@@ -27,19 +27,19 @@ def folder(tmp_path_factory):
     return str(place)
 
 
-def build(spelling, **options):
-    return build_system(f"{spelling}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+def build(spec, **options):
+    return build_system(f"{spec}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
 
 
-def test_a_long_clip_is_heard_to_the_end_and_the_run_is_told(demo_models, folder, demo_clips, references):
+def test_a_long_clip_is_transcribed_to_the_end_and_the_run_is_described(demo_models, folder, demo_clips, references):
     longest = max(demo_clips, key=lambda clip: clip.duration)
     system = build(f"faster-whisper:{folder}")
     (transcript,) = system.transcribe([Prompt.about("", [longest])])
     assert jiwer.wer(normalize(references[longest]), normalize(transcript.text)) < 0.2
     assert normalize(transcript.text).split()[-4:] == normalize(references[longest]).split()[-4:]
     assert transcript.coverage == 1.0
-    told = system.describe()["asr"]
-    assert told["engine"].startswith("faster-whisper ") and told["compute_type"] == "float32"
+    described = system.describe()["asr"]
+    assert described["engine"].startswith("faster-whisper ") and described["compute_type"] == "float32"
 
 
 def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
@@ -87,7 +87,7 @@ def test_what_cannot_run_is_named_before_anything_is_loaded(demo_models, model, 
         build(f"faster-whisper:{model}", **options)
 
 
-def test_a_language_that_the_checkpoint_lacks_is_one_line(folder, demo_clips):
+def test_a_language_that_the_checkpoint_does_not_know_is_one_line(folder, demo_clips):
     asr = open_engine(FasterWhisperASR, folder, batch_size=1, language="de")
     with pytest.raises(SpeechIQError, match=r"asr_language=de: unknown to faster-whisper:.*; it knows en$"):
         asr.transcribe(demo_clips[:1])

@@ -1,4 +1,4 @@
-"""Models that hear, end to end: tiny ones of real architectures, as a user runs them and against plain transformers."""
+"""Test audio models end to end: tiny ones of real architectures, as a user runs them and against transformers."""
 
 import json
 import math
@@ -44,7 +44,7 @@ SAMPLED = {"do_sample": True, "max_gen_toks": 6}
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory, demo_models):
-    """Makes a tiny checkpoint once and gives its folder."""
+    """Return a function that makes a tiny checkpoint once and returns its folder."""
     made = {}
 
     def get(name, **changes):
@@ -63,7 +63,7 @@ def folder(request, checkpoint):
 
 @pytest.fixture(scope="module")
 def clips(demo_clips):
-    """Beginnings of clips, of unequal lengths below every model's window."""
+    """Return beginnings of clips, of unequal lengths below every model's window."""
     return [clip.part(0.0, 1.5 + i) for i, clip in enumerate(demo_clips[:3])]
 
 
@@ -129,7 +129,7 @@ def test_as_a_recognizer_it_is_asked_for_transcripts_alike_on_all_levels(checkpo
     kept = "".join(file.read_text() for file in asr.folder.glob("*.jsonl"))
     written = {row["filtered_resps"][0] for row in remembered}
     assert asr.rows == len(written) == 3 and all(json.dumps(text) in kept for text in written)
-    assert results["config"]["siq"]["usage"]["encoded_clips"] == 6, "two pieces a clip"
+    assert results["config"]["siq"]["usage"]["encoded_clips"] == 6, "two chunks per clip"
 
 
 def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder, clips):
@@ -140,11 +140,11 @@ def test_answers_and_transcripts_depend_on_clip_and_seed_not_on_the_batch(folder
     answers = together.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert answers == alone.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert all(len(five) == 5 for five in answers) and len({tuple(five) for five in answers}) == len(prompts)
-    weighed, weighed_alone = (
+    scores, scores_alone = (
         [scored.logprob for group in model.loglikelihood(prompts, [CONTINUATIONS] * 9) for scored in group]
         for model in (together, alone)
     )
-    assert weighed == pytest.approx(weighed_alone, abs=1e-3) and all(map(math.isfinite, weighed))
+    assert scores == pytest.approx(scores_alone, abs=1e-3) and all(map(math.isfinite, scores))
 
 
 @torch.inference_mode()
@@ -152,10 +152,10 @@ def test_texts_and_likelihoods_are_those_of_transformers_itself(folder, clips, t
     prompts = ask(clips[1:])
     engine = load(folder)
     found = engine.generate(prompts, seeds(prompts, 1), {"do_sample": False, "max_gen_toks": 6})
-    weighed = engine.loglikelihood(prompts, [CONTINUATIONS] * len(prompts))
+    scored = engine.loglikelihood(prompts, [CONTINUATIONS] * len(prompts))
     auto = next((loader for name, loader in LOADERS.items() if name in folder), AutoModelForMultimodalLM)
     model, processor = auto.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
-    for prompt, (text,), scores in zip(prompts, found, weighed, strict=True):
+    for prompt, (text,), scores in zip(prompts, found, scored, strict=True):
         soundfile.write(tmp_path / "clip.wav", prompt.clips[0].samples, SAMPLING_RATE)
         before, after = prompt.text.split("<audio>")
         audio = {"type": "audio", "path": str(tmp_path / "clip.wav")}
@@ -218,15 +218,15 @@ def test_prompts_without_clips_are_read_as_text(checkpoint, clips):
         assert engine.generate([prompt], [row], SAMPLED) == [answers]
 
 
-def test_the_models_own_sampling_is_used_and_told(checkpoint, clips):
+def test_the_models_own_sampling_is_used_and_recorded(checkpoint, clips):
     folder = checkpoint("qwen2_audio", initializer_range=0.31)
     defaults = Path(folder, "generation_config.json")
     defaults.write_text(json.dumps(json.loads(defaults.read_text()) | {"top_k": 1, "temperature": 0.7}))
     engine, prompts = load(folder), ask(clips)
     five = engine.generate(prompts, seeds(prompts, 5), SAMPLED)
     assert all(len(set(answers)) == 1 for answers in five)
-    told = {"do_sample": True, "repetition_penalty": 1.3, "temperature": 0.7, "top_k": 1}
-    assert engine.sampling(SAMPLED) == told
+    expected = {"do_sample": True, "repetition_penalty": 1.3, "temperature": 0.7, "top_k": 1}
+    assert engine.sampling(SAMPLED) == expected
     free = engine.generate(prompts, seeds(prompts, 5), SAMPLED | {"top_k": 50})
     assert any(len(set(answers)) > 1 for answers in free)
 
@@ -236,15 +236,15 @@ def long_clip(demo_clips):
     return max(demo_clips, key=lambda clip: clip.duration)
 
 
-def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
+def test_a_clip_beyond_the_window_is_split_into_chunks(checkpoint, long_clip):
     engine = load(checkpoint("qwen2_audio"))
-    pieces = engine.inputs.limits.pieces(long_clip)
-    assert len(pieces) == 2 and max(piece.duration for piece in pieces) <= 30
-    assert sum(len(piece.samples) for piece in pieces) == len(long_clip.samples)
+    chunks = engine.inputs.limits.chunks(long_clip)
+    assert len(chunks) == 2 and max(chunk.duration for chunk in chunks) <= 30
+    assert sum(len(chunk.samples) for chunk in chunks) == len(long_clip.samples)
     assert engine.coverage([Prompt.about("<audio>What?", (long_clip,))]) == [1.0]
     one, two = (
         engine.prompts.ask(engine.inputs.parts(Prompt.about("<audio>What?", (clip,))))
-        for clip in (pieces[0], long_clip)
+        for clip in (chunks[0], long_clip)
     )
     assert len(two.features["input_features"]) == 2 and len(two.ids) > len(one.ids)
     usage.clear()
@@ -253,7 +253,7 @@ def test_a_clip_beyond_the_window_is_fed_in_pieces(checkpoint, long_clip):
     assert engine.describe()["longest_chunk_s"] == 30
 
 
-def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
+def test_a_model_that_takes_one_chunk_states_its_coverage(checkpoint, long_clip):
     engine = load(checkpoint("audioflamingo3_of_30_s"))
     prompt = Prompt.about("<audio>What?", (long_clip,))
     assert engine.coverage([prompt]) == [30 / long_clip.duration]
@@ -262,13 +262,13 @@ def test_a_model_of_one_piece_tells_how_far_it_heard(checkpoint, long_clip):
     assert engine.transcribe(write_down([long_clip]))[0].coverage == 1.0 and usage["encoded_clips"] == 2
 
 
-def test_a_long_clip_in_memory_is_parted_as_one_in_a_file(checkpoint, demo_clips):
+def test_a_long_clip_in_memory_is_split_as_one_in_a_file(checkpoint, demo_clips):
     sound = np.concatenate([clip.samples for clip in demo_clips])[: 70 * SAMPLING_RATE]
     clip = as_clip({"array": sound, "sampling_rate": SAMPLING_RATE})
     engine = load(checkpoint("qwen2_audio"))
-    pieces = engine.inputs.limits.pieces(clip)
-    assert len(pieces) == 3 and len({piece.key for piece in pieces}) == 3
-    np.testing.assert_array_equal(np.concatenate([piece.samples for piece in pieces]), sound)
+    chunks = engine.inputs.limits.chunks(clip)
+    assert len(chunks) == 3 and len({chunk.key for chunk in chunks}) == 3
+    np.testing.assert_array_equal(np.concatenate([chunk.samples for chunk in chunks]), sound)
     parts = load(checkpoint("audioflamingo3_of_30_s")).inputs.parts(Prompt.about("<audio>What?", (clip,)))
     np.testing.assert_array_equal(parts[0], sound[: 30 * SAMPLING_RATE])
 
@@ -285,7 +285,7 @@ def test_the_context_bounds_what_a_prompt_holds(checkpoint, long_clip):
 def test_a_window_is_not_taken_for_shorter_than_it_is(checkpoint, long_clip):
     for name in ("voxtral", "audioflamingo3"):
         engine = load(checkpoint(name))
-        assert [piece.key for piece in engine.inputs.limits.pieces(long_clip)] == [long_clip.key]
+        assert [chunk.key for chunk in engine.inputs.limits.chunks(long_clip)] == [long_clip.key]
         assert "longest_chunk_s" not in engine.describe()
 
 
@@ -300,7 +300,7 @@ def test_transcripts_may_be_asked_for_by_the_words_of_the_task(checkpoint, clips
     assert len(words.transcribe(write_down(clips[:1]))) == 1
 
 
-def test_a_request_that_a_processor_lacks_is_refused(checkpoint):
+def test_a_request_that_a_processor_does_not_have_is_refused(checkpoint):
     with pytest.raises(SpeechIQError, match=r"^asked_by=processor: .* has no such prompt for transcripts; give task$"):
         load(checkpoint("qwen2_audio"), asked_by="processor")
 
@@ -320,5 +320,5 @@ def test_a_transcript_ends_with_the_context(checkpoint, clips, monkeypatch, capl
     monkeypatch.setattr(audio_llm, "TOKENS_PER_S", 10_000)
     engine = load(checkpoint("qwen2_audio", max_position_embeddings=1400))
     monkeypatch.setattr(engine, "context", len(engine.prompts.ask(engine.inputs.parts(ask(clips[:1])[0])).ids) + 20)
-    (said,) = engine.transcribe([Prompt.about("<audio>", clips[:1])])
-    assert len(engine.prompts.tokenize(said.text)) < 60
+    (response,) = engine.transcribe([Prompt.about("<audio>", clips[:1])])
+    assert len(engine.prompts.tokenize(response.text)) < 60

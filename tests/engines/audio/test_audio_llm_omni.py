@@ -1,4 +1,4 @@
-"""A model that also sees and speaks, from the command line as a user runs it."""
+"""Test a model that also processes images and speaks, from the command line as a user runs it."""
 
 import json
 import math
@@ -27,7 +27,7 @@ if torch.version.cuda is None:
 
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory):
-    """An environment with torchvision, which the processors of such models want even where they only hear."""
+    """Return an environment with torchvision, which the processors of such models need even for audio alone."""
     site = tmp_path_factory.mktemp("site")
     version = f"torchvision==0.{int(torch.__version__.split('.')[1]) + 15}.*"
     done = run("python", "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), version)
@@ -67,6 +67,6 @@ def test_an_omni_model_says_what_transformers_says_in_any_batch(seeing, omni):
 
 
 @pytest.mark.skipif(find_spec("torchvision") is not None, reason="torchvision is installed")
-def test_what_its_processor_lacks_is_told_in_one_line(omni):
+def test_a_missing_package_of_its_processor_is_one_line(omni):
     with pytest.raises(SpeechIQError, match=f"^{omni}: its processor cannot be loaded .*Torchvision"):
         open_engine(AudioLLM, omni, batch_size=1)

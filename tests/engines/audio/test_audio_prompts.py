@@ -1,4 +1,4 @@
-"""Which checkpoints are refused before their weights are touched, and what is made of audio once."""
+"""Test which checkpoints are refused before their weights are loaded, and that audio is encoded once."""
 
 import shutil
 from pathlib import Path
@@ -27,20 +27,20 @@ def made(tmp_path_factory, demo_models):
     return Path(tiny.make("audioflamingo3", tmp_path_factory.mktemp("audioflamingo3")))
 
 
-def build(spelling):
-    return build_system(str(spelling), {}, device="cpu", batch_size=2, seed=0)
+def build(spec):
+    return build_system(str(spec), {}, device="cpu", batch_size=2, seed=0)
 
 
 @pytest.mark.parametrize(
-    ("spelling", "kind"), [("demo:SmolLM2-135M-Instruct", "llama"), ("demo:whisper-tiny.en", "whisper")]
+    ("spec", "kind"), [("demo:SmolLM2-135M-Instruct", "llama"), ("demo:whisper-tiny.en", "whisper")]
 )
-def test_a_model_that_reads_only_or_writes_down_only_is_refused(demo_models, spelling, kind):
-    message = f"^{spelling}: a {kind} checkpoint is not an audio model; .*ASR"
+def test_a_model_that_only_reads_or_only_transcribes_is_refused(demo_models, spec, kind):
+    message = f"^{spec}: a {kind} checkpoint is not an audio model; .*ASR"
     with pytest.raises(SpeechIQError, match=message):
-        build(spelling)
+        build(spec)
 
 
-def test_a_model_that_sees_but_does_not_hear_is_refused(tmp_path):
+def test_a_model_for_images_is_refused(tmp_path):
     LlavaConfig().save_pretrained(tmp_path)
     with pytest.raises(SpeechIQError, match="a llava checkpoint is not an audio model"):
         build(tmp_path)

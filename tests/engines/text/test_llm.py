@@ -30,7 +30,7 @@ CONTINUATIONS = [[" the sea", " the land of the north"], [" him", " nobody at al
 
 @pytest.fixture(scope="module")
 def plain(demo_models):
-    """The checkpoint as transformers itself loads it."""
+    """Load the checkpoint by transformers alone."""
     (folder,) = [folder for folder in demo_models if folder.name in NAME]
     return AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
 
@@ -71,7 +71,7 @@ def test_gen_kwargs_go_before_the_models_own_defaults(llm):
 
 
 @torch.inference_mode()
-def test_penalties_are_those_of_transformers_and_are_told(llm, plain):
+def test_penalties_are_those_of_transformers_and_are_recorded(llm, plain):
     tokenizer, model = plain
     settings = {"max_gen_toks": 12, "do_sample": False, "repetition_penalty": 1.8}
     assert llm.sampling(settings) == {"do_sample": False, "repetition_penalty": 1.8}
@@ -101,26 +101,26 @@ def test_loglikelihood_equals_a_plain_forward_pass(llm, plain):
 
 
 SPEECH = "Speech: The sea is warm and the boats come home late.\n\n"
-HEARD = [
+SHARED = [
     TextPrompt(f"{SPEECH}Question: {ask}?\nAnswer:", len(SPEECH) - 2) for ask in ("What is warm", "Who is late, then")
 ]
-ALONE = [TextPrompt(prompt.text) for prompt in HEARD]
+ALONE = [TextPrompt(prompt.text) for prompt in SHARED]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_what_was_heard_is_read_once_for_all_questions_about_it(llm, plain, batch_size):
+def test_a_shared_transcript_is_prefilled_once_for_all_its_questions(llm, plain, batch_size):
     several = open_engine(TransformersLLM, NAME, batch_size=batch_size)
     usage.clear()
-    found = several.loglikelihood([*HEARD, GIVEN[1]], [CONTINUATIONS[0]] * 3)
+    found = several.loglikelihood([*SHARED, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     assert usage["prefills"] == 2
     expected = llm.loglikelihood([*ALONE, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     for ours, theirs in zip(chain(*found), chain(*expected), strict=True):
         assert ours.logprob == pytest.approx(theirs.logprob, abs=1e-3) and ours.is_greedy == theirs.is_greedy
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
     usage.clear()
-    said = several.generate([*HEARD, ASKED[0]], seeds(3), settings)
+    answers = several.generate([*SHARED, ASKED[0]], seeds(3), settings)
     assert usage["prefills"] == 2
-    assert said == llm.generate([*ALONE, ASKED[0]], seeds(3), settings)
+    assert answers == llm.generate([*ALONE, ASKED[0]], seeds(3), settings)
 
 
 def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
@@ -132,11 +132,11 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
     tokenizer.save_pretrained(tmp_path)
     forgetful = open_engine(TransformersLLM, str(tmp_path), batch_size=2)
     usage.clear()
-    found = forgetful.loglikelihood(HEARD, [CONTINUATIONS[0]] * 2)
+    found = forgetful.loglikelihood(SHARED, [CONTINUATIONS[0]] * 2)
     assert usage["prefills"] == 2 and found == forgetful.loglikelihood(ALONE, [CONTINUATIONS[0]] * 2)
 
 
-def test_nan_in_any_logit_is_refused_when_continuations_are_weighed(demo_models, tmp_path):
+def test_nan_in_any_logit_is_refused_when_continuations_are_scored(demo_models, tmp_path):
     model = AutoModelForCausalLM.from_pretrained(resolve(NAME))
     model.get_output_embeddings().weight.data[-1] = torch.nan
     model.save_pretrained(tmp_path)
@@ -151,7 +151,7 @@ def test_an_empty_context_is_the_start_of_a_text(llm):
     assert -30 < logprob < 0
 
 
-def test_where_nothing_is_said_answers_are_sampled_by_the_defaults_of_transformers(llm, plain):
+def test_without_settings_answers_are_sampled_by_the_defaults_of_transformers(llm, plain):
     _, model = plain
     config, _ = model._prepare_generation_config(None, do_sample=True)
     found = {name: getattr(config, name) for name in ("do_sample", "temperature", "top_k")}
@@ -163,8 +163,8 @@ def test_where_nothing_is_said_answers_are_sampled_by_the_defaults_of_transforme
 def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
     tokenizer, model = plain
     n = 1000
-    said = [{"role": "user", "content": PROMPTS[1]}]
-    inputs = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    messages = [{"role": "user", "content": PROMPTS[1]}]
+    inputs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, return_tensors="pt")
     given = model.generate(
         **inputs, do_sample=True, max_new_tokens=1, output_scores=True, return_dict_in_generate=True
     ).scores[0][0]
@@ -220,12 +220,12 @@ def test_a_prompt_beyond_the_context_is_refused_by_its_clip_before_the_model_is_
 
 def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
     steps = []
-    said = llm.tokenizer.apply_chat_template(
+    prompts = llm.tokenizer.apply_chat_template(
         [[{"role": "user", "content": f"Say {word} and nothing else."}] for word in ("yes", "a very long word")],
         add_generation_prompt=True,
     )["input_ids"]
     with llm.checkpoint.loaded() as model:
-        rows = write(model, prefill_text(model, said), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
+        rows = write(model, prefill_text(model, prompts), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
     ended = (rows == 2).any(1)
     assert sum(steps) == ended.sum() > 0 and len(steps) == rows.shape[1] and max(steps) == 1
 

@@ -35,7 +35,7 @@ SEEDS = [[11, 12, 13], [21, 22, 2**64 - 1]]
 
 
 def copy_checkpoint(folder, **settings):
-    """The language model with these settings of its own."""
+    """Return a copy of the language model with these generation settings of its own."""
     folder.mkdir()
     for file in Path(resolve(LLM)).iterdir():
         folder.joinpath(file.name).symlink_to(file)
@@ -45,12 +45,12 @@ def copy_checkpoint(folder, **settings):
 
 
 def lm_eval_text(engine, model, *, device, batch_size, **options):
-    """A text stage of a model type of lm-eval."""
+    """Return a text stage of a model type of lm-eval."""
     return build_engine("text", model, options, Setup(engine=engine, device=device, batch_size=batch_size))
 
 
-def told(engine, **options):
-    """The one line of an engine that cannot be built."""
+def refusal(engine, **options):
+    """Return the error of an engine that cannot be built."""
     with pytest.raises(SpeechIQError) as caught:
         lm_eval_text(engine, options.pop("model", "m"), device="cpu", batch_size=1, **options)
     return str(caught.value)
@@ -61,10 +61,10 @@ def harness(demo_models):
     return lm_eval_text("huggingface", LLM, device="cpu", batch_size="auto", dtype="float32")
 
 
-def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
+def test_lm_evals_own_transformers_write_and_score_the_same_as_ours(harness):
     ours = open_engine(TransformersLLM, LLM, batch_size=2)
-    said = harness.generate(ASKED, SEEDS, GREEDY)
-    assert said == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in said)
+    answers = harness.generate(ASKED, SEEDS, GREEDY)
+    assert answers == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in answers)
     contexts, continuations = (
         ["One, two,", "The sea", "One, two,"],
         [[" three", " cheese"], [" is"], [" three", " cheese"]],
@@ -75,7 +75,7 @@ def test_lm_evals_own_transformers_say_and_weigh_the_same_as_ours(harness):
     assert theirs[0] == theirs[2]
 
 
-def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever_is_asked_beside(harness):
+def test_sampled_answers_of_lm_evals_transformers_differ_and_are_repeatable_in_other_batches(harness):
     first, second = harness.generate(ASKED, SEEDS, SAMPLED)
     assert len(set(first)) == len(set(second)) == 3
     assert harness.generate(ASKED[1:], SEEDS[1:], SAMPLED) == [second]
@@ -83,10 +83,10 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_come_again_whatever
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
 
 
-def test_lm_evals_transformers_sample_as_generate_does_where_nothing_is_said(harness):
+def test_lm_evals_transformers_sample_as_generate_does_without_settings(harness):
     tokenizer, model = (auto.from_pretrained(resolve(LLM)) for auto in (AutoTokenizer, AutoModelForCausalLM))
-    said = [{"role": "user", "content": PROMPTS[1]}]
-    asked = tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=True, return_tensors="pt")
+    messages = [{"role": "user", "content": PROMPTS[1]}]
+    asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, return_tensors="pt")
     torch.manual_seed(5)
     answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
     settings = SAMPLED | {"max_gen_toks": 32}
@@ -168,11 +168,11 @@ def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, 
 
 
 def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
-    assert "temperature=0: all answers would be the same" in told("dummy", temperature=0)
-    assert told("hf-audio").endswith("is a speech system, not a text model; choose another engine")
-    assert told("vllm").startswith("vllm:m: the package vllm is missing; install")
-    assert "whisper checkpoint is not a language model" in told("huggingface", model="demo:whisper-base")
-    assert "no such model in" in told("huggingface", model="demo:nothing")
+    assert "temperature=0: all answers would be the same" in refusal("dummy", temperature=0)
+    assert refusal("hf-audio").endswith("is a speech system, not a text model; choose another engine")
+    assert refusal("vllm").startswith("vllm:m: the package vllm is missing; install")
+    assert "whisper checkpoint is not a language model" in refusal("huggingface", model="demo:whisper-base")
+    assert "no such model in" in refusal("huggingface", model="demo:nothing")
 
 
 @pytest.mark.parametrize(
@@ -185,14 +185,14 @@ def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_doe
         options = {"llm_base_url": given} if given else {}
         with pytest.raises(SpeechIQError, match=line % address + r"\(llm_key_variable=NAME if .*OPENAI_API_KEY\)$"):
             build_system(f"gold+{engine}:m", options, device="cpu", batch_size=1, seed=1)
-    assert "base_url: the address holds a user or password" in told(engine, base_url="http://me:secret@127.0.0.1/v1")
-    assert "auth_token would be written into the results" in told(engine, auth_token="x")
+    assert "base_url: the address holds a user or password" in refusal(engine, base_url="http://me:secret@127.0.0.1/v1")
+    assert "auth_token would be written into the results" in refusal(engine, auth_token="x")
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monkeypatch):
     monkeypatch.setattr(lm_eval_model_types, "PartialState", lambda: SimpleNamespace(num_processes=8))
-    assert told(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
+    assert refusal(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
 
 
 def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):

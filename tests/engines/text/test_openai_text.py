@@ -32,13 +32,13 @@ def open_llm(model, url, **options):
 
 
 def varied(script):
-    """A server with that script whose model samples: it never says the same of the question that tests this."""
+    """Serve a script whose model samples: its answers to the probe always differ."""
     turns = count(1)
     return serving(lambda prompt, n: f"words {n}" if prompt == PROBE else script(prompt, next(turns)))
 
 
-def build(spelling, **options):
-    return build_system(spelling, options, device="cpu", batch_size="auto", seed=1)
+def build(spec, **options):
+    return build_system(spec, options, device="cpu", batch_size="auto", seed=1)
 
 
 def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_five_times():
@@ -80,8 +80,8 @@ def test_a_cascade_with_an_endpoint_answers_in_lm_eval():
             limit=3,
             bootstrap_iters=0,
         )
-    told = results["config"]["siq"]["system"]["llm"]
-    assert told["engine"] == "openai" and told["model"] == "m"
+    described = results["config"]["siq"]["system"]["llm"]
+    assert described["engine"] == "openai" and described["model"] == "m"
     assert results["results"]["siq_demo_apply"]["agreement,vote"] == 1
     assert "Reply with the letter" in str(server.requests[-1]["messages"])
 
@@ -116,7 +116,7 @@ def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model
 
 
 class Completions:
-    """The language model behind `/completions`, with the log-probabilities of what it reads and writes."""
+    """Serve the language model at `/completions`, with log-probabilities of the prompt and of its own tokens."""
 
     def __init__(self):
         self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
@@ -161,5 +161,5 @@ def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_
     with serving(lambda *_: reply) as server:
         with pytest.raises(SpeechIQError, match="llm_answer=likelihood: openai:m weighs no texts; use llm_answer=gen"):
             build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
-        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; take)"):
+        with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; use)"):
             open_llm("m", server.url).loglikelihood([TextPrompt("a")], [[" b"]])
