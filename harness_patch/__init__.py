@@ -1,0 +1,1 @@
+"""Run speech systems in lm-eval: model types, task discovery, and checks around a run."""

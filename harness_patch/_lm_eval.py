@@ -1,11 +1,12 @@
-"""The only file that names private or undocumented parts of lm-eval.
+"""Adapt private and undocumented parts of lm-eval; no other file names them.
 
-A function per need; each was tested with lm-eval 0.4.13. `tests/harness_patch/test_lm_eval_contract.py` checks that the
-part is there and behaves as we rely on, and `make test-upstream` does so against the newest version. The functions in
-`HOOKS` change a module of lm-eval right after its import (see `plugins`); what they call of ours is imported then.
+Each function serves one need and was tested with lm-eval 0.4.13. `tests/harness_patch/test_lm_eval_contract.py` checks
+that each part exists and behaves as this file expects; `make test-upstream` repeats the check with the newest version.
+The functions in `HOOKS` change a module of lm-eval right after its import (see `plugins`). They import modules of
+speechiq only then.
 
-One more file knows a part of lm-eval that is not documented: `siq_tasks/task.py`, which may not import this one, asks
-whether the module `lm_eval.scorers` exists, because versions after 0.4.13 need another form of `metric_list`.
+One other file depends on an undocumented part of lm-eval: `siq_tasks/task.py`, which may not import this file, checks
+if the module `lm_eval.scorers` exists, because versions after 0.4.13 need another form of `metric_list`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any
 from speechiq.harness_patch.plugins import find_entry_points, find_task_folders
 
 MISSING_TASKS = "Tasks not found: "
-#: Advises `--apply_chat_template`, by logger and text. It is wrong for a speech run, where each stage applies the chat
-#: template of its own model; no option of lm-eval turns off this line alone.
+#: Logger and text of a line that advises `--apply_chat_template`. It is wrong for a speech run, in which each stage
+#: applies the chat template of its own model; no option of lm-eval turns off this line alone.
 CHAT_NOISE = ("lm_eval.evaluator", "chat template is not applied")
 _task_managers: list[Any] = []
 
@@ -31,7 +32,7 @@ def register_models(models: ModuleType) -> None:
     """Register every entry point of the group `lm_eval.models` as a placeholder.
 
     `model_registry.register(target=...)`. lm-eval 0.4.13 reads no entry points, and its public decorator
-    `register_model` needs the class itself, so every start would import torch. Later versions have `load_plugins`
+    `register_model` needs the class itself, which would import torch at every start. Later versions have `load_plugins`
     and register the entry points themselves.
     """
     from lm_eval.api import registry
@@ -44,11 +45,11 @@ def register_models(models: ModuleType) -> None:
 
 
 def add_task_folders(manager: ModuleType) -> None:
-    """Make every `TaskManager` read the suite's folder: built-in tasks < ours < `--include_path`.
+    """Make every `TaskManager` read the suite's folder: built-in tasks < the suite < `--include_path`.
 
     Wraps `TaskManager.__init__`. The public `include_path` is the user's option, and the command line has no other way
     to add a folder. Later versions have `discover_plugin_task_paths`. With `SIQ_TASKS=only` in the environment the
-    built-in tasks of lm-eval, whose index takes most of the time of its start, are not read.
+    built-in tasks of lm-eval are not read; their index takes most of its start time.
     """
     if hasattr(manager, "discover_plugin_task_paths"):
         return
@@ -73,7 +74,7 @@ def add_task_folders(manager: ModuleType) -> None:
 
 
 def check_outputs(tracker: ModuleType) -> None:
-    """Read back what lm-eval saved of a speech run.
+    """Make lm-eval read back what it saved of a speech run.
 
     Wraps both `save_results_...` methods of `EvaluationTracker`, which only log what they could not write.
     """
@@ -96,15 +97,14 @@ def _then(save: Callable, check: Callable) -> Callable:
 
 
 def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
-    """Return the file that `EvaluationTracker` wrote last, there or not.
+    """Return the path of the file that `EvaluationTracker` wrote last, even if the file does not exist.
 
-    The names are made inside `save_results_aggregated`, from `date_id` and `general_config_tracker`; it does not return
-    them.
+    `save_results_aggregated` builds the names from `date_id` and `general_config_tracker` and does not return them.
 
     Args:
-        tracker: after it has saved.
+        tracker: Tracker that has saved its files.
         ending: `.json` or `.jsonl`.
-        beginning: of the file's name; empty for the results.
+        beginning: Beginning of the file name; empty for the results file.
     """
     place = Path(tracker.output_path)
     if place.suffix == ".json":
@@ -137,8 +137,8 @@ def ask_git_quietly(utils: Any) -> None:
 def guard_runs(evaluator: Any) -> None:
     """Check speech runs before they compute.
 
-    Wraps the public functions `simple_evaluate` and `evaluate`, through which every kind of start goes; lm-eval has no
-    hook before a run.
+    Wraps the public functions `simple_evaluate` and `evaluate`, which every run calls, however it was started; lm-eval
+    has no hook before a run.
     """
     from speechiq.harness_patch.evaluation import guard_run, guard_tasks
 
@@ -184,8 +184,8 @@ HOOKS: Mapping[str, Callable[[ModuleType], None]] = {
 def list_model_types() -> list[str]:
     """Return the names of all registered model types.
 
-    `model_registry` holds lm-eval's own only after the import of `lm_eval.models`. The public `get_model` imports the
-    class, and so torch, even for a name that is only to be checked.
+    `model_registry` contains those of lm-eval only after the import of `lm_eval.models`. The public `get_model` imports
+    the class, and with it torch, even if only the name is checked.
     """
     import lm_eval.models  # noqa: F401 (fills the registry)
     from lm_eval.api.registry import model_registry
@@ -194,17 +194,18 @@ def list_model_types() -> list[str]:
 
 
 def list_tasks() -> list[str]:
-    """Return the tasks that the newest `TaskManager` knows; none before there is one."""
+    """Return the tasks of the newest `TaskManager`; an empty list if none was made."""
     return [name for manager in _task_managers for name in manager.all_tasks]
 
 
 def read_config_file(path: str) -> dict[str, Any]:
     """Return the options in a file of `lm_eval run --config`.
 
-    `EvaluatorConfig.load_yaml_config`; the public way also checks the options, and needs the whole command line.
+    Calls `EvaluatorConfig.load_yaml_config`; the public function also checks the options and needs the whole command
+    line.
 
     Raises:
-        OSError, ValueError, TypeError: The file is missing or does not hold options.
+        OSError, ValueError, TypeError: The file is missing or contains no options.
     """
     from lm_eval.config.evaluate_config import EvaluatorConfig
 
@@ -212,37 +213,37 @@ def read_config_file(path: str) -> dict[str, Any]:
 
 
 def is_about_options(error: Exception) -> bool:
-    """Return whether lm-eval's check of the command line raised `error`, by the module that did."""
+    """Return whether lm-eval's check of the command line raised `error`, judged by the module that raised it."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_globals.get("__name__") == "lm_eval.config.evaluate_config"
 
 
 def find_missing_task(message: str) -> str | None:
-    """Return the first task that lm-eval did not find, by the text of its error, or None for another error."""
+    """Return the first task that lm-eval did not find, read from its error text; None for other errors."""
     return message.removeprefix(MISSING_TASKS).split(", ")[0] if message.startswith(MISSING_TASKS) else None
 
 
 def find_tasks(tasks: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tasks by name, from what `evaluate` is called with: lm-eval's loader adds groups beside them."""
+    """Return the tasks by name from the argument of `evaluate`, to which lm-eval's loader adds groups."""
     return tasks.get("tasks", tasks)
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
-    """Return `model_args` that are given as text, as lm-eval does: `simple_parse_args_string`, undocumented."""
+    """Parse `model_args` given as text like lm-eval does, with its undocumented `simple_parse_args_string`."""
     from lm_eval.utils import simple_parse_args_string
 
     return simple_parse_args_string(text)
 
 
 def parse_value(text: str) -> Any:
-    """Return a value of `--metadata` that is given as text, as lm-eval does: `handle_arg_string`, undocumented."""
+    """Parse a value of `--metadata` given as text like lm-eval does, with its undocumented `handle_arg_string`."""
     from lm_eval.utils import handle_arg_string
 
     return handle_arg_string(text)
 
 
 def normalize_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return generation settings as lm-eval's own model types read them: `normalize_gen_kwargs`, undocumented.
+    """Return generation settings as lm-eval's own model types read them, with its undocumented `normalize_gen_kwargs`.
 
     Raises:
         TypeError, ValueError: A setting is not a number.

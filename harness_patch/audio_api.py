@@ -1,4 +1,4 @@
-"""`--model audio-api`: a model that hears, behind an OpenAI-compatible endpoint."""
+"""Define `--model audio-api`: an audio model behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from speechiq.harness_patch.hf_audio import HFAudio
 
 
 class AudioAPI(HFAudio):
-    """`hf-audio` with `pretrained=openai:MODEL`.
+    """Run `hf-audio` with `pretrained=openai:MODEL`.
 
     Args:
-        model: as the endpoint calls it.
-        device, batch_size, max_batch_size: not used; lm-eval passes them.
-        **options: `store` of `HFAudio`, and those of `AudioEndpoint`, such as
+        model: Name of the model at the endpoint.
+        device: Not used; lm-eval passes it.
+        batch_size: Not used; lm-eval passes it.
+        max_batch_size: Not used; lm-eval passes it.
+        **options: `store` of `HFAudio`, and the options of `AudioEndpoint`, such as
             `base_url=http://127.0.0.1:8000/v1` or `num_concurrent=16`.
 
     Raises:
-        SpeechIQError: no model is named, or twice, no key, nobody at the address, or the results could not be
-            written.
+        SpeechIQError: No model or two models are named, the key is missing, no server answers at the address, or the
+            results could not be written.
     """
 
     def __init__(
@@ -31,10 +33,10 @@ class AudioAPI(HFAudio):
         **options: Any,
     ) -> None:
         if not model:
-            raise SpeechIQError("audio-api: no model; give --model_args model=NAME, as the endpoint calls it")
+            raise SpeechIQError("audio-api: no model; give --model_args model=NAME, the name at the endpoint")
         if "pretrained" in options:
             raise SpeechIQError(
-                f"audio-api: pretrained={options['pretrained']} beside model={model}; leave one of them out: audio-api "
-                f"takes model=NAME, and --model hf-audio takes pretrained=SYSTEM"
+                f"audio-api: pretrained={options['pretrained']} next to model={model}; leave out one of them: "
+                f"audio-api takes model=NAME, and --model hf-audio takes pretrained=SYSTEM"
             )
         super().__init__(f"openai:{model}", device, batch_size, **options)

@@ -1,4 +1,4 @@
-"""`lm_eval run` for speech: faults in one line, defaults that this machine has, help, and what to do next."""
+"""Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, help, and hints."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ WIDTH = 120
 HELP = """
 speech systems (speechiq):
   --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
-      SYSTEM is ASR+LLM, ASR+CORRECTOR+LLM, one model that hears and answers, or `demo`.
+      SYSTEM is ASR+LLM, ASR+CORRECTOR+LLM, one audio model, or `demo`.
       A stage is a hub id, a folder, demo:NAME (see `siq demo fetch`), or ENGINE:MODEL; engines are
 {engines}
   --model audio-api --model_args model=NAME,base_url=URL,...
-      The same as hf-audio with pretrained=openai:NAME: a model that hears, behind an OpenAI-compatible endpoint.
-  Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; one model alone has no prefix:
+      The same as hf-audio with pretrained=openai:NAME: an audio model behind an OpenAI-compatible endpoint.
+  Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; an audio model has no prefix:
 {options}
-      text, any model type of lm-eval: those of its constructor, and temperature, top_k, top_p.
-      answer: generate, likelihood or argmax, how the last stage answers questions.
-  store=FOLDER or store=off: where computed answers are kept (SIQ_STORE, or the cache folder).
+      text, any model type of lm-eval: the arguments of its constructor, and temperature, top_k, top_p.
+      answer: generate, likelihood or argmax: how the last stage answers questions.
+  store=FOLDER or store=off: the response cache (default: SIQ_STORE, or the cache folder).
   --metadata KEY=VALUE, read by the tasks:
       {metadata};
-      of data sets that come as rows also dataset_path, subset, selection, questions and columns.
+      data sets that come as rows also read dataset_path, subset, selection, questions and columns.
   $ lm_eval run --model hf-audio --model_args pretrained=demo --tasks siq_demo --batch_size auto \\
       --log_samples --output_path runs
 """
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
-    """Return the function that `lm_eval run` is to call instead of `execute`.
+    """Return the function that `lm_eval run` calls instead of `execute`.
 
     Args:
-        execute: runs lm-eval by its command line.
-        model_types: names under which speech systems are registered.
+        execute: Runs lm-eval with its command line.
+        model_types: Names under which speech systems are registered.
     """
     print_in_one_line()
 
@@ -63,7 +63,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
             if not speech or str(stop):
                 raise
             raise KeyboardInterrupt(
-                "stopped by hand; what was computed is in the response cache, and the same command goes on from there"
+                "stopped by hand; what was computed is in the response cache, and the same command continues from there"
             ) from stop
         except (ValueError, OSError) as error:
             if not _lm_eval.is_about_options(error):
@@ -78,29 +78,29 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
 
 
 def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
-    """Return what the command line asks for, and below it what its config file does."""
-    asked = {name: value for name, value in vars(args).items() if value or value == 0}
-    if "config" not in asked:
-        return asked
+    """Return the options of the command line, which win over those of its config file."""
+    given = {name: value for name, value in vars(args).items() if value or value == 0}
+    if "config" not in given:
+        return given
     try:
-        return _lm_eval.read_config_file(asked["config"]) | asked
+        return _lm_eval.read_config_file(given["config"]) | given
     except (OSError, ValueError, TypeError) as error:
-        raise SpeechIQError(f"--config {asked['config']}: {error}; fix the file or its name") from error
+        raise SpeechIQError(f"--config {given['config']}: {error}; fix the file or its name") from error
 
 
-def _refuse_unknown(asked: Mapping[str, Any]) -> None:
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
     """Refuse a run without tasks, a model type that is not registered, and a task folder that does not exist.
 
     Raises:
-        SpeechIQError: with the nearest known name.
+        SpeechIQError: The message has the nearest known name.
     """
-    model, folder, known = asked.get("model"), asked.get("include_path"), _lm_eval.list_model_types()
-    if not asked.get("tasks"):
-        raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or others that `lm_eval ls tasks` lists")
+    model, folder, known = options.get("model"), options.get("include_path"), _lm_eval.list_model_types()
+    if not options.get("tasks"):
+        raise SpeechIQError("--tasks: none given; give --tasks siq_demo, or other tasks that `lm_eval ls tasks` lists")
     if isinstance(model, str) and model not in known:
         raise SpeechIQError(f"--model {model}: no such model type; {_suggest(model, known)}")
     if isinstance(folder, str) and not Path(folder).is_dir():
-        raise SpeechIQError(f"--include_path {folder}: no such folder; give one that holds YAML tasks")
+        raise SpeechIQError(f"--include_path {folder}: no such folder; give a folder of YAML tasks")
 
 
 def _explain(message: str) -> str:
@@ -112,11 +112,11 @@ def _explain(message: str) -> str:
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
-    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list what there is"
+    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
 
 
 def _leave_group() -> None:
-    """Leave the group of processes, if there is one, so that none of them ends with a warning."""
+    """Leave the process group, if there is one; a process that stays in it ends with a warning."""
     if "torch" in sys.modules:
         from torch import distributed
 
@@ -125,7 +125,7 @@ def _leave_group() -> None:
 
 
 def speech_help() -> str:
-    """Return what `lm_eval run --help` says about speech systems, from the engines and options that there are."""
+    """Return the part of `lm_eval run --help` about speech systems, made from the registered engines and options."""
     from speechiq.engines.registry import KINDS, list_backends
     from speechiq.siq_tasks.options import LEVELS
 

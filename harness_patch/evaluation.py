@@ -1,6 +1,6 @@
 """Check speech runs before and around lm-eval's `simple_evaluate` and `evaluate`.
 
-Whatever starts a run, lm-eval's command line, a config file or a program, these two functions are called.
+Every run calls these two functions: lm-eval's command line, a config file, and a program.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from speechiq.harness_patch.outputs import check_output_path
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
-#: False while a command runs that leaves the device to lm-eval, whose default is `cuda:0` on every machine.
+#: False while a command without `--device` runs; the default of lm-eval is then `cuda:0` on every machine.
 device_was_given: ContextVar[bool] = ContextVar("device_was_given", default=True)
-#: Lines that are wrong or of no use in a speech run, by logger.
+#: Logger -> text of a line that is wrong or useless in a speech run.
 NOISE = dict([_lm_eval.CHAT_NOISE, WHISPER_NOISE])
 
 
 class SpeechModel(ABC):
-    """A model type of lm-eval that is a speech system."""
+    """Define what the checks need of a model type of lm-eval that is a speech system."""
 
     @abstractmethod
     def running(self) -> AbstractContextManager[None]:
@@ -43,7 +43,7 @@ class SpeechModel(ABC):
         """Refuse `--system_instruction` if the system cannot follow it.
 
         Raises:
-            SpeechIQError: naming the reason.
+            SpeechIQError: The message has the reason.
         """
 
 
@@ -51,8 +51,8 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     """Return `simple_evaluate` with checks before it.
 
     Args:
-        simple_evaluate: of lm-eval.
-        model_types: names under which speech systems are registered.
+        simple_evaluate: Function of lm-eval.
+        model_types: Names under which speech systems are registered.
     """
 
     @functools.wraps(simple_evaluate)
@@ -74,7 +74,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
 
 
 def _refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse addresses with a password or key before lm-eval logs and stores them."""
+    """Refuse addresses that contain a password or key, before lm-eval logs and stores them."""
     given = {"--model_args": options.get("model_args"), "--metadata": options.get("metadata")}
     advice = "set the environment variable OPENAI_API_KEY, or name one by key_variable"
     refuse_secrets(given, f"{options['model']}:", advice)
@@ -86,29 +86,29 @@ def guard_tasks(evaluate: Callable) -> Callable:
     @functools.wraps(evaluate)
     def guarded(lm: LM, task_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         tasks = _lm_eval.find_tasks(task_dict)
-        ours = {name: task for name, task in tasks.items() if _is_ours(task)}
-        if ours:
-            _check_tasks(ours, len(ours) < len(tasks), lm, kwargs)
+        suite = {name: task for name, task in tasks.items() if _is_speech_task(task)}
+        if suite:
+            _check_tasks(suite, len(suite) < len(tasks), lm, kwargs)
         speech = _is_speech_system(lm)
-        if speech and ours:
+        if speech and suite:
             lm.refuse_instruction(kwargs.get("system_instruction"))
         with lm.running() if speech else nullcontext():
             if (run := hints.command.get()) is not None:
-                run.evaluated = bool(speech or ours) and lm.rank == 0
+                run.evaluated = bool(speech or suite) and lm.rank == 0
                 run.cached = speech and store_folder() is not None
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded
 
 
-def _check_tasks(ours: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
+def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
     from speechiq.siq_tasks.options import refuse_unread
 
-    refuse_unread([task.metadata_keys for task in ours.values()], others)
+    refuse_unread([task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
         raise SpeechIQError(
-            f"--cache_requests: {next(iter(ours))} is not kept so, as its key ignores prompts and metadata; leave it "
-            f"out, requests are built in seconds"
+            f"--cache_requests: {next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata; "
+            f"leave it out, requests are built in seconds"
         )
     if options.get("log_samples", True) or lm.rank != 0:
         return
@@ -121,14 +121,14 @@ def _check_tasks(ours: Mapping[str, Any], others: bool, lm: LM, options: Mapping
 def _refuse_shared_cache(path: str | None) -> None:
     if path is not None:
         raise SpeechIQError(
-            f"--use_cache {path}: lm-eval's cache has no key for the system and would give one the transcripts of "
-            f"another; leave it out, the response cache (SIQ_STORE, on by default) keeps the answers of each system"
+            f"--use_cache {path}: lm-eval's cache has no key for the system and would give a system the transcripts of "
+            f"another; leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system"
         )
 
 
 @contextmanager
 def _given(options: Mapping[str, Any]) -> Iterator[None]:
-    """Let tasks know which metadata the user gave, without the model arguments that lm-eval mixes in."""
+    """Pass the user's metadata to the tasks, without the model arguments that lm-eval adds to it."""
     from speechiq.siq_tasks.options import Given, given
 
     arguments = options.get("model_args") or {}
@@ -153,7 +153,7 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def _without(logger_name: str, text: str) -> Iterator[None]:
-    """Hold back the lines of a logger that contain `text`."""
+    """Suppress the lines of a logger that contain `text`."""
     logger = logging.getLogger(logger_name)
 
     def is_other(record: logging.LogRecord) -> bool:
@@ -166,7 +166,7 @@ def _without(logger_name: str, text: str) -> Iterator[None]:
         logger.removeFilter(is_other)
 
 
-def _is_ours(task: object) -> bool:
+def _is_speech_task(task: object) -> bool:
     from speechiq.siq_tasks.task import SpeechTask
 
     return isinstance(task, SpeechTask)

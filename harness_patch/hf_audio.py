@@ -1,14 +1,14 @@
-"""`--model hf-audio`: lm-eval's requests in, a speech system's answers out."""
+"""Define `--model hf-audio`: a speech system that answers the requests of lm-eval."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import Any
 
 import accelerate.utils
 import torch
@@ -17,86 +17,44 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from speechiq.core.clip import Clip, as_clip
+from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
 from speechiq.core.usage import usage
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
+from speechiq.harness_patch.jobs import Job, first_clip, group_questions
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, expand_alias
 from speechiq.harness_patch.systems.spec import REFERENCE
-from speechiq.harness_patch.systems.system import Question
 
 log = logging.getLogger(__name__)
 
-#: For how long processes wait for each other: as long as it takes, like lm-eval's own models.
+#: How long processes wait for each other: practically without a limit, like lm-eval's own models.
 PATIENCE = timedelta(weeks=52)
 
 
-class Job(NamedTuple):
-    """A request without what only its own process needs.
-
-    Attributes:
-        prompt: its words and clips.
-        asked: generation settings as `normalize` gives them, or the continuation to score.
-        repeats: how many answers are wanted.
-        purpose, question, options: what is asked without the words, by the audio items of a task that say so.
-        reference: what is said in the clips, if the doc holds it; for engines that need it.
-    """
-
-    prompt: Prompt
-    asked: Any
-    repeats: int
-    purpose: str
-    question: str
-    options: tuple[str, ...]
-    reference: str | None
-
-    @classmethod
-    def of(cls, request: Instance, asked: Any) -> Job:
-        """Return the request's job; without clips for a task of text alone."""
-        given: Any = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
-        audio = list(given) if isinstance(given, list | tuple) else [given]
-        name = request.doc.get("id")
-        clips = [as_clip(one, f"{request.task_name}/{request.doc_id}" if name is None else str(name)) for one in audio]
-        items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
-        return cls(
-            Prompt.about(request.args[0], clips),
-            asked,
-            request.repeats or 1,
-            items.get("purpose") or "",
-            items.get("question") or "",
-            tuple(items.get("options") or ()),
-            request.doc.get("text"),
-        )
-
-    @property
-    def wants_transcript(self) -> bool:
-        return self.purpose == "transcribe"
-
-
 class HFAudio(SpeechModel, LM):
-    """A speech system as a model type of lm-eval.
+    """Run a speech system as a model type of lm-eval.
 
-    Nothing is loaded before the first request; what can be checked without weights is checked at once.
+    No model is loaded before the first request; everything that needs no weights is checked in the constructor.
 
     Args:
-        pretrained: the spec of the system: `ASR+LLM`, or `demo`; without it the paper's reference cascade.
-        device: where models run; by default the accelerator of this machine, or its CPU.
-        batch_size: items a batch, or `auto`.
-        max_batch_size: not used; lm-eval passes it.
-        store: folder of the response store, or `off`; by default `SIQ_STORE` or one in the cache.
-        **options: stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
+        pretrained: System spec, such as `ASR+LLM` or `demo`; by default the paper's reference cascade.
+        device: Device of the models; by default the accelerator of this machine, or its CPU.
+        batch_size: Items per batch, or `auto`.
+        max_batch_size: Not used; lm-eval passes it.
+        store: Folder of the response cache, or `off`; by default `SIQ_STORE` or a folder in the cache folder.
+        **options: Stage options, such as `asr_num_beams=5` or `llm_answer=likelihood`.
 
     Raises:
-        SpeechIQError: the system cannot be built, or this machine lacks the device.
+        SpeechIQError: The system cannot be built, or this machine does not have the device.
     """
 
     MULTIMODAL = True
@@ -133,92 +91,98 @@ class HFAudio(SpeechModel, LM):
 
     @property
     def device(self) -> torch.device:
-        """Where the models run."""
+        """Return the device of the models."""
         return self.state.device
 
     @property
     def rank(self) -> int:
-        """The number of this process."""
+        """Return the number of this process."""
         return self.state.process_index
 
     @property
     def world_size(self) -> int:
-        """How many processes there are."""
+        """Return the number of processes."""
         return self.state.num_processes
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count what is done inside, keep it in this model's store, and print log lines above the progress bars."""
+        """Count the work inside the block, use this model's response cache, and log above the progress bars."""
         self._before, self._done = Counter(usage), ()
         loggers = [logging.getLogger(name) for name in (None, "lm_eval", "transformers")]
         with use_store(self._store), logging_redirect_tqdm(loggers):
             yield
 
     def refuse_instruction(self, instruction: str | None) -> None:
-        """Refuse `--system_instruction` if questions are asked in a prompt that has no place for it.
+        """Refuse `--system_instruction` if the prompt of the questions has no place for it.
 
         Raises:
-            SpeechIQError: answers are chosen by likelihood.
+            SpeechIQError: The system answers by likelihood.
         """
         way = self.system.answering
         if instruction and isinstance(way, Likelihood):
             raise SpeechIQError(
-                f"--system_instruction {instruction[:40]!r}: {way.option}=likelihood asks in a prompt of its own, "
-                f"without it; leave it out, or give {way.option}=generate"
+                f"--system_instruction {instruction[:40]!r}: {way.option}=likelihood uses a prompt of its "
+                f"own, without it; leave it out, or give {way.option}=generate"
             )
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        """Transcripts and answers, aligned with `requests`; a request that occurs n times gets n answers."""
-        asked = {id(request): request for request in requests}
-        for request in asked.values():
+        """Return transcripts and answers, aligned with `requests`; a request that occurs n times gets n answers."""
+        distinct = {id(request): request for request in requests}
+        for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
-        jobs = {key: Job.of(request, normalize(request.args[1])) for key, request in asked.items()}
-        for n, questions in _questions(list(jobs.values())).items():
+        jobs = {key: Job.of(request, normalize(request.args[1])) for key, request in distinct.items()}
+        for n, questions in group_questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
-        return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].asked["until"])) for request in requests]
+        return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].target["until"])) for request in requests]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
-        """Log-probability of each continuation after its context and clip."""
-        return self._share([Job.of(request, request.args[1]) for request in requests], self._weigh)
+        """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
+        return self._share([Job.of(request, request.args[1]) for request in requests], self._score_continuations)
 
     def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
-        def work_on_its_own(mine: list[Job]) -> list:
-            known = {clip: job.reference for job in mine for clip in job.prompt.clips if job.reference is not None}
+        def work_on_own(own: list[Job]) -> list:
+            known = {clip: job.reference for job in own for clip in job.prompt.clips if job.reference is not None}
             self._references.update(known)
             with self.system.at_work():
-                return work(mine)
+                return work(own)
 
-        return share(jobs, work_on_its_own, clip=_first_clip, rank=self.rank, ranks=self.world_size)
+        return share(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
 
     def _respond(self, jobs: list[Job]) -> list[list[Response]]:
         to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
         transcripts = self.system.transcribe([jobs[i].prompt for i in to_transcribe])
         answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
-        for n, questions in _questions(jobs).items():
+        for n, questions in group_questions(jobs).items():
             answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
         return [answers[i] for i in range(len(jobs))]
 
-    def _weigh(self, jobs: list[Job]) -> list[Scored]:
-        return self.system.loglikelihood([job.prompt for job in jobs], [job.asked for job in jobs])
+    def _score_continuations(self, jobs: list[Job]) -> list[Scored]:
+        return self.system.loglikelihood([job.prompt for job in jobs], [job.target for job in jobs])
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
+        """Refuse tasks with rolling log-likelihoods.
+
+        Raises:
+            SpeechIQError: Always.
+        """
         raise SpeechIQError(
             "hf-audio: the rolling log-likelihood of a text is not defined for a speech system; "
             "run such tasks with --model hf"
         )
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-        """The messages as plain text: each stage puts its prompts into its own model's template."""
+        """Return the messages as plain text: each stage applies the chat template of its own model."""
         return "\n\n".join(message["content"] for message in chat_history)
 
     @property
     def tokenizer_name(self) -> str:
+        """Return the system spec, which lm-eval records as the name of the tokenizer."""
         return self.pretrained
 
     def get_model_info(self) -> dict[str, Any]:
-        """What ran, for the `config` of the results file."""
+        """Return what ran, for the `config` of the results file."""
         done = sum(self._done, Counter()) or usage - self._before
         counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
         with use_store(self._store):
@@ -228,46 +192,51 @@ class HFAudio(SpeechModel, LM):
         return {"siq": {"pretrained": name, "system": system, "usage": dict(done)}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the tensors of all processes."""
         return accelerate.utils.gather(tensor)
 
     def gather_object(self, obj: Any, dst: int = 0) -> list[Any] | None:
-        """What all processes hold, as a list of one: lm-eval chains what it gets, and order moves the last digit."""
+        """Return the objects of all processes as a list with one entry, in the order of the docs.
+
+        lm-eval chains the entries of the list; another order of values changes the last digit of a score.
+        """
         gathered, done = zip(*accelerate.utils.gather_object([(obj, usage - self._before)]), strict=True)
         self._done = done
         return [in_doc_order(gathered)] if self.rank == dst else None
 
     def barrier(self) -> None:
+        """Wait for all processes."""
         self.state.wait_for_everyone()
 
 
 def _choose_device(device: str | None, state: PartialState, count: int) -> torch.device:
-    """Return the device asked for, or this process's own if none was, or if there are several processes.
+    """Return the requested device; the device of this process if none was requested or several processes run.
 
     Args:
-        device: as the user named it.
-        state: of this process.
-        count: how many accelerators this machine has.
+        device: Device as the user wrote it.
+        state: State of this process.
+        count: Number of accelerators of this machine.
 
     Raises:
-        SpeechIQError: this machine has no such device.
+        SpeechIQError: This machine has no such device.
     """
-    here = state.device
+    own = state.device
     if device is None:
-        return here
+        return own
     try:
-        asked = torch.device(device)
+        requested = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise SpeechIQError(f"--device {device}: not a kind of device; give cpu, cuda, cuda:1 or mps") from error
-    if asked.type != here.type or (asked.type != "cpu" and (asked.index or 0) >= count):
-        has = f"{here.type}:0 to {here.type}:{count - 1}" if count > 1 and here.type != "cpu" else here.type
+    if requested.type != own.type or (requested.type != "cpu" and (requested.index or 0) >= count):
+        known = f"{own.type}:0 to {own.type}:{count - 1}" if count > 1 and own.type != "cpu" else own.type
         raise SpeechIQError(
-            f"--device {device}: this machine has {has} only; give --device {here.type}, or leave it out"
+            f"--device {device}: this machine has {known} only; give --device {own.type}, or leave it out"
         )
-    return asked if state.num_processes == 1 else here
+    return requested if state.num_processes == 1 else own
 
 
 def _check_spread(options: dict[str, Any], processes: int) -> None:
-    """Refuse that several processes spread a model each over the same accelerators."""
+    """Refuse several processes that would each spread a model over the same accelerators."""
     spread = [name for name in options if name.endswith("device_map")]
     if spread and processes > 1:
         raise SpeechIQError(
@@ -276,24 +245,10 @@ def _check_spread(options: dict[str, Any], processes: int) -> None:
         )
 
 
-def _questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
-    """By how many answers are wanted, the questions among the jobs, each under its place."""
-    found: dict[int, dict[int, Question]] = defaultdict(dict)
-    for i, job in enumerate(jobs):
-        if not job.wants_transcript:
-            found[job.repeats][i] = Question(job.prompt, job.asked, job.question, job.options)
-    return found
-
-
 def _read_batch_size(batch_size: int | str) -> BatchSize:
-    """A positive whole number, or `auto` (lm-eval's `auto:N` means the same here)."""
+    """Return a positive whole number, or `auto` (lm-eval's `auto:N` means the same here)."""
     if str(batch_size).partition(":")[0] == "auto":
         return "auto"
     if not str(batch_size).isdecimal() or int(batch_size) < 1:
         raise SpeechIQError(f"--batch_size {batch_size}: neither a whole number above 0 nor auto; give one of them")
     return int(batch_size)
-
-
-def _first_clip(job: Job) -> tuple[str, float]:
-    """What a job is about, in words where it has no clip, and for how many seconds."""
-    return next(((clip.key, clip.duration) for clip in job.prompt.clips), (job.prompt.text, 1.0))

@@ -1,4 +1,4 @@
-"""Print what a command is about to lose, and what to do after it: one line before `lm_eval run` and one after it."""
+"""Print one line before `lm_eval run` about results that it will not save, and one after it with the next command."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any
 from speechiq.core.console import say
 
 PREFIX = "siq_"
-#: Where launchers put the number of a process.
+#: Environment variables in which launchers put the number of a process.
 RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
 
 @dataclass
 class Command:
-    """One `lm_eval run`, as the hints see it.
+    """Describe one `lm_eval run` for the hints.
 
     Attributes:
         output_path: `--output_path`, or None.
@@ -57,7 +57,7 @@ def names_the_suite(tasks: Any) -> bool:
     >>> names_the_suite("hellaswag,siq_demo"), names_the_suite(["hellaswag"])
     (True, False)
     """
-    names = [tasks] if isinstance(tasks, str) else tasks
+    names = tasks if isinstance(tasks, list | tuple) else [tasks]
     return any(name.startswith(PREFIX) for text in names if isinstance(text, str) for name in text.split(","))
 
 

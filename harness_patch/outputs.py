@@ -1,6 +1,6 @@
-"""Check the place that lm-eval writes to before a run, and the files that it wrote after it.
+"""Check the output folder of lm-eval before a run, and the files in it after the run.
 
-lm-eval itself only logs a file that it could not write, prints its table and exits with 0.
+If lm-eval cannot write a file, it only logs that, prints its table and exits with 0.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from speechiq.harness_patch.hints import output_folder
 
 
 def check_output_path(path: str | None) -> None:
-    """Refuse an output path that cannot be written to; lm-eval would only say so after the run.
+    """Refuse an output path that cannot be written to; lm-eval would report it only after the run.
 
     Raises:
-        SpeechIQError: naming the folder.
+        SpeechIQError: The message names the folder.
     """
     if path is None:
         return
@@ -34,7 +34,7 @@ def check_output_path(path: str | None) -> None:
     except OSError as error:
         raise SpeechIQError(
             f"--output_path {path}: cannot be written to ({error.strerror}); choose another "
-            f"folder or fix its permissions"
+            f"folder or correct its permissions"
         ) from error
 
 
@@ -49,15 +49,15 @@ def check_results(tracker: Any, results: Mapping[str, Any], samples: Mapping[str
         return
     file = find_saved_file(tracker, ".json")
     try:
-        whole = set(json.loads(_read(file))["results"]) == set(results["results"])
+        complete = set(json.loads(_read(file))["results"]) == set(results["results"])
     except (OSError, ValueError, KeyError) as error:
         raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
-    if not whole:
-        raise _incomplete(tracker, file, "lacks results")
+    if not complete:
+        raise _incomplete(tracker, file, "misses results")
     for task, rows in (samples or {}).items():
-        asked = results.get("n-samples", {}).get(task, {}).get("effective", len(rows))
-        if len(rows) < asked:
-            raise SpeechIQError(f"{task}: {len(rows)} rows for {asked} docs were scored; run it again")
+        docs = results.get("n-samples", {}).get(task, {}).get("effective", len(rows))
+        if len(rows) < docs:
+            raise SpeechIQError(f"{task}: {len(rows)} rows for {docs} docs were scored; run it again")
 
 
 def check_samples(tracker: Any, task_name: str, samples: list) -> None:
@@ -73,32 +73,32 @@ def check_samples(tracker: Any, task_name: str, samples: list) -> None:
         lines = _read(file).splitlines(keepends=True)
     except OSError as error:
         raise _incomplete(tracker, file, f"cannot be read back ({error})") from error
-    whole = sum(line.endswith(b"\n") for line in lines)
-    if whole != len(samples) or whole != len(lines):
-        raise _incomplete(tracker, file, f"has {whole} of {len(samples)} rows")
+    complete = sum(line.endswith(b"\n") for line in lines)
+    if complete != len(samples) or complete != len(lines):
+        raise _incomplete(tracker, file, f"has {complete} of {len(samples)} rows")
 
 
 def _is_of_speech(results: Mapping[str, Any]) -> bool:
-    """Return whether a speech system ran, or a task that names its level or its measure."""
+    """Return whether a speech system ran, or a task that declares its level or its measure."""
     tasks = results.get("configs", {}).values()
     described = (not {"level", "measure"}.isdisjoint(task.get("metadata") or {}) for task in tasks)
     return "siq" in results.get("config", {}) or any(described)
 
 
 def _read(file: Path) -> bytes:
-    """Return the bytes that are on the disk, once the system has written what it still holds."""
+    """Return the bytes of a file after the operating system has written its buffers to the disk."""
     with file.open("rb+") as content:
         os.fsync(content.fileno())
         return content.read()
 
 
 def _incomplete(tracker: Any, file: Path, fault: str) -> SpeechIQError:
-    cost = (
-        "the same command again computes nothing anew, its answers are in the response cache"
+    repeat = (
+        "run the same command again: its answers come from the response cache"
         if store_folder()
-        else f"the response cache is off ({VARIABLE}=off), so run the same command again"
+        else f"run the same command again (the response cache is off: {VARIABLE}=off)"
     )
     return SpeechIQError(
         f"{file}: {fault}, so the run is not saved; free space or choose another --output_path, delete the files of "
-        f"this run (*{tracker.date_id}*), then {cost}"
+        f"this run (*{tracker.date_id}*), then {repeat}"
     )

@@ -1,17 +1,16 @@
-"""Lets lm-eval find the suite: a back-port of its entry points for versions that read none.
+"""Let lm-eval find the suite: a back-port of its entry points for versions that do not read them.
 
-`speechiq.pth` calls `install` at interpreter start, so this module imports next to nothing. It puts a
-finder on `sys.meta_path` that does two things: when lm-eval imports one of the modules in `_lm_eval.HOOKS`,
-the function named there is called on it; and before one of `BEGINNINGS` is imported, Ctrl-C is made to end
-the start of a command in one line. Where lm-eval reads entry points itself, the back-ported ones find its
-loader and stay quiet.
+`speechiq.pth` calls `install` at interpreter start, so this module imports very little. It adds a finder to
+`sys.meta_path` that does two things. When lm-eval imports one of the modules in `_lm_eval.HOOKS`, the finder calls the
+function of that module. Before one of `BEGINNINGS` is imported, it makes Ctrl-C end the start of a command in one line.
+If lm-eval reads entry points itself, the back-ported functions detect its loader and do nothing.
 """
 
 from __future__ import annotations
 
 import sys
 
-#: True to a type checker; defined here because the module `typing` is not to be imported at interpreter start.
+#: True to a type checker; defined here because `typing` must not be imported at interpreter start.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ BEGINNINGS = ("lm_eval", "speechiq.cli")
 
 
 def print_stop_in_one_line() -> None:
-    """Make Ctrl-C while a command of `COMMANDS` starts end it in one line; other programs are left as they are."""
+    """Make Ctrl-C end the start of a command of `COMMANDS` in one line; other programs are not changed."""
     from pathlib import Path
 
     if any(Path(word).name in COMMANDS for word in sys.orig_argv[:4]):
@@ -37,14 +36,14 @@ def print_stop_in_one_line() -> None:
 
 
 def find_entry_points(group: str) -> list[EntryPoint]:
-    """Return the entry points of that group which are ours."""
+    """Return the entry points of speechiq in a group."""
     from importlib.metadata import entry_points
 
     return [entry for entry in entry_points(group=group) if entry.value.startswith(SUITE)]
 
 
 def find_task_folders() -> list[str]:
-    """Return the folders with the YAML files of our tasks."""
+    """Return the folders with the task YAMLs of speechiq."""
     from importlib.util import find_spec
 
     specs: list[Any] = [find_spec(entry.value) for entry in find_entry_points("lm_eval.tasks")]
@@ -52,11 +51,12 @@ def find_task_folders() -> list[str]:
 
 
 class AfterImport:
-    """A meta-path finder that lets the others find a module and adds a call after its execution."""
+    """Find modules with the other meta-path finders, and call a function after their execution."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        """Find a module of `_lm_eval.HOOKS` and wrap its loader; return None for all others."""
         if name in BEGINNINGS:
             print_stop_in_one_line()
         if not name.startswith("lm_eval."):
@@ -84,7 +84,7 @@ class AfterImport:
 
 
 def install() -> None:
-    """Put the finder in place, once; modules that are imported already are served at once."""
+    """Install the finder once; call the functions of modules that are already imported."""
     if any(type(finder).__name__ == AfterImport.__name__ for finder in sys.meta_path):
         return
     sys.meta_path.insert(0, AfterImport())

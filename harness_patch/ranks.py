@@ -1,4 +1,4 @@
-"""Work shared among processes: all that concerns a clip is done by one of them."""
+"""Share work among processes: one process does everything that concerns a clip."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ def share(
     rank: int,
     ranks: int,
 ) -> list[Result]:
-    """The results of this process's `jobs`, each worked on where its clip belongs.
+    """Return the results of this process's `jobs`, each computed by the process that owns its clip.
 
-    Every process calls this at the same time. Jobs and results travel; clips are references.
+    Every process calls this at the same time. Jobs and results are sent between processes; clips are references.
 
     Args:
-        jobs: this process's; may be none.
-        work: takes jobs of any process, gives a result a job.
-        clip: what a job is about, and for how long (s).
-        rank: number of this process.
-        ranks: how many there are.
+        jobs: Jobs of this process; may be empty.
+        work: Takes jobs of any process and returns one result per job.
+        clip: Returns the clip of a job and its duration (s).
+        rank: Number of this process.
+        ranks: Number of processes.
     """
     if ranks == 1:
         return list(work(list(jobs)))
     counts = gather_object([len(jobs)])
     pooled = gather_object(list(jobs))
     owner = assign(dict(map(clip, pooled)), ranks)
-    mine = [i for i, job in enumerate(pooled) if owner[clip(job)[0]] == rank]
-    done = gather_object([dict(zip(mine, work([pooled[i] for i in mine]), strict=True))])
+    owned = [i for i, job in enumerate(pooled) if owner[clip(job)[0]] == rank]
+    done = gather_object([dict(zip(owned, work([pooled[i] for i in owned]), strict=True))])
     results = {i: result for part in done for i, result in part.items()}
     start = sum(counts[:rank])
     return [results[i] for i in range(start, start + len(jobs))]
 
 
 def warn_of_a_lone_process(ranks: int) -> None:
-    """Say so where `accelerate launch --cpu` was asked for several processes and, without an MPI, started one."""
+    """Warn if `accelerate launch --cpu` was to start several processes but, without an MPI, started only one."""
     several = "MASTER_ADDR" in os.environ and "WORLD_SIZE" not in os.environ
     if ranks == 1 and several and is_set("ACCELERATE_USE_CPU"):
         log.warning(
-            "accelerate launch --cpu started one process only; for several on CPUs say "
+            "accelerate launch --cpu started one process only; to start several on CPUs, run "
             "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N"
         )
 
 
 def in_doc_order(parts: Sequence[Any]) -> Any:
-    """What the processes hold of something, as one process would hold it: lm-eval deals docs out in turn.
+    """Merge the lists of all processes into the order of the docs, which lm-eval distributes in turn.
 
     Args:
-        parts: a process each; lists, or dicts of them to any depth.
+        parts: One entry per process: lists, or dicts of lists to any depth.
 
     >>> in_doc_order([{"wer": [0, 2, 4]}, {"wer": [1, 3]}])
     {'wer': [0, 1, 2, 3, 4]}
@@ -75,7 +75,7 @@ def in_doc_order(parts: Sequence[Any]) -> Any:
 
 
 class AtMost(list[Any]):
-    """A list that is full at some length; lm-eval sends a process's last request again where others have more.
+    """Limit a list to a length: lm-eval sends the last request of a process again if other processes have more.
 
     >>> five = AtMost(2, ["a"]); five.append("b"); five.append("c"); five
     ['a', 'b']
@@ -86,12 +86,13 @@ class AtMost(list[Any]):
         self.length = length
 
     def append(self, item: Any) -> None:
+        """Append an item unless the list is full."""
         if len(self) < self.length:
             super().append(item)
 
 
 def assign(costs: Mapping[Hashable, float], ranks: int) -> dict[Hashable, int]:
-    """A process for each clip: the longest first, each to the one with the least to do.
+    """Return a process per clip: the longest clips first, each to the process with the least work.
 
     >>> assign({"a": 9.0, "b": 5.0, "c": 5.0}, 2)
     {'a': 0, 'b': 1, 'c': 1}

@@ -1,4 +1,4 @@
-"""Generation settings, as tasks and `--gen_kwargs` spell them, in the one form in which engines take them."""
+"""Convert generation settings of tasks and `--gen_kwargs` to the one form that engines take."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_token
 
 
 def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What lm-eval's own model types make of `settings`: `max_gen_toks`, `do_sample` and `until` are always there.
+    """Return `settings` as lm-eval's own model types read them, always with `max_gen_toks`, `do_sample` and `until`.
 
-    A temperature above 0 means sampling unless told otherwise; one that is not given stays the model's own affair.
+    A temperature above 0 means sampling unless `do_sample` is given. Without a temperature the model uses its own.
 
     >>> normalize({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
     {'temperature': 0.5, 'until': ['.'], 'do_sample': True, 'max_gen_toks': 8}
 
     Raises:
-        SpeechIQError: no such numbers, or two lengths.
+        SpeechIQError: A value is not a number, a length is below 1, or two lengths are given.
     """
     given = {name: value for name, value in settings.items() if value is not None}
     lengths = [name for name in LENGTHS if name in given]
     if len(lengths) > 1:
         first, second = lengths[:2]
         raise SpeechIQError(
-            f"--gen_kwargs {second}={given[second]}: there is {first}={given[first]} already; "
+            f"--gen_kwargs {second}={given[second]}: {first}={given[first]} is given too; "
             f"give --gen_kwargs {first}={given[second]}"
         )
-    sampled = {"temperature": 1.0} if given.get("do_sample") else {}  # else lm-eval warns of a temperature of 0
+    sampled = {"temperature": 1.0} if given.get("do_sample") else {}  # without it lm-eval warns of a temperature of 0
     try:
         normal = normalize_settings(sampled | given)
     except (TypeError, ValueError) as error:
-        told = ", ".join(f"{name}={given[name]}" for name in ("temperature", *lengths) if name in given)
-        raise SpeechIQError(f"--gen_kwargs {told}: {first_line(error)}; give numbers") from error
+        values = ", ".join(f"{name}={given[name]}" for name in ("temperature", *lengths) if name in given)
+        raise SpeechIQError(f"--gen_kwargs {values}: {first_line(error)}; give numbers") from error
     if normal["max_gen_toks"] < 1:
-        raise SpeechIQError(f"--gen_kwargs max_gen_toks={normal['max_gen_toks']}: leaves no room; give 1 or more")
+        raise SpeechIQError(f"--gen_kwargs max_gen_toks={normal['max_gen_toks']}: allows no token; give 1 or more")
     if "temperature" not in given:
         normal.pop("temperature", None)
     return normal

@@ -1,1 +1,1 @@
-"""What is asked: tasks, prompts, clips."""
+"""Define the tasks of the suite: data sets, prompts, questions and loaders."""

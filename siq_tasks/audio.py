@@ -1,4 +1,4 @@
-"""Give lm-eval the clip of a doc, and what a task asks about it: the `doc_to_audio` of the three levels."""
+"""Define the `doc_to_audio` of the three levels: the clip of a doc, and what the task asks about it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from speechiq.siq_tasks.templates import read_task
 
 @cache
 def transcription_prompt() -> str:
-    """The words by which the level Remember asks for a transcript, and a cascade whatever it is asked itself."""
+    """Return the prompt of the level Remember, with which an audio model in a cascade transcribes for all levels."""
     prompt: str = read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
     return prompt
 
 
 class AudioItems(dict[str, Any]):
-    """The audio of a request in lm-eval's form: JSON items, which its logs take, and `array` for any model type.
+    """Hold the audio of a request in lm-eval's form: JSON items, which its logs accept, and `array` for any model type.
 
-    The items are those of the doc's clip, and what is asked: `purpose` (`transcribe` or `answer`), `question`,
-    `options`. `array` is decoded each time and is not one of the items.
+    The items are those of the doc's clip, and `purpose` (`transcribe` or `answer`), `question` and `options`. `array`
+    is decoded at each access and is not one of the items.
     """
 
     def __missing__(self, key: str) -> Any:

@@ -15,12 +15,12 @@ from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.normalizer import read_normalizer
 from speechiq.siq_tasks.suite import LEVELS
 
-ASKED = ("question_id", "question", "options", "answer")
+QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
 class Loaded(NamedTuple):
-    """What a loader gives: the docs, and what it found out that belongs into the task's metadata."""
+    """Hold the result of a loader: the docs, and what it adds to the task's metadata."""
 
     docs: Dataset
     record: dict[str, Any]
@@ -43,12 +43,12 @@ def build_docs(
     """Return the docs of one task, checked before any model is loaded.
 
     Args:
-        level: `remember`, `understand` (a doc a clip) or `apply` (a doc a question).
-        dataset: name of the set.
+        level: `remember` or `understand` (one doc per clip), or `apply` (one doc per question).
+        dataset: Name of the data set.
         clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
-        metadata: the task's metadata; the level Understand reads from it how texts are embedded, the level
-            Remember how they are normalized.
+        metadata: Metadata of the task; it states how the level Remember normalizes texts, and how Understand embeds
+            them.
 
     Raises:
         SpeechIQError: A clip cannot be decoded, the embedder is not a language model, or the normalizer is unknown.
@@ -67,12 +67,12 @@ def build_docs(
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
     if level == "apply":
-        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in ASKED} for row in questions])
+        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} for row in questions])
     return Dataset.from_list([doc | settings for doc in docs.values()])
 
 
 def read_settings(level: str, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of a task that the docs of its level hold: how texts are normalized or embedded.
+    """Return the settings that the docs of a level contain: how texts are normalized or embedded.
 
     Raises:
         SpeechIQError: A value is unknown, or the embedder cannot be used.
@@ -83,7 +83,7 @@ def read_settings(level: str, metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
-    """The sha256 of what is heard, asked and expected, in whatever order and place.
+    """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
@@ -92,6 +92,7 @@ def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     False
     """
     content = [
-        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *ASKED))] for doc in docs
+        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *QUESTION_ITEMS))]
+        for doc in docs
     ]
     return hashlib.sha256("\n".join(sorted(map(json.dumps, content))).encode()).hexdigest()

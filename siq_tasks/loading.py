@@ -21,7 +21,7 @@ from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
 from speechiq.siq_tasks.options import takes
-from speechiq.siq_tasks.questions.file import join, read_questions, refuse_strangers
+from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
@@ -30,18 +30,18 @@ from speechiq.siq_tasks.tables import read_field, read_id
 
 log = logging.getLogger(__name__)
 
-#: Raised when what is kept of a data set must be prepared anew, as after stricter checks of its audio.
+#: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 2
 
 
 class Prepared(NamedTuple):
-    """The clips of one test, and how they were chosen.
+    """Hold the clips of one test, and how they were chosen.
 
     Attributes:
         clips: `id`, `text`, the items of a clip and its `warnings`, longest first.
-        record: what joins the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (rows that cannot
+        record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`.
-        known: ids of all rows that can be scored, chosen or not.
+        known: Ids of all rows that can be scored, chosen or not.
     """
 
     clips: list[dict[str, Any]]
@@ -50,7 +50,11 @@ class Prepared(NamedTuple):
 
 
 def list_clips(**metadata: Any) -> list[dict[str, Any]]:
-    """Return the clips of a test; `metadata` is the task's, as for `prepare`."""
+    """Return the clips of a test.
+
+    Args:
+        **metadata: Metadata of the task, as for `prepare`.
+    """
     return prepare(**metadata).clips
 
 
@@ -59,12 +63,13 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     """Load the docs of one level; the `custom_dataset` of every set that is prepared from rows.
 
     Args:
-        level, dataset: from the task's metadata.
-        questions: a file of questions; by default the one that `siq questions write` makes.
-        **metadata: See `prepare`, and `docs.read_settings`.
+        level: Level in the task's metadata.
+        dataset: Data set in the task's metadata.
+        questions: Question file; by default the file that `siq questions write` makes.
+        **metadata: See `prepare` and `docs.read_settings`.
 
     Raises:
-        SpeechIQError: As for `prepare` and `build_docs`, or the metadata lack a key that is needed.
+        SpeechIQError: As for `prepare` and `build_docs`, or a required key of the metadata is missing.
     """
     level = check_level(level)
     if not isinstance(questions, str | None):
@@ -72,15 +77,15 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     settings = read_settings(level, metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     test = prepare(dataset=dataset, **metadata)
-    asked: Sequence[Mapping[str, Any]] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
     if level == "apply":
-        asked = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, asked, metadata), test.record | settings)
+        rows = _questions_for(test, dataset, questions)
+    return Loaded(build_docs(level, dataset, test.clips, rows, metadata), test.record | settings)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[str, Any]]:
     written = complete_ids(read_questions(locate(dataset, file)), test.known)
-    refuse_strangers(written, test.known, dataset)
+    refuse_unknown_clips(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
     wanted = set(chosen)
     return join([row for row in written if row["id"] in wanted], chosen, dataset)
@@ -92,21 +97,21 @@ def prepare(
     """Return the clips of a test, from the clip folder if they were prepared before.
 
     Args:
-        dataset: name of the set, the first part of every id.
-        subset: how many clips, or `all`.
-        selection: `longest-audio` (seconds; the paper's words) or `longest-text` (characters; what the
-            released numbers used).
-        **metadata: fields of `Source`; other keys that lm-eval passes are ignored.
+        dataset: Name of the data set, the first part of every id.
+        subset: Number of clips, or `all`.
+        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
+            numbers).
+        **metadata: Fields of `Source`; other keys that lm-eval passes are ignored.
 
     Raises:
-        SpeechIQError: rows, subset or audio that cannot make a test; nothing is recorded then.
+        SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
     """
     if selection not in SELECTIONS:
         raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
     dataset = check_plain(dataset, "metadata.dataset")
     source = read_source(metadata)
-    asked = [LAYOUT, dataset, source, source.state(), subset, selection]
-    name = hashlib.sha256(json.dumps(asked, default=repr).encode()).hexdigest()
+    key = [LAYOUT, dataset, source, source.state(), subset, selection]
+    name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
@@ -118,7 +123,7 @@ def prepare(
 
 
 def _read_manifest(manifest: Path) -> Prepared | None:
-    """Return the test that was prepared before, or None if its list or one of its clips is missing or damaged."""
+    """Return the test that was prepared before; None if its list or one of its clips is missing or damaged."""
     try:
         test = Prepared(**json.loads(manifest.read_bytes()))
         return test if all(AudioFile(clip["path"], clip["sha256"]).file.is_file() for clip in test.clips) else None
@@ -127,22 +132,22 @@ def _read_manifest(manifest: Path) -> Prepared | None:
 
 
 def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return one warning for each kind of doubtful clip, and for each audio that has two references.
+    r"""Return one warning per kind of warning of the clips, and one per audio that has several references.
 
     Args:
-        clips: `id`, `text`, `sha256` and `warnings` of each.
+        clips: `id`, `text`, `sha256` and `warnings` per clip.
 
     >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "warnings": ["it is digital silence"]}
-    >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\\n")
+    >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\n")
     2 of 2 clips, 'a' among them: it is digital silence
     2 clips, 'a' and 'b', are the same audio with different references
     """
-    doubted, same = defaultdict(list), defaultdict(list)
+    warned, same = defaultdict(list), defaultdict(list)
     for clip in clips:
         same[clip["sha256"]].append(clip)
         for warning in clip["warnings"]:
-            doubted[warning].append(clip["id"])
-    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {warning}" for warning, ids in doubted.items()]
+            warned[warning].append(clip["id"])
+    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {warning}" for warning, ids in warned.items()]
     for group in same.values():
         if len({clip["text"] for clip in group}) > 1:
             ids = " and ".join(repr(clip["id"]) for clip in group[:2])
@@ -183,7 +188,7 @@ def _name_rows(dataset: str, source: Source, rows: Rows) -> dict[str, int]:
         key = f"{dataset}/{read_id(row, source.id_column, where) if source.id_column else f'{i:05}'}"
         if key in places:
             raise SpeechIQError(
-                f"{source.dataset_path}: rows {places[key]} and {i} have one id, {shorten(key)!r}; make ids unique"
+                f"{source.dataset_path}: rows {places[key]} and {i} have the same id, {shorten(key)!r}; make ids unique"
             )
         places[key] = i
     return places

@@ -1,4 +1,4 @@
-"""Make three tasks over a user's clips and references, without writing Python."""
+"""Make three tasks of a user's clips and references, without Python code."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LONGEST_NAME = 64
 
 
 class Created(NamedTuple):
-    """The result of `create`.
+    """Hold the result of `create`.
 
     Attributes:
         tasks: Names of the tasks.
-        ids: Ids of the clips, as scores, questions and transcripts name them.
+        ids: Ids of the clips in scores, question files and transcript files.
         left_out: Ids of clips whose reference has no word to score.
         warnings: Reasons to listen to some clips, one per line.
     """
@@ -49,12 +49,12 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
     """Write the tasks `siq_<name>_<level>` and their group into a new folder.
 
     Args:
-        name: of the set; lower-case letters and digits.
-        audio: folder of audio files.
+        name: Name of the data set: lower-case letters and digits.
+        audio: Folder of audio files.
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
             without it a clip is named after its file.
-        folder: Folder for the tasks; it must not hold any files yet.
-        embedder: the language model that the level Understand reads.
+        folder: Folder for the tasks; it must be empty or not exist.
+        embedder: Embedder of the level Understand.
 
     Raises:
         SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
@@ -66,16 +66,16 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
     check_columns(rows[0], ["audio", "text"], text)
     places: dict[str, int] = {}
     clips: list[dict[str, str]] = []
-    heard: list[dict[str, Any]] = []
+    checked: list[dict[str, Any]] = []
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
         clip = _read_row(row, audio.resolve(), f"{text} row {number}")
         if (first := places.setdefault(clip["id"], number)) != number:
             raise SpeechIQError(
-                f"{text}: rows {first} and {number} are both called {clip['id']!r}; give each row a name of its own "
+                f"{text}: rows {first} and {number} have the same id, {clip['id']!r}; give each row its own id "
                 f"in a column id"
             )
         found = inspect(Path(clip["audio"]), f"{text} row {number}, {row['audio']}")
-        heard.append(
+        checked.append(
             {
                 **clip,
                 "id": f"{name}/{clip['id']}",
@@ -84,16 +84,16 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
             }
         )
         clips.append(clip)
-    ids = [clip["id"] for clip in heard]
-    left_out = [clip["id"] for clip in heard if not counts(clip["text"])]
-    return Created(_write(name, folder, clips, embedder), ids, left_out, list_warnings(heard))
+    ids = [clip["id"] for clip in checked]
+    left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
+    return Created(_write(name, folder, clips, embedder), ids, left_out, list_warnings(checked))
 
 
 def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) -> list[str]:
     place = Path(os.path.realpath(folder))
     source = Source(str(place / "clips.jsonl"), id_column="id")
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    with _whole_folder(place) as draft:
+    with _complete_folder(place) as draft:
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         for task, level in zip(tasks, LEVELS, strict=True):
             template = read_task(HERE / "levels" / f"_{level}.yaml")
@@ -110,8 +110,8 @@ def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) 
 
 
 @contextmanager
-def _whole_folder(place: Path) -> Iterator[Path]:
-    """Yield a folder to write into; it becomes `place` when the block ends, and is removed if the block fails."""
+def _complete_folder(place: Path) -> Iterator[Path]:
+    """Yield a folder to write to; it becomes `place` when the block ends, and is removed if the block fails."""
     draft = None
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def _whole_folder(place: Path) -> Iterator[Path]:
         draft.replace(place)
     except OSError as error:
         raise SpeechIQError(
-            f"{place}: cannot be written ({error.strerror}); make room, or name another folder with --output"
+            f"{place}: cannot be written ({error.strerror}); free some space or name another folder with --output"
         ) from error
     finally:
         if draft is not None:
@@ -137,29 +137,31 @@ def _prompt_version(level: str) -> int:
 def _check_name(name: str) -> None:
     if not re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", name):
         raise SpeechIQError(
-            f"{name!r:.80}: not a name for a set; use at most {LONGEST_NAME} lower-case letters and digits, such as "
-            f"calls2026"
+            f"{name!r:.80}: not a name for a data set; use at most {LONGEST_NAME} lower-case letters and digits, "
+            f"such as calls2026"
         )
     if name in {*data_sets(), "all", *LEVELS}:
-        raise SpeechIQError(f"{name}: the suite has a set or group of that name; choose another")
+        raise SpeechIQError(f"{name}: the suite has a data set or group of that name; choose another name")
 
 
 def _check_folder(folder: Path) -> None:
     if not exists(folder):
         return
     if not folder.is_dir():
-        raise SpeechIQError(f"{folder}: is a file, not a folder; choose another with --output")
+        raise SpeechIQError(f"{folder}: is a file, not a folder; choose another folder with --output")
     try:
         if any(folder.iterdir()):
-            raise SpeechIQError(f"{folder}: holds files already; choose another folder with --output")
+            raise SpeechIQError(f"{folder}: contains files; choose another folder with --output")
     except OSError as error:
-        raise SpeechIQError(f"{folder}: cannot be read ({error.strerror}); choose another with --output") from error
+        raise SpeechIQError(
+            f"{folder}: cannot be read ({error.strerror}); choose another folder with --output"
+        ) from error
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, str]:
     """Return the `id`, `text` and `audio` of a row."""
-    named, text = read_field(row, "audio", where), read_field(row, "text", where)
-    file = audio / named
+    name, text = read_field(row, "audio", where), read_field(row, "text", where)
+    file = audio / name
     if not exists(file) or not file.is_file():
         raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
     key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)

@@ -12,32 +12,32 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.metrics.embedder import OPTIONS
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
-#: Keys that each level reads, whatever loader brings its docs.
+#: Keys that each level reads, with any loader.
 LEVELS: dict[str, frozenset[str]] = {
     "remember": frozenset({"normalizer"}),
     "understand": frozenset({"embedder", *OPTIONS}),
     "apply": frozenset(),
 }
-#: How similar a key must be to a known one to count as a misspelling of it (`difflib` ratio).
+#: How similar an unknown key must be to a known one to count as a typing error (`difflib` ratio).
 SIMILAR = 0.8
 
 
 class Given(NamedTuple):
-    """The metadata that the user gave to a run.
+    """Hold the metadata that the user gave to a run.
 
     Attributes:
         metadata: The user's keys, without the model arguments and the YAML's own keys, which lm-eval adds.
-        suite_alone: Whether all tasks of the run are named like the suite's own.
+        suite_alone: Whether the names of all tasks of the run begin like those of the suite.
     """
 
     metadata: Mapping[str, Any]
     suite_alone: bool
 
 
-#: Keys that each loader reads, as `takes` declares them.
+#: Loader -> keys that it reads, declared with `takes`.
 DECLARED: dict[Callable[..., Any], frozenset[str]] = {}
 NOTHING = Given(MappingProxyType({}), suite_alone=False)
-#: Set for the time of a run, so that a task can check it before it loads its data.
+#: Set during a run; a task checks it before it loads its data.
 given: ContextVar[Given] = ContextVar("given", default=NOTHING)
 
 
@@ -61,18 +61,18 @@ def keys_of(loader: Any, level: Any) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 
     Args:
-        loader: `custom_dataset` of the task; what is not a function declares nothing.
-        level: from its metadata; what is not a level adds no keys.
+        loader: `custom_dataset` of the task; a value that is not a function declares no keys.
+        level: Level in the task's metadata; a value that is not a level adds no keys.
     """
     declared = DECLARED.get(loader) if callable(loader) else None
     return None if declared is None else declared | LEVELS.get(str(level), frozenset())
 
 
-def refuse_misspelt(known: frozenset[str] | None) -> None:
-    """Refuse a given key that is similar to one of this task's, before the task loads its data.
+def refuse_unknown(known: frozenset[str] | None) -> None:
+    """Refuse an unknown key that is similar to a key of this task, before the task loads its data.
 
     Args:
-        known: As `keys_of` returns them.
+        known: Keys of the task, from `keys_of`.
 
     Raises:
         SpeechIQError: A key is similar to a known one, which the message names.
@@ -87,11 +87,11 @@ def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
     """Refuse given keys that no task of the run reads.
 
     Args:
-        known: As `keys_of` returns them, for each of the suite's tasks in this run.
-        others: Whether the run has tasks of other suites too, which may read keys of their own.
+        known: Keys from `keys_of`, for each of the suite's tasks in this run.
+        others: Whether the run has tasks of other suites too, which may read other keys.
 
     Raises:
-        SpeechIQError: A key is not read; the message names the nearest known one.
+        SpeechIQError: No task reads a key; the message names the nearest known one.
     """
     declared = [keys for keys in known if keys is not None]
     if known and not others and len(declared) == len(known):

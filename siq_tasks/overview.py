@@ -18,14 +18,14 @@ DEMO_QUESTIONS = HERE / "demo" / "questions.jsonl"
 
 
 def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
-    """Yield the lines of the overview: tasks, rows, columns, questions, and a line per clip.
+    """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
 
     Args:
-        dataset: name of a set of the suite, or a folder that `siq tasks new` made.
-        fetch: whether clips on the Hub are fetched.
+        dataset: Name of a data set of the suite, or a folder that `siq tasks new` made.
+        fetch: Whether clips on the Hub are fetched.
 
     Raises:
-        SpeechIQError: no such data set, or its rows or questions cannot be read.
+        SpeechIQError: The data set does not exist, or its rows or questions cannot be read.
     """
     about = read_one_task(dataset)["metadata"]
     name = about["dataset"]
@@ -50,18 +50,18 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
 def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     clips = list_clips(dataset)
     ids = [clip["id"] for clip in clips]
-    asked: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     try:
         file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)
-        asked = Counter(row["id"] for row in lines)
-        lacking = sum(asked[key] < PER_CLIP for key in ids)
-        strange = len(asked.keys() - set(ids))
-        yield f"questions: {len(lines)} lines in {file}; {lacking} of {len(ids)} clips lack some"
-        if strange:
-            yield f"questions about clips that are not in the subset: {strange}"
+        counts = Counter(row["id"] for row in lines)
+        incomplete = sum(counts[key] < PER_CLIP for key in ids)
+        unknown = len(counts.keys() - set(ids))
+        yield f"questions: {len(lines)} lines in {file}; {incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
+        if unknown:
+            yield f"questions about clips that are not in the subset: {unknown}"
     except SpeechIQError as error:
         yield f"questions: {error}"
     yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
     for clip in clips:
-        yield f"  {clip['id']}  {clip['duration']:.2f} s, {asked[clip['id']]} questions"
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {counts[clip['id']]} questions"

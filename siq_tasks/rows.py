@@ -16,21 +16,24 @@ from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_
 if TYPE_CHECKING:
     from datasets import Dataset
 
-#: Where the Hub keeps a copy in parquet of most data sets, among them many that come from scripts.
+#: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
 
 
 class Source(NamedTuple):
-    """The source of rows, from a task's metadata.
+    """Describe the source of rows in a task's metadata.
 
     Attributes:
-        dataset_path: a Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
+        dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
             audio files (relative to that file).
-        dataset_name, split, dataset_revision: as `datasets.load_dataset` takes them; not used with a metadata file.
-        audio_column, text_column: names of the columns.
-        id_column: a column of ids, or None: rows are then called by their place, `00000` and so on.
-        length_column: a column with the seconds of audio, or None: they are read off each file's header.
+        dataset_name: As in `datasets.load_dataset`; not used with a table.
+        split: As in `datasets.load_dataset`; not used with a table.
+        dataset_revision: As in `datasets.load_dataset`; not used with a table.
+        audio_column: Name of the column of audio.
+        text_column: Name of the column of references.
+        id_column: Name of the column of ids; if None, ids are the positions of rows, `00000` and so on.
+        length_column: Name of the column with the seconds of audio; if None, they are read from each file's header.
     """
 
     dataset_path: str
@@ -49,7 +52,7 @@ class Source(NamedTuple):
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
     def state(self) -> list[list[Any]]:
-        """Return name, size and time of change of each local file, which show whether the files have changed."""
+        """Return name, size and modification time of each local file, to detect changes."""
         local, files = self.local, []
         if local is not None and exists(local) and local.is_file():
             audio = [row.get(self.audio_column) for row in read_table(local)]
@@ -79,11 +82,11 @@ def read_source(about: Mapping[str, Any]) -> Source:
 
 @dataclass(frozen=True)
 class Rows:
-    """Random access to rows without their audio in memory.
+    """Give random access to rows without their audio in memory.
 
     Attributes:
-        columns: column name -> values, of the columns that were asked for except audio.
-        audio: gives the encoded audio of row i, a file or its bytes.
+        columns: Column name -> values, for the required columns except audio.
+        audio: Returns the encoded audio of row i, a file or its bytes.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -94,7 +97,7 @@ class Rows:
 
 
 class AudioColumn:
-    """Encoded audio of a `datasets` column, one row at a time, never decoded by `datasets`."""
+    """Read encoded audio of a `datasets` column, one row at a time; `datasets` never decodes it."""
 
     def __init__(self, rows: Dataset, column: str) -> None:
         from datasets import Audio
@@ -109,7 +112,7 @@ class AudioColumn:
 
 
 class AudioFiles:
-    """Audio files named in a metadata file."""
+    """Return the audio files that a table names."""
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.files = [folder / name for name in names]
@@ -120,10 +123,10 @@ class AudioFiles:
 
 @contextmanager
 def open_rows(source: Source) -> Iterator[Rows]:
-    """Yield the rows of `source`, to be read inside the block.
+    """Yield the rows of `source`, which can be read inside the block.
 
     Raises:
-        SpeechIQError: nothing there, another split, or a missing column; it names what is there.
+        SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
     """
     local = source.local
     if local is None:
@@ -137,30 +140,30 @@ def open_rows(source: Source) -> Iterator[Rows]:
         raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
 
 
-def _wanted(source: Source) -> list[str]:
+def _required(source: Source) -> list[str]:
     columns = [source.text_column, source.id_column, source.length_column]
     return list(dict.fromkeys(column for column in columns if column))
 
 
 def _check_columns(source: Source, found: Sequence[str]) -> None:
-    for column in [source.audio_column, *_wanted(source)]:
+    for column in [source.audio_column, *_required(source)]:
         if column not in found:
             raise SpeechIQError(
-                f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; tell the right one, "
+                f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; give the right one, "
                 f"such as --metadata text_column={found[0]}"
             )
 
 
 def _open_table(source: Source, file: Path) -> Rows:
     rows = read_table(file)
-    check_columns(rows[0], [source.audio_column, *_wanted(source)], file)
-    columns = {column: [row.get(column) for row in rows] for column in _wanted(source)}
+    check_columns(rows[0], [source.audio_column, *_required(source)], file)
+    columns = {column: [row.get(column) for row in rows] for column in _required(source)}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
     return Rows(columns, AudioFiles(file.parent, names))
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
-    """Open a data set with `datasets`, its copy in `folder`: its own cache confuses local folders of one name."""
+    """Open a data set with `datasets`, cached in `folder`: its own cache confuses local folders with the same name."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
@@ -169,13 +172,13 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
         rows = load_dataset(**which, split=source.split, cache_dir=folder)
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
-            f"{place}: cannot be had and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the hub, or give a local copy with --metadata dataset_path=FOLDER"
+            f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
+            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):
             raise SpeechIQError(
-                f"{place}: its rows come from a script of its own, which `datasets` does not run; try --metadata "
+                f"{place}: its rows come from a script, which `datasets` does not run; try --metadata "
                 f"dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
                 f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}"
             ) from error
@@ -186,13 +189,13 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
     _check_columns(source, rows.column_names)
-    kept = rows.select_columns(_wanted(source))
+    kept = rows.select_columns(_required(source))
     try:
         audio = AudioColumn(rows, source.audio_column)
     except (TypeError, ValueError, NotImplementedError) as error:
         raise SpeechIQError(
-            f"{place}: column {source.audio_column!r} holds no audio ({_first_line(error)}); give the right one with "
-            f"--metadata audio_column=..."
+            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
+            f"with --metadata audio_column=..."
         ) from error
     return Rows({column: kept[column] for column in kept.column_names}, audio)
 
@@ -202,7 +205,7 @@ def _list_splits(which: Mapping[str, str | None]) -> list[str]:
 
     try:
         return list(get_dataset_split_names(which["path"], which["name"], revision=which["revision"]))
-    except Exception:  # Only the names in a message depend on it, and `datasets` raises what it likes.
+    except Exception:  # Only names in a message depend on it, and `datasets` raises many kinds of errors.
         return []
 
 

@@ -14,22 +14,22 @@ from speechiq.core.files import write_whole
 from speechiq.core.recordings.inspection import inspect
 
 CLIPS = "clips"
-ADVICE = "make room or set SIQ_CACHE to a folder that has it"
+ADVICE = "free some space or set SIQ_CACHE to a folder on another disk"
 BLOCK = 1 << 20
 
 
 def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
-    """Put encoded audio into the clip folder, once, as it is.
+    """Copy encoded audio into the clip folder, once and unchanged.
 
-    The audio is decoded to its end first, so that what is kept can be heard in full.
+    The audio is first decoded to its end, which finds files that are cut off.
 
     Args:
-        audio: A file, or its bytes.
+        audio: File, or its bytes.
         name: Name of the row, for errors.
 
     Returns:
         The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `warnings`,
-        reasons to listen to it.
+        reasons to check it.
 
     Raises:
         SpeechIQError: The audio is missing, cut off, damaged or without samples, or the disk is full.

@@ -1,4 +1,4 @@
-"""Choose the clips of a test: the longest N, the same ones for everybody (paper, section 4.1)."""
+"""Choose the clips of a test: the N longest, equal for all users (paper, section 4.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_SCORED = "ignore time segment in scoring"
 
 
 def counts(text: str) -> bool:
-    """Whether a reference can be scored: it has words, and its words are not the mark of a segment to ignore.
+    """Return whether a reference can be scored: it has words other than the mark of a segment to ignore.
 
     >>> counts("Good morning."), counts("uh, um"), counts("ignore_time_segment_in_scoring")
     (True, False, False)
@@ -26,11 +26,11 @@ def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
     """Return the ids of the `size` longest, longest first, ties by id.
 
     Args:
-        lengths: id -> seconds of audio or characters of reference, of all clips that count.
-        size: how many, or `all`.
+        lengths: Id -> seconds of audio or characters of the reference, for all clips that can be scored.
+        size: Number of clips, or `all`.
 
     Raises:
-        SpeechIQError: a size that is none, or more than there are.
+        SpeechIQError: The size is not a positive whole number or `all`, or is above the number of clips.
 
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']
@@ -38,15 +38,18 @@ def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
     wanted = len(lengths) if size == "all" else size
     if type(wanted) is not int or wanted < 1:
         raise SpeechIQError(
-            f"subset={size!s:.40}: neither a whole number above 0 nor all, of {len(lengths)} clips that count"
+            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them ({len(lengths)} clips "
+            f"can be scored)"
         )
     if wanted > len(lengths):
-        raise SpeechIQError(f"subset={size!s:.40}: only {len(lengths)} clips can be scored; ask for fewer, or for all")
+        raise SpeechIQError(
+            f"subset={size!s:.40}: only {len(lengths)} clips can be scored; give a lower number, or all"
+        )
     return sorted(lengths, key=lambda key: (-lengths[key], key))[:wanted]
 
 
 def ids_sha256(ids: Sequence[str]) -> str:
-    """The sha256 of the chosen ids, whatever their order: two people with the same one ran the same clips.
+    """Return the sha256 of the sorted ids; two runs with the same value used the same clips.
 
     >>> ids_sha256(["a", "b"]) == ids_sha256(["b", "a"])
     True

@@ -1,4 +1,4 @@
-"""Find the suite's data sets by name, and folders of tasks, for tools that need clips without running a task."""
+"""Find the suite's data sets and users' task folders, for commands that need clips without a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 #: The levels of SIQ, in the order of the paper.
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
-#: What a task may name as its loader, so that no code of a folder made by others is imported.
+#: Loaders that a task may name; no other code that a task folder names is imported.
 LOADERS = {
     "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
     "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
@@ -25,7 +25,7 @@ LOADERS = {
 
 
 def data_sets() -> list[str]:
-    """Names of the suite's own data sets, sorted."""
+    """Return the names of the suite's own data sets, sorted."""
     return sorted(file.parent.name for file in HERE.glob(f"*/{ONE_TASK}"))
 
 
@@ -33,11 +33,11 @@ def metadata(dataset: str) -> dict[str, Any]:
     """Return the metadata that the tasks of a data set share.
 
     Args:
-        dataset: one of `data_sets()`, or a folder that `siq tasks new` made.
+        dataset: One of `data_sets()`, or a folder that `siq tasks new` made.
 
     Raises:
-        SpeechIQError: There is no such data set, or its task file is malformed or names a file of questions elsewhere,
-            to which `siq questions write` would write.
+        SpeechIQError: The data set does not exist, or its task file is malformed or names a question file in another
+            folder, to which `siq questions write` would write.
     """
     file = _find_one_task(dataset)
     about: dict[str, Any] = _check(read_task(file), file)["metadata"]
@@ -51,14 +51,14 @@ def metadata(dataset: str) -> dict[str, Any]:
 
 
 def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
-    """Return the clips that the tasks of `dataset` ask about, each with `id`, `text` and the items of a clip.
+    """Return the clips of the tasks of `dataset`, each with `id`, `text` and the items of a clip.
 
     Args:
-        dataset: as for `metadata`.
-        **given: what `--metadata` would give to the task, such as `subset="all"`.
+        dataset: As for `metadata`.
+        **given: Metadata as in `--metadata`, such as `subset="all"`.
 
     Raises:
-        SpeechIQError: There is no such data set, its loader is not one of speechiq's, or its clips cannot be read.
+        SpeechIQError: The data set does not exist, its loader is not one of speechiq's, or its clips cannot be read.
     """
     task = read_one_task(dataset)
     clips: list[dict[str, Any]] = import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
@@ -66,7 +66,7 @@ def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:
-    """Return the task Remember of a data set: its `metadata` and `custom_dataset`, checked.
+    """Return the task Remember of a data set, with its `metadata` and `custom_dataset` checked.
 
     Raises:
         SpeechIQError: As for `list_clips`.
@@ -88,7 +88,7 @@ def _find_one_task(dataset: str) -> Path:
 def _check(task: dict[str, Any], file: Path) -> dict[str, Any]:
     about, loader = task.get("metadata"), task.get("custom_dataset")
     if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
-        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a list of keys and values; correct it")
+        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a mapping; write one key: value per line")
     check_plain(about.get("dataset"), f"{file}: metadata.dataset")
     if not isinstance(loader, str) or loader not in LOADERS:
         raise SpeechIQError(

@@ -1,4 +1,4 @@
-"""Read tables that list clips: `.csv`, `.tsv` and `.jsonl` files that a person made."""
+"""Read tables of clips: `.csv`, `.tsv` and `.jsonl` files that users made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import is_file
 from speechiq.core.json_lines import read_objects
 
-#: Ending -> what may divide columns; in a `.csv` it is what divides the names of the columns.
+#: Ending -> possible separators; in a `.csv` the separator of its header is used.
 SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
 
 
@@ -31,13 +31,13 @@ def read_table(file: Path) -> list[dict[str, Any]]:
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
     if not is_file(file):
         raise SpeechIQError(
-            f"{file}: no such file of rows; correct the path, or, if a folder of tasks was moved, make it anew with "
+            f"{file}: no such file; correct the path, or, if a folder of tasks was moved, make it again with "
             f"`siq tasks new`"
         )
     separators = SEPARATORS[file.suffix.lower()]
     rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
     if not rows:
-        raise SpeechIQError(f"{file}: holds no rows; write a line per clip")
+        raise SpeechIQError(f"{file}: has no rows; write one line per clip")
     return rows
 
 
@@ -71,10 +71,12 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
     """Return a field that must be text.
 
     Args:
+        row: Row of a table.
+        column: Name of the field.
         where: File and row, for errors.
 
     Raises:
-        SpeechIQError: The field is missing, empty, not a text, or holds half a surrogate pair.
+        SpeechIQError: The field is missing, empty, not a text, or contains half a surrogate pair.
     """
     value = row.get(column)
     if value is None:
@@ -84,7 +86,7 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
     if not isinstance(value, str):
         raise SpeechIQError(f"{where}: {column} is {value!r:.80}, not a text; put it in quotes")
     if any("\ud800" <= char <= "\udfff" for char in value):
-        raise SpeechIQError(f"{where}: {column} holds half a surrogate pair; correct the text")
+        raise SpeechIQError(f"{where}: {column} contains half a surrogate pair; correct the text")
     return value
 
 
@@ -98,8 +100,8 @@ def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
     return str(value) if type(value) is int else read_field(row, column, where)
 
 
-def check_columns(found: Mapping[str, Any], wanted: list[str], file: Path) -> None:
+def check_columns(found: Mapping[str, Any], required: list[str], file: Path) -> None:
     """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
-    for column in wanted:
+    for column in required:
         if column not in found:
             raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, found))}; rename a column")

@@ -1,4 +1,4 @@
-"""Define the tasks of the suite's YAMLs: what the loader finds is added to the metadata that lm-eval records."""
+"""Define the task class of the suite's YAMLs, which adds the loader's record to the metadata of the results file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lm_eval.api.task import ConfigurableTask
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
 from speechiq.siq_tasks.docs import digest_content
-from speechiq.siq_tasks.options import keys_of, refuse_misspelt
+from speechiq.siq_tasks.options import keys_of, refuse_unknown
 
 
 class SpeechTask(ConfigurableTask):
-    """`class` of every level template; `custom_dataset` returns a `Loaded`.
+    """Run a task of the suite; `class` of every level template. Its `custom_dataset` returns a `Loaded`.
 
-    A template's `shared_metadata` become part of the metadata of each task that includes it. lm-eval's `include` would
-    replace a template's `metadata` by the task's own.
+    The `shared_metadata` of a template become part of the metadata of each task that includes it. lm-eval's `include`
+    would replace the `metadata` of a template by that of the task.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        refuse_misspelt(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
+        refuse_unknown(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
         metadata = rename_metadata(own.get("metadata", {})) | config.get("shared_metadata", {})
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
@@ -33,6 +33,11 @@ class SpeechTask(ConfigurableTask):
         return keys_of(self.config.custom_dataset, self.config.metadata.get("level"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Load the docs with `custom_dataset`.
+
+        Raises:
+            SpeechIQError: `custom_dataset` is not a function, or the docs cannot be loaded.
+        """
         if not callable(self.config.custom_dataset):
             raise SpeechIQError(
                 f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
@@ -51,10 +56,10 @@ class SpeechTask(ConfigurableTask):
         world_size: int = 1,
         **options: Any,
     ) -> None:
-        """As lm-eval does, where every process gets a doc.
+        """Build requests like lm-eval, but refuse a run in which a process has no doc.
 
         Raises:
-            SpeechIQError: there are fewer docs than processes.
+            SpeechIQError: There are fewer docs than processes.
         """
         docs = len(self.dataset["test"] if samples is None else samples)
         docs = docs if limit is None else min(docs, limit)
@@ -67,10 +72,10 @@ class SpeechTask(ConfigurableTask):
 
 
 def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the metrics in the form in which lm-eval takes any name; `process_results` gives their values.
+    """Return the metrics in the form in which lm-eval accepts any name; `process_results` computes their values.
 
-    lm-eval 0.4 takes the name as it is. Its successor, which has scorers, searches for it among its own metrics, of
-    which `acc` is one for multiple choice alone, but accepts a function of that name.
+    lm-eval 0.4 accepts any name. Its successor, which has scorers, searches the name among its own metrics, where `acc`
+    is for multiple choice alone, but accepts a function of that name.
     """
     if find_spec("lm_eval.scorers") is None:
         return metrics

@@ -1,4 +1,4 @@
-"""Read and write task YAMLs with their functions left as names: nothing that a YAML names is imported."""
+"""Read and write task YAMLs without importing the functions that they name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import is_file
 
-#: Bytes of a task file at most, and files that may include each other.
+#: Maximum bytes of a task file, and maximum depth of includes.
 LARGEST, DEEPEST = 1 << 20, 16
 
 
 class Function(str):
-    """The name behind a `!function` tag."""
+    """Hold the name after a `!function` tag."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -36,17 +36,17 @@ _Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("
 
 
 def read_task(file: Path, including: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """Return a task or group with what it includes, its own keys winning, as lm-eval merges them.
+    """Return a task or group merged with its includes like in lm-eval: its own keys win.
 
     Args:
-        file: The YAML.
+        file: YAML file.
         including: Files that include it, outermost first.
 
     Raises:
         SpeechIQError: The file cannot be read, is not valid YAML or not a mapping, or files include each other.
     """
     if file in including or len(including) > DEEPEST:
-        raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file in turn; remove one include")
+        raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file; remove one include")
     task = _read_mapping(file)
     included = task.pop("include", None)
     if included is None:
@@ -61,7 +61,7 @@ def _read_mapping(file: Path) -> dict[str, Any]:
         raise SpeechIQError(f"{file}: no such task file; correct the include or restore the file")
     try:
         if file.stat().st_size > LARGEST:
-            raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; a task file is smaller")
+            raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; make it smaller")
         task = yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except OSError as error:
         raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
@@ -70,10 +70,10 @@ def _read_mapping(file: Path) -> dict[str, Any]:
             f"{file}: not valid YAML ({str(error) or type(error).__name__:.200}); correct it"
         ) from error
     if not isinstance(task, dict):
-        raise SpeechIQError(f"{file}: holds {type(task).__name__}, not the keys of a task; correct it")
+        raise SpeechIQError(f"{file}: contains {type(task).__name__}, not the keys of a task; correct it")
     return task
 
 
 def write_task(file: Path, task: dict[str, Any]) -> None:
-    """Write a task that needs no other file."""
+    """Write a task as a YAML without includes."""
     file.write_text(yaml.dump(task, Dumper=_Dumper, sort_keys=False, allow_unicode=True), encoding="utf-8")

@@ -1,1 +1,1 @@
-"""Speech systems: something that hears clips, and transcribes them or answers questions about them."""
+"""Build speech systems, which transcribe clips and answer questions about them."""

@@ -1,4 +1,4 @@
-"""The two ways in which a model answers a question about a clip."""
+"""Answer questions about clips in one of three ways: generate, likelihood or argmax."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ LIKELIHOOD_PROMPT_VERSION = 1
 
 
 class Answering(Protocol):
-    """Turns questions into answers by means of a audio_model."""
+    """Answer questions with an audio model."""
 
     def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
-        """Refuse questions that cannot be answered so, before anything is computed."""
+        """Refuse questions that cannot be answered in this way, before anything is computed."""
 
     def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
-        """`n` answers a question."""
+        """Return `n` answers per question."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Return how it answers, for the results file: JSON types only."""
+        """Return the way of answering for the results file, in JSON types only."""
 
 
 @dataclass(frozen=True)
 class Generate:
-    """Free text, by the task's own words (the paper's way).
+    """Answer by free text, with the task's own prompt (the paper's way).
 
     Args:
-        option: the model argument that chose it, for the errors.
+        option: Model argument that chose this way, for errors.
     """
 
     option: str
 
     def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
+        """Refuse questions that cannot be answered in this way; see `Answering.check`."""
         for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
             check_settings(settings, n)
             audio_model.sampling(settings)
 
     def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+        """Answer each question `n` times; see `Answering.answer`."""
         answers: dict[int, list[str]] = {}
         by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
         for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
@@ -58,36 +60,39 @@ class Generate:
         return [answers[i] for i in range(len(questions))]
 
     def describe(self) -> Mapping[str, Any]:
+        """Describe the way of answering; see `Answering.describe`."""
         return {"way": "generate"}
 
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A choice among the options, for models that cannot follow a format.
+    """Answer by likelihood, for models that do not follow instructions.
 
-    The score of an option is what the speech adds to its log-probability after the question,
-    log P(option | speech, question) - log P(option | question). Each answer is a letter drawn from the
-    softmax of the scores. A speech that was not heard adds nothing, and every letter is as likely as any other.
+    The score of an option is the difference that the speech makes to its log-likelihood after the question,
+    log P(option | speech, question) - log P(option | question). Each answer is a letter drawn from the softmax of the
+    scores. If no speech arrives, all scores are 0 and every letter is equally likely.
 
     Args:
-        option: the model argument that chose it, for the errors.
+        option: Model argument that chose this way, for errors.
     """
 
     option: str
 
     def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
-        if blind := [asked.prompt for asked in questions if not (asked.prompt.clips and asked.options)]:
-            about = blind[0].clips[0].name if blind[0].clips else "a question about no clip"
+        """Refuse questions that cannot be answered in this way; see `Answering.check`."""
+        if unfit := [question.prompt for question in questions if not (question.prompt.clips and question.options)]:
+            name = unfit[0].clips[0].name if unfit[0].clips else "a question without a clip"
             raise SpeechIQError(
-                f"{self.option}={self.describe()['way']}: {about} comes without options to choose from; "
+                f"{self.option}={self.describe()['way']}: {name} has no options to choose from; "
                 f"use {self.option}=generate for tasks that are not multiple choice"
             )
 
     def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+        """Answer each question `n` times; see `Answering.answer`."""
         options = [[f" {option}" for option in question.options] for question in questions]
-        hearing = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
-        deaf = [Prompt.about(_ask(question, "")) for question in questions]
-        scored = audio_model.loglikelihood(hearing + deaf, options * 2)
+        with_clip = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
+        without_clip = [Prompt.about(_ask(question, "")) for question in questions]
+        scored = audio_model.loglikelihood(with_clip + without_clip, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])
@@ -100,19 +105,22 @@ class Likelihood:
         return gains
 
     def describe(self) -> Mapping[str, Any]:
+        """Describe the way of answering; see `Answering.describe`."""
         return {"way": "likelihood", "prompt_version": LIKELIHOOD_PROMPT_VERSION}
 
 
 class Argmax(Likelihood):
-    """The option to whose likelihood the speech adds most, without chance; only among equals a letter is drawn.
+    """Answer with the option of the highest score; a letter is drawn only among options with equal scores.
 
-    All answers to a question are one, so that nothing moves where a run is repeated with another seed.
+    All answers to a question are equal, so a run with another seed gives the same answers.
     """
 
     def sharpen(self, gains: torch.Tensor) -> torch.Tensor:
+        """Return logits that are minus infinity for all but the highest scores; see `Likelihood.sharpen`."""
         return gains.masked_fill(gains < gains.max(), -torch.inf)
 
     def describe(self) -> Mapping[str, Any]:
+        """Describe the way of answering; see `Answering.describe`."""
         return {**super().describe(), "way": "argmax"}
 
 
@@ -124,14 +132,14 @@ WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood
 
 
 def way_of_answering(name: str, option: str) -> Answering:
-    """The way called `name`.
+    """Return the way of answering called `name`.
 
     Args:
-        name: a key of `WAYS`.
-        option: that says so, for the errors.
+        name: Key of `WAYS`.
+        option: Model argument that has the name, for errors.
 
     Raises:
-        SpeechIQError: no such way.
+        SpeechIQError: The name is unknown.
     """
     if name not in WAYS:
         raise SpeechIQError(f"{option}={name}: unknown; known are {', '.join(WAYS)}")

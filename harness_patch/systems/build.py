@@ -1,4 +1,4 @@
-"""From `--model_args` to a speech system, with every check that needs no weights."""
+"""Build a speech system from `--model_args`, with every check that needs no weights."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from speechiq.harness_patch.systems.instructed import Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
 
-#: A stage as a system uses it; its role says which of the three.
+#: A stage as a system uses it; its role decides which of the three.
 Placed = Recognizer | LanguageModel | AudioModel
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
 def expand_alias(spec: str) -> str:
-    """Return the stages that an alias stands for, so that a system has one name; any other spec as it is.
+    """Return the spec of an alias, so a system has one name; return any other spec unchanged.
 
     >>> expand_alias("demo"), expand_alias("gold+org/model")
     ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model')
@@ -46,31 +46,31 @@ def build_system(
     seed: int,
     references: Mapping[Clip, str] = MappingProxyType({}),
 ) -> SpeechSystem:
-    """Return the system of a spec, no model loaded yet.
+    """Return the system of a spec; no model is loaded yet.
 
     Args:
-        spec: `pretrained`, as `spec.parse` reads it, or `demo`.
-        options: stage options, `<role>_<option>`, without a prefix for a model that hears alone; the last
-            stage's `answer` is `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5`
-            if the recognizer has it, and takes `ger_max_gen_toks`.
-        device: where the models run.
-        batch_size: items per batch, or `auto`.
-        seed: of the sampled answers.
-        references: texts of the clips under work, for an engine that needs them.
+        spec: `pretrained`, in the form of `spec.parse`, or `demo`.
+        options: Stage options, `<role>_<option>`, without a prefix for an audio model. `answer` of the last stage is
+            `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5` if the recognizer has that
+            option, and takes `ger_max_gen_toks`.
+        device: Device of the models.
+        batch_size: Items per batch, or `auto`.
+        seed: Seed of the sampled answers.
+        references: References of the current clips, for an engine that needs them.
 
     Raises:
-        SpeechIQError: anything in the spec or the options that cannot run.
+        SpeechIQError: The spec or an option cannot run.
     """
     spec, implied = ALIASES.get(spec, (spec, {}))
     options = {**implied, **options}
     stages = parse(spec)
-    if stages[0].role == "whole":
+    if stages[0].role == "control":
         if options:
             raise SpeechIQError(f"{next(iter(options))}: no such model argument; {spec} has none, leave it out")
         return ConstantLetter(stages[0].model)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
-    _refuse_foreign(options, stages)
+    _refuse_unknown(options, stages)
     setups = {
         stage.role: Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size)
         for stage in stages
@@ -93,27 +93,29 @@ def build_system(
         engines = [corrected, llm]
     if isinstance(answering, Likelihood) and not cast(Writer, built[-1]).has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
-        raise SpeechIQError(f"{answer}={answering.describe()['way']}: {model} weighs no texts; use {answer}=generate")
-    return AudioModelSystem(HEARERS[len(engines)](*engines), answering, seed)
-
-
-def _refuse_foreign(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:
-    prefixes = tuple(stage.prefix for stage in stages)
-    if foreign := [name for name in options if not name.startswith(prefixes)]:
         raise SpeechIQError(
-            f"{foreign[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
+            f"{answer}={answering.describe()['way']}: {model} has no log-likelihoods; use {answer}=generate"
+        )
+    return AudioModelSystem(COMBINE[len(engines)](*engines), answering, seed)
+
+
+def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:
+    prefixes = tuple(stage.prefix for stage in stages)
+    if unknown := [name for name in options if not name.startswith(prefixes)]:
+        raise SpeechIQError(
+            f"{unknown[0]}: no such model argument; options begin with their stage, {' or '.join(prefixes)}, "
             f"such as {prefixes[-1]}dtype=bfloat16"
         )
 
 
 def _take_correction(given: dict[str, Any], setup: Setup) -> CorrectionOptions:
-    """Return the options of a corrector that the system reads itself, and take them out of the given ones."""
+    """Return the options of a corrector that the system reads itself, and remove them from the given ones."""
     own = {name: given.pop(name) for name in list_names(CorrectionOptions) & given.keys()}
     return read_options(CorrectionOptions, own, engine=setup.engine, prefix=setup.prefix)
 
 
 def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Placed:
-    """Return the engine as its role needs it, behind the response cache unless its work is not cached."""
+    """Return the engine in the form of its role, cached unless it has no identity."""
     if isinstance(engine, NeedsReferences):
         engine.references = references
     cached = engine if engine.identity() is None else CACHED[engine.kind](engine, store_folder())
@@ -122,8 +124,9 @@ def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Placed:
     return cast(Placed, cached)
 
 
-def _alone(engine: AudioModel) -> AudioModel:
+def _only(engine: AudioModel) -> AudioModel:
     return engine
 
 
-HEARERS: dict[int, Callable[..., AudioModel]] = {1: _alone, 2: Cascade}
+#: Number of engines -> the audio model that they make.
+COMBINE: dict[int, Callable[..., AudioModel]] = {1: _only, 2: Cascade}

@@ -1,7 +1,7 @@
-"""Engines whose results are cached: each is computed once and on disk as soon as its batch is done.
+"""Cache the results of engines: each is computed once and is on disk as soon as its batch is done.
 
-A row's key has all that the row depends on beside the engine's `identity`: the audio, the words, the continuations, the
-generation settings, and one seed per answer.
+The key of a row has everything that the row depends on in addition to the engine's `identity`: the audio, the text, the
+continuations, the generation settings, and one seed per answer.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.stage_cache import StageCache, cached
 
-Asked = TypeVar("Asked", Clip, Prompt)
+Input = TypeVar("Input", Clip, Prompt)
 
 
 class _Details(TypedDict):
-    """What a row of a transcript has beside its text: `coverage`, `hypotheses` and `provenance` of `Response`."""
+    """Define the fields of a transcript row next to its text: `coverage`, `hypotheses`, `provenance` of `Response`."""
 
     coverage: float
     hypotheses: list[str]
@@ -29,11 +29,11 @@ class _Details(TypedDict):
 
 
 class CachedEngine:
-    """What cached engines of all kinds have.
+    """Provide the common part of cached engines.
 
     Args:
-        engine: Has `identity()`, and verbs that take `keep`.
-        folder: Where stages are cached; `None` to remember within this process only.
+        engine: Engine with `identity()` and methods that take `on_result`.
+        folder: Folder of the stage caches; `None` to cache within this process only.
     """
 
     def __init__(self, engine: Any, folder: Path | None) -> None:
@@ -41,38 +41,43 @@ class CachedEngine:
         self.cache = StageCache(engine.identity(), folder)
 
     def describe(self) -> dict[str, Any]:
+        """Describe the engine; see `Engine.describe`."""
         return self.engine.describe()
 
-    def _transcribe(self, asked: Sequence[Asked], key: Callable[[Asked], list[str]]) -> list[Response]:
-        def compute(new: list[Asked], on_result: OnResult) -> None:
+    def _transcribe(self, inputs: Sequence[Input], key: Callable[[Input], list[str]]) -> list[Response]:
+        def compute(new: list[Input], on_result: OnResult) -> None:
             self.engine.transcribe(new, on_result=lambda places, found: on_result(places, list(map(_as_row, found))))
 
-        return [_as_response(*row) for row in cached(self.cache, asked, key, compute, tuple[str, _Details])]
+        return [_as_response(*row) for row in cached(self.cache, inputs, key, compute, tuple[str, _Details])]
 
 
 class CachedASR(CachedEngine):
-    """A recognizer."""
+    """Cache the transcripts of a recognizer."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+        """Transcribe each clip; see `ASREngine.transcribe`."""
         return self._transcribe(clips, lambda clip: ["transcript", clip.key, ""])
 
 
 class CachedWriter(CachedEngine):
-    """An engine that answers prompts."""
+    """Cache the answers and log-likelihoods of an engine that takes prompts."""
 
     def __init__(self, engine: Any, folder: Path | None) -> None:
         super().__init__(engine, folder)
         self.settings: dict[str, Any] = {}
 
     def at_work(self) -> AbstractContextManager[None]:
+        """Keep the model loaded inside the block; see `TextEngine.at_work`."""
         return self.engine.at_work()
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Describe how `generate` samples; see `TextEngine.sampling`."""
         return self.engine.sampling(settings)
 
     def generate(
         self, prompts: Sequence[Prompt | TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
+        """Answer each prompt once per seed; see `TextEngine.generate`."""
         self.settings = dict(settings)
         effective = self.engine.effective(settings)
         return cached(
@@ -86,6 +91,7 @@ class CachedWriter(CachedEngine):
     def loglikelihood(
         self, prompts: Sequence[Prompt | TextPrompt], continuations: Sequence[Sequence[str]]
     ) -> list[list[Scored]]:
+        """Score continuations after each prompt; see `TextEngine.loglikelihood`."""
         rows = cached(
             self.cache,
             list(zip(prompts, map(list, continuations), strict=True)),
@@ -96,30 +102,34 @@ class CachedWriter(CachedEngine):
         return [[Scored(*scored) for scored in row] for row in rows]
 
     def describe(self) -> dict[str, Any]:
+        """Describe the engine and the sampling of the last `generate`; see `Engine.describe`."""
         return self.engine.describe() | ({"sampling": self.engine.sampling(self.settings)} if self.settings else {})
 
 
 class CachedText(CachedWriter):
-    """A language model."""
+    """Cache the results of a language model."""
 
     def count(self, text: str) -> int:
+        """Count the tokens of a text; see `TextEngine.count`."""
         return self.engine.count(text)
 
 
 class CachedAudio(CachedWriter):
-    """A language model that takes audio."""
+    """Cache the results of a language model that takes audio."""
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Transcribe the clip of each prompt; see `AudioEngine.transcribe`."""
         asks_in_words = self.engine.asks_in_words
         return self._transcribe(
             prompts, lambda prompt: ["transcript", prompt.clip.key, prompt.text if asks_in_words else ""]
         )
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
+        """Return the audio coverage of each prompt; see `AudioEngine.coverage`."""
         return self.engine.coverage(prompts)
 
 
-#: By the kind of an engine.
+#: Kind of an engine -> its cached form.
 CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "text": CachedText, "audio": CachedAudio}
 
 

@@ -1,4 +1,4 @@
-"""A control that is a whole system: it hears nothing and gives the same letter to every question."""
+"""Define the control `letter:X`, a system without stages that ignores the audio and always answers one letter."""
 
 from __future__ import annotations
 
@@ -13,36 +13,47 @@ from speechiq.harness_patch.systems.system import LETTERS, Question
 
 
 class ConstantLetter:
-    """What a letter scores that is always the same: where it is far from chance, the questions are not balanced.
+    """Answer every question with the same letter; a score far from chance shows that the questions are not balanced.
 
     Args:
-        letter: the answer, one of A to E.
+        letter: Answer, one of A to E.
 
     Raises:
-        SpeechIQError: another answer.
+        SpeechIQError: The letter is not one of them.
     """
 
     answering = None
 
     def __init__(self, letter: str) -> None:
         if letter not in tuple(LETTERS[:5]):
-            raise SpeechIQError(f"pretrained=letter:{letter}: not one of the letters A to E; write letter:B")
+            raise SpeechIQError(
+                f"pretrained=letter:{letter}: not one of the letters A to E; write, for example, letter:B"
+            )
         self.letter = letter
 
     def at_work(self) -> AbstractContextManager[None]:
+        """Return an empty block; see `SpeechSystem.at_work`."""
         return nullcontext()
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return empty transcripts; see `SpeechSystem.transcribe`."""
         return [Response("", coverage=0.0) for _ in prompts]
 
     def check(self, questions: Sequence[Question], n: int) -> None:
-        """Any question will do."""
+        """Accept any question; see `SpeechSystem.check`."""
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Return the letter `n` times per question; see `SpeechSystem.answer`."""
         return [[Response(self.letter, coverage=0.0)] * n for _ in questions]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        raise SpeechIQError(f"pretrained=letter:{self.letter}: weighs no texts; run it on tasks that generate")
+        """Refuse tasks with log-likelihoods.
+
+        Raises:
+            SpeechIQError: Always.
+        """
+        raise SpeechIQError(f"pretrained=letter:{self.letter}: has no log-likelihoods; run it on tasks that generate")
 
     def describe(self) -> dict[str, Any]:
+        """Describe the control; see `SpeechSystem.describe`."""
         return {"kind": "control", "control": f"letter:{self.letter}"}

@@ -1,18 +1,18 @@
-"""Generative error correction: what a corrector is asked, and the rule by which its answer becomes a transcript.
+"""Define generative error correction: the corrector's prompt, and the rule that turns its answer into a transcript.
 
-A corrector is to reply with a transcript alone, and not all of them do. The rule, in this order:
+A corrector should reply with a transcript alone, but not all correctors do. The rule, in this order:
 
-1. Reasoning is dropped, and of an answer with a code fence what stands inside is taken.
-2. What stands before a line that announces the corrected text ("Sure, here is the corrected transcript:") goes,
-   if what follows it is a transcript.
-3. Each line loses its label, list mark, emphasis and quotes. A label is what stands before a colon and either
-   holds a word such as "transcript" or opens with one such as "Sure"; words that were heard are no label.
-4. Of several lines those before the transcript go as long as that brings it nearer to what was heard, and those
-   after it from where they lead away again: an explanation goes, a transcript of several lines stays.
-5. A text that is empty, or shares fewer than `RESEMBLANCE` of its words with each hypothesis, is refused, and the
-   recognizer's first text stands. What resembles a hypothesis is taken, right or wrong.
+1. Drop reasoning. If the answer has a code fence, take its content.
+2. Drop everything before a line that announces the corrected text ("Sure, here is the corrected transcript:"), if a
+   transcript follows.
+3. Strip label, list mark, emphasis and quotes from each line. A label ends with a colon and either contains a word such
+   as "transcript" or begins with a word such as "Sure". Words that are in a hypothesis are not a label.
+4. Of several lines, drop those before the transcript as long as that reduces the word errors against a hypothesis, and
+   those after it from the line that increases them: explanations are dropped, a transcript of several lines stays.
+5. Refuse a text that is empty, or that shares fewer than `RESEMBLANCE` of its words with each hypothesis; the
+   recognizer's first text is used instead. Accept any text that resembles a hypothesis, right or wrong.
 
-Which of these happened is a key of `CORRECTIONS` and is counted.
+The result is a key of `CORRECTIONS` and is counted.
 """
 
 from __future__ import annotations
@@ -45,53 +45,59 @@ _WRAPPED = re.compile(r"([\"'`*_\u201c\u2018\u00ab]+)([^\"`*\u201c\u201d\u00ab\u
 
 
 def ask(hypotheses: Sequence[str]) -> str:
-    """The corrector's prompt; hypotheses without words are left out."""
+    """Return the corrector's prompt; hypotheses without words are left out."""
     texts = filter(str.split, hypotheses)
     return PROMPT.format(hypotheses="\n".join(f"{i}. {text}" for i, text in enumerate(texts, 1)))
 
 
 def read(answer: str, hypotheses: Sequence[str]) -> tuple[str, str]:
-    """The transcript that a corrector's answer holds, and how it came about (a key of `CORRECTIONS`).
+    r"""Return the transcript in a corrector's answer, and its provenance (a key of `CORRECTIONS`).
 
     Args:
-        answer: what the corrector said.
-        hypotheses: what the recognizer held possible, best first; one of them at least has words.
+        answer: Answer of the corrector.
+        hypotheses: The recognizer's texts, best first; at least one of them has words.
 
-    >>> heard = ["the card quarter was cut", "the cod quarter was cut"]
-    >>> read("The cod quota was cut.", heard)
+    >>> texts = ["the card quarter was cut", "the cod quarter was cut"]
+    >>> read("The cod quota was cut.", texts)
     ('The cod quota was cut.', 'clean')
-    >>> read('Sure! Corrected transcript: "The cod quota was cut."\\n\\nI changed two words.', heard)
+    >>> read('Sure! Corrected transcript: "The cod quota was cut."\n\nI changed two words.', texts)
     ('The cod quota was cut.', 'trimmed')
-    >>> read("I am sorry, but I cannot listen to audio.", heard)
+    >>> read("I am sorry, but I cannot listen to audio.", texts)
     ('the card quarter was cut', 'refused')
     """
-    said = " ".join(answer.split())
-    if said in [" ".join(text.split()) for text in hypotheses]:
-        return said, "clean"
-    heard = [words for text in hypotheses if (words := _words(text))]
-    text = _transcript(drop_reasoning(answer), heard)
-    if not _resembles(text, heard):
+    plain = " ".join(answer.split())
+    if plain in [" ".join(text.split()) for text in hypotheses]:
+        return plain, "clean"
+    known = [words for text in hypotheses if (words := _words(text))]
+    text = _transcript(drop_reasoning(answer), known)
+    if not _resembles(text, known):
         return hypotheses[0], "refused"
-    return text, "clean" if text == said else "trimmed"
+    return text, "clean" if text == plain else "trimmed"
 
 
-def _transcript(answer: str, heard: Sequence[list[str]]) -> str:
+def _transcript(answer: str, known: Sequence[list[str]]) -> str:
+    """Return the transcript in an answer.
+
+    Args:
+        answer: Answer of the corrector, without reasoning.
+        known: Words of each hypothesis.
+    """
     if fenced := _FENCE.search(answer):
         answer = fenced[1]
     for label in _LABEL.finditer(answer):
-        if _CORRECTED.search(label[1]) and _is_chatter(label[1], heard):
-            text = _nearest(answer[label.end() :], heard)
-            if _resembles(text, heard):
+        if _CORRECTED.search(label[1]) and _is_chatter(label[1], known):
+            text = _nearest(answer[label.end() :], known)
+            if _resembles(text, known):
                 return text
-    return _nearest(answer, heard)
+    return _nearest(answer, known)
 
 
-def _nearest(answer: str, heard: Sequence[list[str]]) -> str:
-    """The answer's lines, bare, without those that only lead away from what was heard."""
-    lines = [line for whole in answer.splitlines() if (line := _bare(whole, heard))]
+def _nearest(answer: str, known: Sequence[list[str]]) -> str:
+    """Return the stripped lines of an answer without those that only add word errors against the hypotheses."""
+    lines = [stripped for line in answer.splitlines() if (stripped := _strip(line, known))]
 
     def errors(first: int, end: int) -> int:
-        return min(_count(_words(" ".join(lines[first:end])), words)[1] for words in heard)
+        return min(_count(_words(" ".join(lines[first:end])), words)[1] for words in known)
 
     for first in range(len(lines)):
         end = min(range(first + 1, len(lines) + 1), key=lambda end: errors(first, end))
@@ -100,42 +106,43 @@ def _nearest(answer: str, heard: Sequence[list[str]]) -> str:
     return ""
 
 
-def _bare(line: str, heard: Sequence[list[str]]) -> str:
-    """A line without label, list mark, emphasis and quotes around it."""
+def _strip(line: str, known: Sequence[list[str]]) -> str:
+    """Return a line without the label, list mark, emphasis and quotes around its text."""
     line = line.strip()
     mark = _LIST_MARK.match(line)
-    if mark and not any(words[:1] == _words(mark[0]) for words in heard):
+    if mark and not any(words[:1] == _words(mark[0]) for words in known):
         line = line[mark.end() :]
     label = _LABEL.match(line)
-    if label and _is_chatter(label[1], heard):
+    if label and _is_chatter(label[1], known):
         line = line[label.end() :]
     while wrapped := _WRAPPED.fullmatch(line.strip()):
         line = wrapped[2]
     return line.strip()
 
 
-def _is_chatter(label: str, heard: Sequence[list[str]]) -> bool:
-    """Whether the words before a colon are the corrector's own."""
-    said, told = _words(label), _words(" ".join(re.findall(_TELLTALE, label, re.IGNORECASE)))
-    if not told:
-        return not any(words[:2] == said[:2] for words in heard)
-    if any(set(told) <= set(words) for words in heard):
+def _is_chatter(label: str, known: Sequence[list[str]]) -> bool:
+    """Return whether the words before a colon are the corrector's own, not part of the transcript."""
+    words_of_label = _words(label)
+    telltale = set(_words(" ".join(re.findall(_TELLTALE, label, re.IGNORECASE))))
+    if not telltale:
+        return not any(words[:2] == words_of_label[:2] for words in known)
+    if any(telltale <= set(words) for words in known):
         return False
     return bool(re.match(_OPENING, label, re.IGNORECASE)) or all(
-        _count(said, words)[0] <= len(said) / 2 for words in heard
+        _count(words_of_label, words)[0] <= len(words_of_label) / 2 for words in known
     )
 
 
-def _resembles(text: str, heard: Sequence[list[str]]) -> bool:
-    said = _words(text)
-    return any(_count(said, words)[0] >= RESEMBLANCE * max(len(said), len(words)) for words in heard)
+def _resembles(text: str, known: Sequence[list[str]]) -> bool:
+    found = _words(text)
+    return any(_count(found, words)[0] >= RESEMBLANCE * max(len(found), len(words)) for words in known)
 
 
-def _count(said: list[str], heard: list[str]) -> tuple[int, int]:
-    """Words in common, in order, and word errors."""
-    if not said:
-        return 0, len(heard)
-    found = jiwer.process_words(" ".join(heard), " ".join(said))
+def _count(words: list[str], reference: list[str]) -> tuple[int, int]:
+    """Return the number of shared words, in order, and the number of word errors."""
+    if not words:
+        return 0, len(reference)
+    found = jiwer.process_words(" ".join(reference), " ".join(words))
     return found.hits, found.substitutions + found.deletions + found.insertions
 
 

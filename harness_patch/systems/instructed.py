@@ -1,4 +1,4 @@
-"""An audio model in the place of a recognizer."""
+"""Use an audio model as a recognizer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from speechiq.siq_tasks.audio import transcription_prompt
 
 
 class Instructed:
-    """A recognizer that asks an audio model by the words of the level Remember, whatever the system itself is asked."""
+    """Transcribe with an audio model, always with the prompt of the level Remember: a clip has one transcript."""
 
     def __init__(self, engine: AudioModel) -> None:
         self.engine = engine
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+        """Transcribe each clip; see `ASREngine.transcribe`."""
         return self.engine.transcribe([Prompt.about(transcription_prompt(), [clip]) for clip in clips])
 
     def describe(self) -> dict[str, Any]:
+        """Describe the audio model; see `Engine.describe`."""
         return self.engine.describe()

@@ -1,4 +1,4 @@
-"""The spec of a system, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
+"""Parse system specs, `pretrained=`: stages joined by `+`, each `[engine:]model` (see docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from speechiq.harness_patch._lm_eval import list_model_types
 REFERENCE = "openai/whisper-large-v2+Qwen/Qwen2-7B-Instruct"
 DEMO_SYSTEM = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct"
 DEFAULT_ENGINE = "hf"
-#: By the number of stages their roles, and by role the kind of its engine.
+#: Number of stages -> their roles; role -> kind of its engine.
 ROLES = {1: ("audio",), 2: ("asr", "llm"), 3: ("asr", "ger", "llm")}
 KINDS = {"audio": "audio", "asr": "asr", "ger": "text", "llm": "text"}
-WHOLE = "letter"
+LETTER = "letter"
 
 
 class Stage(NamedTuple):
-    """One stage of a system.
+    """Describe one stage of a system.
 
     Attributes:
-        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `whole` (a system without stages).
-        engine: its name in the registry; of a text stage also the name of a model type of lm-eval.
-        model: its name there; empty for an engine without one.
+        role: `asr`, `ger` (the corrector), `llm`, `audio` (end to end), or `control` (a system without stages).
+        engine: Name in the registry; for a text stage also the name of a model type of lm-eval.
+        model: Name of the model for the engine; empty for an engine without models.
     """
 
     role: str
@@ -35,16 +35,16 @@ class Stage(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind of its engine."""
+        """Return the kind of the stage's engine."""
         return KINDS[self.role]
 
     @property
     def prefix(self) -> str:
-        """Return what the names of this stage's options begin with: nothing for a model that stands alone."""
+        """Return the prefix of this stage's options; it is empty for an audio model."""
         return "" if self.role == "audio" else f"{self.role}_"
 
     def pick(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those of the model arguments that are this stage's, without its prefix."""
+        """Return the model arguments of this stage, without its prefix."""
         prefix = self.prefix
         return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
 
@@ -61,15 +61,15 @@ Stage(role='llm', engine='hf', model='Qwen/Qwen2-7B-Instruct')]
     Stage(role='ger', engine='openai', model='gpt-4o')
 
     Raises:
-        SpeechIQError: a number of stages that no system has, or an engine that its stage does not know.
+        SpeechIQError: The number of stages is not 1 to 3, a stage is empty, or the engine is unknown for its stage.
     """
-    if spec.partition(":")[0] == WHOLE:
-        return [Stage("whole", WHOLE, spec.removeprefix(WHOLE).removeprefix(":"))]
+    if spec.partition(":")[0] == LETTER:
+        return [Stage("control", LETTER, spec.removeprefix(LETTER).removeprefix(":"))]
     parts = spec.split("+")
     if len(parts) not in ROLES or not all(parts):
         raise SpeechIQError(
-            f"pretrained={spec}: {len(parts)} stages, some empty or too many; spell a model that hears alone, "
-            f"ASR+LLM like pretrained={DEMO_SYSTEM}, or ASR+GER+LLM"
+            f"pretrained={spec}: {len(parts)} stages, some empty or too many; give one audio model, ASR+LLM such as "
+            f"pretrained={DEMO_SYSTEM}, or ASR+GER+LLM"
         )
     return [_parse_stage(role, part, spec) for role, part in zip(ROLES[len(parts)], parts, strict=True)]
 
@@ -84,13 +84,11 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
         engine, model = DEFAULT_ENGINE, part
     if part.startswith(f"{DEFAULT_ENGINE}:{DEMO}"):
         raise SpeechIQError(
-            f"pretrained={spec}: {part} has a shorter name, and a system is compared by its name; write {model}"
+            f"pretrained={spec}: {part} has a shorter name, and systems are compared by their names; write {model}"
         )
     alone = part if part in recognizers else engine
     if role == "audio" and alone in recognizers and alone not in known:
-        raise SpeechIQError(
-            f"pretrained={spec}: {part} only transcribes; put a language model behind it, pretrained={part}+LLM"
-        )
+        raise SpeechIQError(f"pretrained={spec}: {part} only transcribes; add a language model, pretrained={part}+LLM")
     if part in known and known[part].takes_model:
         raise SpeechIQError(f"pretrained={spec}: {part} is an engine without a model; write {known[part].example}")
     if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):

@@ -1,4 +1,4 @@
-"""What every speech system does, whatever it is made of: two verbs, batch in, batch out."""
+"""Define the protocols of a speech system and its parts: they transcribe and answer, one result per input."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something to be answered about clips.
+    """Describe a question about clips.
 
     Attributes:
-        prompt: the task's words and clips.
-        settings: the task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
-        text: the question alone, for tasks that say so; else empty.
-        options: the texts to choose from, for multiple choice.
+        prompt: The task's text and clips.
+        settings: The task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
+        text: The question alone, if the task gives it; else empty.
+        options: Texts to choose from, for multiple choice.
     """
 
     prompt: Prompt
@@ -35,96 +35,96 @@ class Question:
     options: tuple[str, ...] = ()
 
     def seeds(self, seed: int, n: int) -> list[int]:
-        """Return a seed per answer, by what is asked of which audio; never by the batch or the process."""
+        """Return one seed per answer, which depends on prompt and audio, never on the batch or the process."""
         text, *clips = self.prompt.key
-        asked = seed, *clips, text
-        return [int.from_bytes(hashlib.sha256(repr((*asked, i)).encode()).digest()[:8]) for i in range(n)]
+        key = seed, *clips, text
+        return [int.from_bytes(hashlib.sha256(repr((*key, i)).encode()).digest()[:8]) for i in range(n)]
 
 
 class Recognizer(Protocol):
-    """An `ASREngine` as a system uses it, behind the response cache or not, or one with a corrector."""
+    """Define a recognizer as a system uses it: an `ASREngine`, cached or not, or one with a corrector."""
 
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """See `ASREngine.transcribe`."""
+        """Transcribe each clip; see `ASREngine.transcribe`."""
 
     def describe(self) -> dict[str, Any]:
-        """See `Engine.describe`."""
+        """Describe what ran and how; see `Engine.describe`."""
 
 
 class LanguageModel(Protocol):
-    """A `TextEngine` as a system uses it, behind the response cache or not."""
+    """Define a language model as a system uses it: a `TextEngine`, cached or not."""
 
     def at_work(self) -> AbstractContextManager[None]:
-        """See `TextEngine.at_work`."""
+        """Keep the model loaded inside the block; see `TextEngine.at_work`."""
 
     def count(self, text: str) -> int:
-        """See `TextEngine.count`."""
+        """Count the tokens of a text; see `TextEngine.count`."""
 
     def generate(
         self, prompts: Sequence[TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
-        """See `TextEngine.generate`."""
+        """Answer each prompt once per seed; see `TextEngine.generate`."""
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """See `TextEngine.sampling`."""
+        """Describe how `generate` samples; see `TextEngine.sampling`."""
 
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]]
     ) -> list[list[Scored]]:
-        """See `TextEngine.loglikelihood`."""
+        """Score continuations after each prompt; see `TextEngine.loglikelihood`."""
 
     def describe(self) -> dict[str, Any]:
-        """See `Engine.describe`."""
+        """Describe what ran and how; see `Engine.describe`."""
 
 
 class AudioModel(Protocol):
-    """A model, or several, that take prompts with clips in them; an `AudioEngine` is one."""
+    """Define an audio model, which takes prompts with clips: an `AudioEngine`, or several engines together."""
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Inside, what is loaded may stay loaded from call to call; afterwards nothing is."""
+        """Return a block inside which models may stay loaded between calls; after it no model is loaded."""
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
-        """Return what was said in the one clip of each prompt; its words ask for that."""
+        """Return a transcript of the one clip of each prompt, whose text asks for it."""
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
-        """Of each prompt's clips, the share of seconds that the model is fed."""
+        """Return the audio coverage of each prompt: seconds that the model receives / seconds of its clips."""
 
     def generate(
         self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
     ) -> list[list[str]]:
-        """Answers to each prompt, one a seed."""
+        """Return the answers to each prompt, one per seed."""
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """How `generate` samples by these settings; refuses those that it does not know."""
+        """Describe how `generate` samples with these settings, and refuse unknown settings."""
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
         """Return the log-likelihood of each continuation after its prompt; the model adds its own chat template."""
 
     def describe(self) -> dict[str, Any]:
-        """What ran and how, for the results file: JSON types only."""
+        """Describe what ran and how for the results file, in JSON types only."""
 
 
 class SpeechSystem(Protocol):
-    """A system under test."""
+    """Define a system under test."""
 
     @property
     def answering(self) -> Answering | None:
-        """Return the way in which it answers questions; None for a control that does not read them."""
+        """Return the way of answering questions; None for a control that does not read them."""
 
     def at_work(self) -> AbstractContextManager[None]:
-        """As for a `AudioModel`."""
+        """Return a block inside which models may stay loaded; see `AudioModel.at_work`."""
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
-        """Return what was said in the one clip of each prompt; its words ask for that."""
+        """Return a transcript of the one clip of each prompt, whose text asks for it."""
 
     def check(self, questions: Sequence[Question], n: int) -> None:
-        """Refuse questions that cannot be answered `n` times as they are asked, before anything is computed."""
+        """Refuse questions that cannot be answered `n` times, before anything is computed."""
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        """`n` independent answers to each question."""
+        """Return `n` independent answers to each question."""
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """How likely each continuation is after its prompt."""
+        """Return the log-likelihood of each continuation after its prompt."""
 
     def describe(self) -> dict[str, Any]:
-        """What ran and how, for the results file: JSON types only."""
+        """Describe what ran and how for the results file, in JSON types only."""

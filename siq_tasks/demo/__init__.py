@@ -1,0 +1,1 @@
+"""Provide the bundled demo set, its models and its run."""

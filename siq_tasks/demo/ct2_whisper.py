@@ -1,8 +1,8 @@
-"""Turns a Whisper checkpoint in CTranslate2's format into an ordinary `transformers` folder.
+"""Convert a Whisper checkpoint in CTranslate2's format into a `transformers` folder.
 
-The file `model.bin` (binary version 6, little endian) holds a header, then named tensors, then aliases:
-see `ctranslate2/specs/model_spec.py` of that project. Its linear layers fuse the query, key and value
-projections; `transformers` keeps them apart.
+The file `model.bin` (binary version 6, little endian) contains a header, then named tensors, then aliases: see
+`ctranslate2/specs/model_spec.py` of that project. Its linear layers fuse the query, key and value projections;
+`transformers` has separate ones.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ NAME = re.compile(r"(?P<side>encoder|decoder)/(?:layer_(?P<layer>\d+)/)?(?P<part
 
 
 def read_tensors(stream: BinaryIO) -> dict[str, np.ndarray]:
-    """The named tensors of a CTranslate2 Whisper file; a linked name is left out.
+    """Return the named tensors of a CTranslate2 Whisper file; aliases are left out.
 
     Raises:
-        ValueError: another binary version, another model, or a number type that this reader lacks.
+        ValueError: The file has another binary version or another model.
+        KeyError: A tensor has an unknown number type.
     """
 
     def number(kind: str) -> int:
@@ -74,7 +75,7 @@ def read_tensors(stream: BinaryIO) -> dict[str, np.ndarray]:
 
 
 def to_state_dict(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The same weights under the names of `WhisperForConditionalGeneration`."""
+    """Return the weights under the names of `WhisperForConditionalGeneration`."""
     state = {}
     for name, tensor in tensors.items():
         match = NAME.fullmatch(name)
@@ -88,7 +89,7 @@ def to_state_dict(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         for target, part in zip(targets, np.split(tensor, len(targets)), strict=True):
             if target.endswith("k_proj") and leaf == "bias":
                 if part.any():
-                    raise ValueError(f"{name}: Whisper's keys have no bias, this one is not zero")
+                    raise ValueError(f"{name}: Whisper's keys have no bias, but this bias is not zero")
                 continue
             state[f"{base}.layers.{match['layer']}.{target}.{leaf}"] = part
     state["proj_out.weight"] = state["model.decoder.embed_tokens.weight"]
@@ -96,7 +97,7 @@ def to_state_dict(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def build_tokenizer(file: Path, vocabulary: int) -> PreTrainedTokenizerFast:
-    """The tokenizer of `tokenizer.json` with the timestamp tokens that the file leaves out."""
+    """Return the tokenizer of `tokenizer.json` with the timestamp tokens, which are not in the file."""
     from tokenizers import AddedToken
     from transformers import WhisperTokenizerFast
 
@@ -117,7 +118,7 @@ def build_tokenizer(file: Path, vocabulary: int) -> PreTrainedTokenizerFast:
 
 
 def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mapping[str, Any]) -> GenerationConfig:
-    """Decoding settings of OpenAI's checkpoint, as CTranslate2's `config.json` keeps them."""
+    """Return the decoding settings of OpenAI's checkpoint from CTranslate2's `config.json`."""
     from transformers import GenerationConfig
 
     def token(text: str) -> int:
@@ -152,12 +153,12 @@ def build_generation_config(tokenizer: PreTrainedTokenizerFast, settings: Mappin
 
 
 def convert(binary: bytes, folder: Path, target: Path) -> None:
-    """Write the checkpoint as `transformers` saves it: float16, with processor and generation settings.
+    """Write the checkpoint in the form of `transformers`: float16, with processor and generation settings.
 
     Args:
-        binary: the whole of `model.bin`.
-        folder: holds the `config.json` and `tokenizer.json` that came with it.
-        target: the folder to fill.
+        binary: Content of `model.bin`.
+        folder: Folder with the checkpoint's `config.json` and `tokenizer.json`.
+        target: Folder to write to.
     """
     import torch
     from transformers import (

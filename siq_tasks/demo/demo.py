@@ -1,4 +1,4 @@
-"""The bundled set: 14 clips with three questions each, all inside the package."""
+"""Load the bundled demo set: 14 clips with three questions each, inside the package."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from speechiq.siq_tasks.questions.file import join, read_questions
 HERE = Path(__file__).parent
 
 
-def list_clips(**_told_to_others: Any) -> list[dict[str, Any]]:
-    """The demo's clips, their files named by their place inside `siq_tasks`."""
+def list_clips(**_metadata: Any) -> list[dict[str, Any]]:
+    """Return the demo's clips, with paths relative to `siq_tasks`."""
     clips = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))
     return [clip | {"path": f"demo/{clip['file']}"} for clip in clips]
 
 
 @takes()
-def load(level: str, **told: Any) -> Loaded:
-    """`custom_dataset` of the demo's tasks; lm-eval passes every item of metadata and model_args."""
+def load(level: str, **metadata: Any) -> Loaded:
+    """Load the docs of one level; lm-eval passes every item of metadata and model_args."""
     clips, questions = list_clips(), []
     if level == "apply":
         questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
-    return Loaded(build_docs(level, "demo", clips, questions, told), read_settings(level, told))
+    return Loaded(build_docs(level, "demo", clips, questions, metadata), read_settings(level, metadata))

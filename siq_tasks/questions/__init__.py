@@ -1,1 +1,1 @@
-"""Questions of the level Apply: written, checked, kept in a file, and joined to clips by id."""
+"""Write, check and read the questions of the level Apply, and join them to clips by id."""

@@ -1,7 +1,7 @@
-"""The answers of authors, each on disk before it is used, so that none is paid for twice.
+"""Cache the answers of authors; each is on disk before it is used, so none is paid for twice.
 
-The writing of questions is a function of the authors' answers. A run that was killed therefore starts anew and gets, up
-to the point where it was killed, its answers from the cache.
+The questions are a function of the authors' answers. A run that was killed therefore starts again and gets the answers
+that it already had from the cache.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from speechiq.core.batches import OnResult
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.siq_tasks.questions.endpoints import Author
 
-#: An empty answer is asked for again by the next run.
+#: The next run requests an empty answer again.
 ANSWER = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class Answers:
-    """Cached answers by author, prompt, temperature and seed; threads may share them.
+    """Cache answers by author, prompt, temperature and seed; threads may share the cache.
 
     Args:
-        folder: Where they are cached, made if it is missing.
+        folder: Folder of the cache, made if it is missing.
 
     Raises:
         SpeechIQError: The folder cannot be written.
@@ -39,14 +39,14 @@ class Answers:
 
     @property
     def asked(self) -> int:
-        """Return how many answers were asked for here."""
+        """Return the number of answers that were requested in this run."""
         return self._cache.added
 
     def ask(self, author: Author, prompt: str, temperature: float, seed: int) -> str:
-        """Return the author's answer, from the cache if it is there.
+        """Return the author's answer, from the cache if it contains it.
 
         Raises:
-            SpeechIQError: The author fails for good, or the answer cannot be written.
+            SpeechIQError: The author fails after all retries, or the answer cannot be written.
             BaseException: The failure that `stop` was called with.
         """
 
@@ -59,5 +59,5 @@ class Answers:
         return answers[0]
 
     def stop(self, failure: BaseException) -> None:
-        """Ask nothing more in any thread, but raise the first such failure; answers under way are still cached."""
+        """Make every later `ask`, in any thread, raise the first given failure; requested answers are still cached."""
         self._failure = self._failure or failure

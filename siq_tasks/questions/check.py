@@ -1,4 +1,4 @@
-"""What a question file is worth: its balance, its leaks, and the scores that need no hearing (the floors)."""
+"""Check a question file: its balance, its leaks, and the scores without audio (the floors)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
-from speechiq.siq_tasks.questions.drafts import derive_seed, gives_itself_away
+from speechiq.siq_tasks.questions.drafts import derive_seed, reveals_answer
 from speechiq.siq_tasks.questions.endpoints import Author
 from speechiq.siq_tasks.questions.file import join, normalize, read_questions
 from speechiq.siq_tasks.questions.write import count_letters
@@ -25,7 +25,7 @@ WORKERS = 8
 
 @dataclass(frozen=True)
 class Reading:
-    """One greedy answer to each question: the share that is right, and the share without a letter."""
+    """Score one greedy answer per question: the share of right ones, and the share without a letter."""
 
     acc: float
     unparsed: float
@@ -33,14 +33,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class Report:
-    """What is known of a file.
+    """Hold the result of a check.
 
     Attributes:
-        questions, left_out: how many lines of either kind.
-        letters: how often each letter is right; divided by `questions`, the score of always saying that letter.
-        faults: a line for each question that gives its answer away or is asked twice of a clip.
-        text_free: the reader without the speech, None where there was no reader.
-        informed: the reader with the reference, None where there was no reader or no reference.
+        questions: Number of questions.
+        left_out: Number of questions that could not be written.
+        letters: Letter -> number of questions with this key; divided by `questions`, the score of a constant letter.
+        faults: One line per question that reveals its answer or is asked twice about a clip.
+        text_free: Score of the reader without the speech; None without a reader.
+        informed: Score of the reader with the reference; None without a reader or references.
     """
 
     questions: int
@@ -54,16 +55,17 @@ class Report:
 def check_file(
     path: Path, references: Mapping[str, str] | None = None, author: Author | None = None, dataset: str = "the set"
 ) -> Report:
-    """Check a question file as far as what is given allows.
+    """Check a question file; more arguments allow more checks.
 
     Args:
-        path: of the file; schema and duplicate options are checked as it is read.
-        references: text by clip id; given, every clip must have its questions and no question be a stranger's.
-        author: the reader that answers without the speech, and with it where `references` are given.
-        dataset: name of the set, for messages.
+        path: Question file; schema and duplicate options are checked while it is read.
+        references: Clip id -> reference. If given, every clip must have its questions, and every question a clip.
+        author: Reader that answers without the speech, and also with the reference if `references` is given.
+        dataset: Name of the data set, for messages.
 
     Raises:
-        SpeechIQError: a line is no sound question, the file does not fit the clips, or the author fails for good.
+        SpeechIQError: A line is not a valid question, the file does not fit the clips, or the author fails after all
+            retries.
     """
     rows = read_questions(path)
     if references is not None:
@@ -79,12 +81,12 @@ def check_file(
 
 
 def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Questions that give their answer away, and questions asked twice of one clip."""
+    """Return one line per question that reveals its answer, and per question that is asked twice about a clip."""
     times = Counter((row["id"], normalize(row["question"])) for row in asked)
     leaks = [
-        f"{row['question_id']}: the question holds its answer"
+        f"{row['question_id']}: the question contains its answer"
         for row in asked
-        if gives_itself_away(row["question"], row["options"], row["answer"])
+        if reveals_answer(row["question"], row["options"], row["answer"])
     ]
     return leaks + [f"{clip}: asked {n} times: {question}" for (clip, question), n in times.items() if n > 1]
 
@@ -92,8 +94,11 @@ def list_faults(asked: Sequence[Mapping[str, Any]]) -> list[str]:
 def _read(asked: Sequence[Mapping[str, Any]], author: Author, references: Mapping[str, str] | None = None) -> Reading:
     def answer(row: Mapping[str, Any]) -> str:
         options = [*row["options"], NONE_OF_THE_ABOVE]
-        told = (row["question"], options)
-        prompt = prompts.to_guess(*told) if references is None else prompts.to_check(references[row["id"]], *told)
+        text = row["question"]
+        if references is None:
+            prompt = prompts.to_guess(text, options)
+        else:
+            prompt = prompts.to_check(references[row["id"]], text, options)
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
     manner = "without the speech" if references is None else "with the reference"
@@ -104,9 +109,9 @@ def _read(asked: Sequence[Mapping[str, Any]], author: Author, references: Mappin
 
 
 def describe(report: Report) -> list[str]:
-    """The report in lines.
+    r"""Return the lines of a report.
 
-    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], Reading(0.5, 0.25))), sep="\\n")
+    >>> print(*describe(Report(4, 0, {"A": 1, "B": 3, "C": 0, "D": 0}, [], Reading(0.5, 0.25))), sep="\n")
     4 questions, 0 left out; right letters: A 1, B 3, C 0, D 0
     always saying one letter scores A 25.0 %, B 75.0 %, C 0.0 %, D 0.0 %
     the reader scores 50.0 % without the speech (25.0 % of its answers have no letter)

@@ -1,4 +1,4 @@
-"""From what a writer said to questions with shuffled options, their right letters balanced over the file."""
+"""Turn a writer's answer into questions with shuffled options, their right letters balanced over the file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from speechiq.siq_tasks.questions.file import OPTIONS, normalize
 
 
 class Unusable(Exception):
-    """An answer of a writer that holds no questions; the message says why, in words that can be counted."""
+    """Report a writer's answer without questions; the message is one of a few reasons, which are counted."""
 
 
 class Draft(NamedTuple):
-    """A question as written: the right answer first."""
+    """Hold a question as it was written: the right answer first."""
 
     question: str
     options: list[str]
 
 
 def parse_drafts(answer: str, count: int) -> list[Draft]:
-    """The `count` questions of a writer's JSON, which may stand in a code fence or between sentences.
+    """Return the `count` questions of a writer's JSON, which may be in a code fence or between sentences.
 
     Raises:
-        Unusable: a refusal, malformed JSON, another schema, or another number of questions.
+        Unusable: The answer is a refusal, malformed JSON, of another schema, or has another number of questions.
 
-    >>> said = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
-    >>> parse_drafts(said, 1)
+    >>> text = 'Sure: {"questions": [{"question": "Who?", "answer": "Ann", "distractors": ["Dan", "Jan", "Stan"]}]}'
+    >>> parse_drafts(text, 1)
     [Draft(question='Who?', options=['Ann', 'Dan', 'Jan', 'Stan'])]
     """
     found = re.search(r"\{.*\}", drop_reasoning(answer), re.DOTALL)
@@ -60,7 +60,7 @@ def _parse_draft(written: Any) -> Draft:
 
 
 def choose_letter(seed: int, place: int) -> str:
-    """The right letter of the question at `place` in the file: each run of four holds every letter once.
+    """Return the right letter of the question at `place` in the file; each block of four has every letter once.
 
     >>> sorted(choose_letter(0, place) for place in range(8))
     ['A', 'A', 'B', 'B', 'C', 'C', 'D', 'D']
@@ -70,7 +70,7 @@ def choose_letter(seed: int, place: int) -> str:
 
 
 def shuffle(draft: Draft, letter: str, seed: int, question_id: str) -> list[str]:
-    """The draft's options, the right one at `letter`, the others in an order that seed and question decide.
+    """Return the draft's options: the right one at `letter`, the others in an order given by seed and question.
 
     >>> shuffle(Draft("Who?", ["Ann", "Dan", "Jan", "Stan"]), "C", 0, "a-q1")[2]
     'Ann'
@@ -81,19 +81,19 @@ def shuffle(draft: Draft, letter: str, seed: int, question_id: str) -> list[str]
     return others
 
 
-def gives_itself_away(question: str, options: list[str], answer: str) -> bool:
-    """Whether the question holds the text of its right option, but not that of every option.
+def reveals_answer(question: str, options: list[str], answer: str) -> bool:
+    """Return whether the question contains the text of its right option, but not the texts of all options.
 
-    >>> gives_itself_away("Who is Ann?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    >>> reveals_answer("Who is Ann?", ["Dan", "Ann", "Jan", "Stan"], "B")
     True
-    >>> gives_itself_away("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
+    >>> reveals_answer("Was it Ann, Dan, Jan or Stan?", ["Dan", "Ann", "Jan", "Stan"], "B")
     False
     """
-    said = f" {normalize(question)} "
-    told = [f" {normalize(option)} " in said for option in options]
-    return told[LETTERS.index(answer)] and not all(told)
+    text = f" {normalize(question)} "
+    contained = [f" {normalize(option)} " in text for option in options]
+    return contained[LETTERS.index(answer)] and not all(contained)
 
 
 def derive_seed(*parts: Any) -> int:
-    """A seed of 31 bits from whatever tells one request from another."""
+    """Return a seed of 31 bits from the parts that identify a request."""
     return int.from_bytes(hashlib.sha256("/".join(map(str, parts)).encode()).digest()[:4]) >> 1

@@ -1,8 +1,8 @@
-"""Authors: language models that write, check or guess, named `ENGINE:MODEL`.
+"""Open authors: language models that write, check or guess, named `ENGINE:MODEL`.
 
-`openai:MODEL` is any OpenAI-compatible endpoint, and may have options, `openai:MODEL,base_url=URL,key_variable=NAME`;
-every other engine is one of lm-eval's model types that takes `pretrained` (`hf`, `vllm`, ...), with MODEL a hub id, a
-folder or `demo:NAME`.
+`openai:MODEL` is a model of an OpenAI-compatible endpoint and may have options,
+`openai:MODEL,base_url=URL,key_variable=NAME`. Every other engine is a model type of lm-eval that takes `pretrained`
+(`hf`, `vllm`, ...); MODEL is then a hub id, a folder or `demo:NAME`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 4096
 MAX_TOKENS_LOCAL = 1024
 OPENAI = "openai"
-#: Options of an author behind an endpoint: the kind of each and the least it may be.
+#: Options of an author behind an endpoint: type and minimum.
 OPTIONS = {
     "base_url": (str, None), "key_variable": (str, None), "timeout": (float, 0.01), "max_retries": (int, 0),
     "max_gen_toks": (int, 1),
@@ -31,20 +31,25 @@ OPTIONS = {
 
 
 class Author(Protocol):
-    """Anything that answers a prompt; asked from several threads at once."""
+    """Define an author, which answers prompts from several threads at once."""
 
     name: str
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer; a refusal in the model's own words. A `SpeechIQError` where none can be had."""
+        """Return the answer, which may be a refusal by the model.
+
+        Raises:
+            SpeechIQError: No answer arrives.
+        """
 
 
 class AuthorSpec(NamedTuple):
-    """An author as it is named, not yet opened.
+    """Describe an author that is not opened yet.
 
     Attributes:
-        engine, model: see the module.
-        options: of an endpoint, see `OPTIONS`.
+        engine: Engine, see the module.
+        model: Model, see the module.
+        options: Options of an endpoint, see `OPTIONS`.
     """
 
     engine: str
@@ -53,17 +58,17 @@ class AuthorSpec(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return what question files and errors call it."""
+        """Return the name in question files and errors."""
         return f"{self.engine}:{self.model}"
 
     def open(self, base_url: str | None = None) -> Author:
-        """Return the author itself.
+        """Open the author.
 
         Args:
-            base_url: of an endpoint whose options name none; without it `OPENAI_BASE_URL`, else OpenAI's own.
+            base_url: Address of an endpoint whose options have none; by default `OPENAI_BASE_URL`, else OpenAI's.
 
         Raises:
-            SpeechIQError: no such engine or model, no key, or a package is missing.
+            SpeechIQError: The engine, the model, the key or a package is missing.
         """
         if self.engine != OPENAI:
             return HarnessAuthor(self.engine, self.model)
@@ -71,43 +76,46 @@ class AuthorSpec(NamedTuple):
 
 
 def parse_author(text: str) -> AuthorSpec:
-    """Return the author that `ENGINE:MODEL` or `openai:MODEL,name=value` names.
+    """Parse the name of an author, `ENGINE:MODEL` or `openai:MODEL,name=value`.
 
     >>> parse_author("openai:gemini-1.5-flash,key_variable=GEMINI_API_KEY,timeout=60").options
     {'key_variable': 'GEMINI_API_KEY', 'timeout': 60.0}
 
     Raises:
-        SpeechIQError: it is not of this form, an option is unknown, has no sound value, or is an address with a secret.
+        SpeechIQError: The text has another form, an option is unknown, or a value is invalid or an address with a key.
     """
     refuse_secrets(text, "the author's base_url", "name the variable that holds the key, key_variable=NAME")
     head, *given = text.split(",")
     engine, colon, model = head.partition(":")
     if not (engine and colon and model):
-        raise SpeechIQError(f"{text!r}: an author is spelled ENGINE:MODEL, such as openai:gpt-4o or hf:NAME")
+        raise SpeechIQError(f"{text!r}: not of the form ENGINE:MODEL; write, for example, openai:gpt-4o or hf:NAME")
     if given and engine != OPENAI:
         raise SpeechIQError(f"{head}: {given[0]!r}: only openai:MODEL has options; remove them")
     return AuthorSpec(engine, model, dict(_parse_option(head, option) for option in given))
 
 
 def parse_authors(texts: Iterable[str]) -> dict[str, AuthorSpec]:
-    """Return authors by what names them.
+    """Parse the names of several authors.
+
+    Returns:
+        Text -> author.
 
     Raises:
-        SpeechIQError: see `parse_author`; or two of one name have other options, so that nobody could say which of them
-            gave an answer.
+        SpeechIQError: As for `parse_author`, or two authors with the same name have different options, so the origin of
+            an answer would be unknown.
     """
     specs = {text: parse_author(text) for text in texts}
     by_name: dict[str, AuthorSpec] = {}
     for spec in specs.values():
         if by_name.setdefault(spec.name, spec) != spec:
-            raise SpeechIQError(f"{spec.name}: named twice with other options; give both the same")
+            raise SpeechIQError(f"{spec.name}: named twice with different options; give both the same options")
     return specs
 
 
 def _parse_option(author: str, option: str) -> tuple[str, Any]:
     name, _, text = option.partition("=")
     if name not in OPTIONS:
-        raise SpeechIQError(f"{author}: no such option: {name!r}; it has {', '.join(OPTIONS)}")
+        raise SpeechIQError(f"{author}: no option {name!r}; known are {', '.join(OPTIONS)}")
     kind, least = OPTIONS[name]
     try:
         value = kind(text)
@@ -115,18 +123,20 @@ def _parse_option(author: str, option: str) -> tuple[str, Any]:
             raise ValueError
     except ValueError:
         wanted = "text" if least is None else f"number of {least} or more"
-        raise SpeechIQError(f"{author}: {name}={text[:40]}: not a {wanted}; give one") from None
+        raise SpeechIQError(f"{author}: {name}={text[:40]}: not a {wanted}; correct it") from None
     return name, value
 
 
 class OpenAIAuthor:
-    """A model behind an OpenAI-compatible endpoint; the key is read from the environment and never shown.
+    """Ask a model behind an OpenAI-compatible endpoint; the key is read from the environment and never shown.
 
     Args:
-        model: as the endpoint calls it.
-        base_url: see `AuthorSpec.open`. An endpoint of one's own may do without a key.
-        key_variable, timeout, max_retries: see `Endpoint`.
-        max_gen_toks: of an answer.
+        model: Name of the model at the endpoint.
+        base_url: See `AuthorSpec.open`. Endpoints other than OpenAI's may need no key.
+        key_variable: See `Endpoint`.
+        timeout: See `Endpoint`.
+        max_retries: See `Endpoint`.
+        max_gen_toks: Maximum number of tokens of an answer.
     """
 
     def __init__(
@@ -147,7 +157,7 @@ class OpenAIAuthor:
         self.name, self.max_gen_toks = self.endpoint.name, max_gen_toks
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer; of one that a content filter kept back, `FILTERED`."""
+        """Return the answer, or `FILTERED` if a content filter blocked it."""
         choice, *_ = self.endpoint.chat(
             prompt, may_be_empty=False, temperature=temperature, seed=seed, max_completion_tokens=self.max_gen_toks
         )
@@ -155,12 +165,12 @@ class OpenAIAuthor:
 
 
 class HarnessAuthor:
-    """A text model that lm-eval runs itself, one prompt at a time; loaded when first asked.
+    """Ask a text model that lm-eval runs, one prompt at a time; it is loaded at the first prompt.
 
     Args:
-        engine: one of lm-eval's model types that takes `pretrained`.
-        model: a hub id, a folder, or `demo:NAME`.
-        max_tokens: of an answer.
+        engine: Model type of lm-eval that takes `pretrained`.
+        model: Hub id, folder, or `demo:NAME`.
+        max_tokens: Maximum number of tokens of an answer.
     """
 
     def __init__(self, engine: str, model: str, *, max_tokens: int = MAX_TOKENS_LOCAL) -> None:
@@ -170,7 +180,7 @@ class HarnessAuthor:
             self._kind = get_model(engine)
         except (ValueError, ImportError) as error:
             raise SpeechIQError(
-                f"{engine}:{model}: {engine!r} is neither openai nor a model type lm-eval can load "
+                f"{engine}:{model}: {engine!r} is neither openai nor a model type that lm-eval can load "
                 f"({str(error)[:80]}); use openai:MODEL or hf:MODEL"
             ) from error
         self.name, self.max_tokens = f"{engine}:{model}", max_tokens
@@ -179,6 +189,7 @@ class HarnessAuthor:
         self._model: LM | None = None
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
+        """Return the answer; see `Author.ask`."""
         import torch
         from lm_eval.api.instance import Instance
 

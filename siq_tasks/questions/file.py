@@ -1,7 +1,7 @@
-"""The question file: one JSON object a line, joined to clips by their id, never by position.
+"""Read and write question files: one JSON object per line, joined to clips by id, never by position.
 
-A line is a question (`QUESTION`) or says that one could not be had: `{"id", "question_id", "left_out": reason}`.
-So a file that lacks questions on purpose differs from a file that is not yet complete.
+A line is a question (`QUESTION`), or states that a question could not be written:
+`{"id", "question_id", "left_out": reason}`. So a file with left-out questions differs from a file that is not complete.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
 
 
 def read_questions(path: Path) -> list[dict[str, Any]]:
-    """The lines of a question file, those of left-out questions among them.
+    """Return the lines of a question file, including those of left-out questions.
 
     Raises:
-        SpeechIQError: the file cannot be read, or one of its lines is no sound question; named by its number.
+        SpeechIQError: The file cannot be read, or a line is not a valid question; the message has the line number.
     """
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
@@ -51,16 +51,16 @@ def read_questions(path: Path) -> list[dict[str, Any]]:
 
 
 def find_fault(row: Mapping[str, Any]) -> str | None:
-    """What is wrong with a line, or None.
+    """Return what is wrong with a line, or None.
 
     >>> find_fault({"id": "a", "question_id": "a-q1", "left_out": "no checker agreed"})
     >>> find_fault({"id": "a", "question_id": 1, "left_out": ""})
     "'question_id' is 1, not a str"
     """
-    wanted = LEFT_OUT if "left_out" in row else QUESTION
-    if missing := [key for key in wanted if key not in row]:
-        return f"lacks {', '.join(map(repr, missing))}"
-    for key, kind in wanted.items():
+    fields = LEFT_OUT if "left_out" in row else QUESTION
+    if missing := [key for key in fields if key not in row]:
+        return f"misses {', '.join(map(repr, missing))}"
+    for key, kind in fields.items():
         if not isinstance(row[key], kind) or isinstance(row[key], bool):
             return f"{key!r} is {_shorten(row[key])}, not a {kind.__name__}"
         if kind is str and not row[key].strip():
@@ -71,28 +71,28 @@ def find_fault(row: Mapping[str, Any]) -> str | None:
 def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -> str | None:
     if len(options) != OPTIONS:
         return f"'options' has {len(options)} texts, not {OPTIONS}"
-    if strange := [option for option in options if not isinstance(option, str) or not option.strip()]:
-        return f"option {_shorten(strange[0])} is no text"
+    if invalid := [option for option in options if not isinstance(option, str) or not option.strip()]:
+        return f"option {_shorten(invalid[0])} is not a text"
     if tagged := [text for text in (question, *options) if _TAG.search(text)]:
-        return f"{_shorten(tagged[0])} holds a transcriber's tag"
+        return f"{_shorten(tagged[0])} contains a transcriber's tag"
     plain = [normalize(option) for option in options]
     if len(set(plain)) != OPTIONS:
         return f"options {_shorten(options)} are not all different"
     if normalize(NONE_OF_THE_ABOVE) in plain:
         return f"{NONE_OF_THE_ABOVE!r} is among the options, but is added as (E) when the question is asked"
     if answer not in LETTERS[:OPTIONS] or len(answer) != 1:
-        return f"'answer' is {_shorten(answer)}, which is none of its options A to D"
+        return f"'answer' is {_shorten(answer)}, which is not one of its options A to D"
     return None
 
 
 def _shorten(value: Any) -> str:
-    """Return a value as an error shows it, however long it is."""
+    """Return a value for an error, cut to `SHOWN` characters."""
     shown = repr(value)
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
 def normalize(text: str) -> str:
-    """Text for comparing: case, spacing and punctuation around words count nothing.
+    """Return a text for comparison, without case, extra spaces, and punctuation around words.
 
     >>> normalize(" The  Memphis hub!"), normalize("-1.5 %"), normalize("C++")
     ('the memphis hub', '-1.5 %', 'c++')
@@ -101,16 +101,16 @@ def normalize(text: str) -> str:
 
 
 def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a question file whole or not at all.
+    """Write a question file completely or not at all.
 
     Raises:
-        SpeechIQError: the folder cannot be written to, or the disk is full.
+        SpeechIQError: The folder cannot be written to, or the disk is full.
     """
-    write_whole(Path(path), as_lines(rows), "make room or name another file", make_folders=True)
+    write_whole(Path(path), as_lines(rows), "free some space or name another file", make_folders=True)
 
 
 def refuse_special(path: Path) -> None:
-    """Raise a `SpeechIQError` if a folder, a pipe or a device is at the place of a question file to be written."""
+    """Raise a `SpeechIQError` if the path of a new question file is a folder, a pipe or a device."""
     if exists(path) and not path.is_file():
         raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device; name a file")
 
@@ -118,33 +118,34 @@ def refuse_special(path: Path) -> None:
 def join(
     questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP
 ) -> list[dict[str, Any]]:
-    """The questions of the given clips, in the order of the clips; those left out are gone.
+    """Return the questions of the given clips in the order of the clips, without left-out ones.
 
     Args:
-        questions: as `read_questions` returns them.
-        clip_ids: of all clips of the set.
-        per_clip: how many lines, left-out ones included, a clip has at least.
+        questions: Lines from `read_questions`.
+        clip_ids: Ids of all clips of the data set.
+        dataset: Name of the data set, for messages.
+        per_clip: Minimum number of lines per clip, including left-out ones.
 
     Raises:
-        SpeechIQError: questions for clips that are not in the set, or clips that lack questions.
+        SpeechIQError: A question is about an unknown clip, or a clip has too few questions.
     """
-    refuse_strangers(questions, clip_ids, dataset)
+    refuse_unknown_clips(questions, clip_ids, dataset)
     counts = Counter(row["id"] for row in questions)
-    if bare := [clip for clip in clip_ids if counts[clip] < per_clip]:
+    if incomplete := [clip for clip in clip_ids if counts[clip] < per_clip]:
         raise SpeechIQError(
-            f"{dataset}: {len(bare)} of {len(clip_ids)} clips lack questions, {bare[0]} among them with "
-            f"{counts[bare[0]]} of {per_clip}; complete the file with `{writing_command(dataset)}`"
+            f"{dataset}: {len(incomplete)} of {len(clip_ids)} clips have too few questions, {incomplete[0]} among them "
+            f"with {counts[incomplete[0]]} of {per_clip}; complete the file with `{writing_command(dataset)}`"
         )
     places = {clip: place for place, clip in enumerate(clip_ids)}
-    asked = [dict(row) for row in questions if "left_out" not in row]
-    return sorted(asked, key=lambda row: places[row["id"]])
+    written = [dict(row) for row in questions if "left_out" not in row]
+    return sorted(written, key=lambda row: places[row["id"]])
 
 
-def refuse_strangers(questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str) -> None:
-    """Raise a `SpeechIQError` where questions are about clips that are not in the set."""
-    if strangers := sorted({row["id"] for row in questions} - set(clip_ids)):
+def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str) -> None:
+    """Raise a `SpeechIQError` if questions are about clips that are not in the data set."""
+    if unknown := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
-            f"{dataset}: {len(strangers)} clips have questions but are not in the set, {strangers[0]} among them; "
-            f"`siq tasks show` lists the ids of the set; correct the ids, or choose the subset the questions were "
-            f"written for"
+            f"{dataset}: {len(unknown)} clips have questions but are not in the set, {unknown[0]} among them; "
+            f"`siq tasks show` lists the ids of the set; correct the ids, or choose the subset for which the questions "
+            f"were written"
         )

@@ -1,6 +1,6 @@
-"""What writers and checkers of questions are told (paper, appendix A; its own wording is only a picture).
+"""Define the prompts for writers and checkers of questions (paper, appendix A, where its own text is only a picture).
 
-A changed text makes other questions: raise `PROMPT_VERSION`, which every written question carries.
+A changed text makes other questions: raise `PROMPT_VERSION`, which every written question contains.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Reply with the letter of one option, nothing else."""
 
 
 def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
-    """Asks for `count` questions about `reference`, other ones than those `asked` before."""
+    """Return the prompt for `count` questions about `reference` that differ from those `asked` before."""
     avoid = AVOID.format(asked="\n".join(f"- {question}" for question in asked)) if asked else ""
     return WRITING.format(
         count="one question" if count == 1 else f"{count} questions", avoid=avoid, reference=reference
@@ -59,12 +59,12 @@ def to_write(reference: str, count: int, asked: Sequence[str] = ()) -> str:
 
 
 def to_check(reference: str, question: str, options: Sequence[str]) -> str:
-    """Asks for the letter of the right one of `options`, (E) among them, given `reference`."""
+    """Return the prompt for the letter of the right one of `options`, with (E), given `reference`."""
     return CHECKING.format(reference=reference, question=question, options=_listed(options))
 
 
 def to_guess(question: str, options: Sequence[str]) -> str:
-    """Asks for the letter without showing the speech: the floor of a question.
+    """Return the prompt for the letter without the speech: the floor of a question.
 
     >>> print(to_guess("Who won?", ["Ann", "Dan"]).split("about it?")[1].strip())
     Question: Who won?

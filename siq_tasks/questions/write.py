@@ -1,7 +1,7 @@
-"""Three questions a clip, kept where every checker answers them right from the reference (paper, appendix A).
+"""Write three questions per clip that every checker answers right from the reference (paper, appendix A).
 
-What is written is a function of the clips, the seed and the authors' answers: clips are worked on side by side, but
-no clip's questions depend on another's.
+The questions are a function of the clips, the seed and the authors' answers: clips are processed in parallel, but the
+questions of a clip do not depend on other clips.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from speechiq.siq_tasks.questions.drafts import (
     Unusable,
     choose_letter,
     derive_seed,
-    gives_itself_away,
     parse_drafts,
+    reveals_answer,
     shuffle,
 )
 from speechiq.siq_tasks.questions.endpoints import Author
@@ -36,7 +36,7 @@ from speechiq.siq_tasks.questions.file import (
     find_fault,
     normalize,
     read_questions,
-    refuse_strangers,
+    refuse_unknown_clips,
     write_questions,
 )
 
@@ -47,7 +47,7 @@ CHARACTERS_OF_A_QUESTION = 150
 
 @dataclass(frozen=True)
 class Plan:
-    """How questions are written: see `siq questions write --help`."""
+    """Hold the settings of a run; see `siq questions write --help`."""
 
     writer: Author
     checkers: Sequence[Author]
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What became of a run: the lines of the file, and how often an attempt failed, by reason."""
+    """Hold the result of a run: lines of the file, failed attempts by reason, and the number of requested answers."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     failures: Counter[str] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class Outcome:
 
 
 class Estimate:
-    """About what a run costs, if every question passes at once; a token is taken for four characters."""
+    """Estimate the cost of a run in which every question passes at once; four characters count as one token."""
 
     def __init__(self, clips: Sequence[Mapping[str, Any]], plan: Plan) -> None:
         checks = PER_CLIP * len(plan.checkers) * (plan.tries // 2 + 1)
@@ -85,32 +85,33 @@ class Estimate:
 
 
 def list_unfinished(clips: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The clips that have fewer than three lines among `rows`."""
+    """Return the clips that have fewer than three lines among `rows`."""
     counts = Counter(row["id"] for row in complete_ids(rows, [clip["id"] for clip in clips]))
     return [clip for clip in clips if counts[clip["id"]] < PER_CLIP]
 
 
 def answers_of(output: Path) -> Path:
-    """Return the folder of answers, which is in the folder of the file that they become."""
+    """Return the folder of the cached answers, which is next to the question file."""
     return output.with_name(f"{output.name}.answers")
 
 
 def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset: str, workers: int = 8) -> Outcome:
-    """Write the questions that `output` lacks; what it holds is kept as it is.
+    """Write the questions that are missing in `output`; its lines stay unchanged.
 
     Args:
-        clips: `id` and `text` (reference) of every clip of the set, in order.
-        output: written whole at the end; the answers are cached beside it.
-        dataset: name of the set, for messages.
-        workers: clips worked on at once.
+        clips: `id` and `text` (reference) of every clip of the data set, in order.
+        plan: Settings of the run.
+        output: Question file, written completely at the end; the answers are cached next to it.
+        dataset: Name of the data set, for messages.
+        workers: Number of clips that are processed in parallel.
 
     Raises:
-        SpeechIQError: `output` is not sound, cannot be written, or an author fails for good; what was answered
-            is cached.
-        KeyboardInterrupt: Ctrl-C, with the same message; calls that are under way are left to themselves.
+        SpeechIQError: `output` is invalid or cannot be written, or an author fails after all retries; answers that
+            arrived are cached.
+        KeyboardInterrupt: After Ctrl-C, with the same message; open calls are not waited for.
     """
     kept = complete_ids(read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
-    refuse_strangers(kept, [clip["id"] for clip in clips], dataset)
+    refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
     rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
     outcome, answers = Outcome(), Answers(answers_of(output))
@@ -131,7 +132,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
             kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
             raise kind(
                 f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
-                f"{len(answers)} answers are kept in {answers.folder}: run the same command again to go on"
+                f"{len(answers)} answers are cached in {answers.folder}: run the same command again to continue"
             ) from failure
     for clip, (lines, failures) in zip(todo, written, strict=True):
         rows[clip["id"]] = lines
@@ -145,15 +146,15 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
 def _write_clip(
     clip: Mapping[str, Any], place: int, kept: Sequence[dict[str, Any]], plan: Plan, answers: Answers
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
-    there = {row["question_id"] for row in kept}
+    done = {row["question_id"] for row in kept}
     ids = {f"{clip['id']}-q{number + 1}": place + number for number in range(PER_CLIP)}
-    wanted = [question_id for question_id in ids if question_id not in there][: PER_CLIP - len(kept)]
+    todo = [question_id for question_id in ids if question_id not in done][: PER_CLIP - len(kept)]
     asked = [row["question"] for row in kept if "question" in row]
     written: dict[str, dict[str, Any]] = {}
     reasons: dict[str, str] = {}
     failures: Counter[str] = Counter()
     for attempt in range(plan.rewrites + 1):
-        missing = [question_id for question_id in wanted if question_id not in written]
+        missing = [question_id for question_id in todo if question_id not in written]
         if not missing:
             break
         prompt = prompts.to_write(clip["text"], len(missing), asked)
@@ -173,10 +174,10 @@ def _write_clip(
                 reasons[question_id] = reason
             else:
                 written[question_id] = row
-    for question_id in wanted:
+    for question_id in todo:
         reason = f"no question passed in {plan.rewrites + 1} attempts, the last: {reasons.get(question_id)}"
         written.setdefault(question_id, {"id": clip["id"], "question_id": question_id, "left_out": reason})
-    return [*kept, *(written[question_id] for question_id in wanted)], failures
+    return [*kept, *(written[question_id] for question_id in todo)], failures
 
 
 def _lay_out(draft: Draft, clip_id: str, question_id: str, place: int, plan: Plan) -> dict[str, Any]:
@@ -198,13 +199,13 @@ def _refuse(row: Mapping[str, Any], asked: Sequence[str]) -> str | None:
         return "options that break a rule"
     if normalize(row["question"]) in map(normalize, asked):
         return "a question asked before"
-    if gives_itself_away(row["question"], row["options"], row["answer"]):
-        return "a question that gives its answer away"
+    if reveals_answer(row["question"], row["options"], row["answer"]):
+        return "a question that contains its answer"
     return None
 
 
 def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) -> str | None:
-    """Which checker fails: it must be right in more than half of its tries, and is asked until that is settled."""
+    """Return which checker fails: each must be right in more than half of its tries, which end once that is decided."""
     options = [*row["options"], NONE_OF_THE_ABOVE]
     prompt = prompts.to_check(reference, row["question"], options)
     for checker in plan.checkers:
@@ -220,7 +221,7 @@ def _fail(row: Mapping[str, Any], reference: str, plan: Plan, answers: Answers) 
 
 
 def count_letters(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How often each letter is the right one.
+    """Return how often each letter is the right one.
 
     >>> count_letters([{"answer": "B"}, {"answer": "B"}, {"left_out": "no question passed"}])
     {'A': 0, 'B': 2, 'C': 0, 'D': 0}

@@ -35,13 +35,13 @@ def answer(way, gains, seed=0, questions=200):
     return way_of_answering(way, "answer").answer(Scores(gains), [ask(i) for i in range(questions)], 5, seed)
 
 
-def test_the_best_score_is_the_answer_whatever_the_seed():
+def test_the_best_score_is_the_answer_with_any_seed():
     gains = [0.1, 0.5, 0.4, -1.0, 0.0]
     assert answer("argmax", gains) == answer("argmax", gains, seed=1) == [["B"] * 5] * 200
     assert answer("likelihood", gains) != answer("likelihood", gains, seed=1)
 
 
-def test_only_equal_scores_are_drawn_from_so_that_nothing_heard_is_at_chance():
+def test_only_equal_scores_are_drawn_from_so_without_audio_the_score_is_chance():
     letters = [letter for row in answer("argmax", [0.0] * 5) for letter in row]
     assert all(150 < letters.count(letter) < 250 for letter in "ABCDE")
     assert {letter for row in answer("argmax", [1.0, 0.0, 1.0, 0.0, 0.0]) for letter in row} == {"A", "C"}
@@ -82,5 +82,5 @@ def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
         "gold+demo:SmolLM2-135M-Instruct", {"llm_answer": "argmax"}, device="cpu", batch_size=1, seed=0
     )
     assert system.describe()["answering"] == {"way": "argmax", "prompt_version": 1}
-    with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question about no clip comes without options"):
+    with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question without a clip has no options"):
         system.check([Question(Prompt.about("What?"), {})], 5)

@@ -1,4 +1,4 @@
-"""Models that hear behind an endpoint: what is sent, what faults become, over real HTTP."""
+"""Audio models behind an endpoint: what is sent, and what errors become, over real HTTP."""
 
 import io
 import json
@@ -60,10 +60,10 @@ def ask(script, prompt, n=1, settings=SAMPLED, **options):
 
     with serving(samples) as server:
         try:
-            said = open_ear(server, **options).generate([prompt], [list(range(7, 7 + n))], settings)[0]
+            found = open_ear(server, **options).generate([prompt], [list(range(7, 7 + n))], settings)[0]
         except SpeechIQError as error:
-            said = str(error)
-        return said, [asked for asked in server.requests if not is_probe(asked["messages"][0]["content"])]
+            found = str(error)
+        return found, [asked for asked in server.requests if not is_probe(asked["messages"][0]["content"])]
 
 
 def is_probe(content):
@@ -77,11 +77,11 @@ def read_wav(part):
 
 
 def test_words_and_audio_go_out_in_the_order_of_the_prompt(clip):
-    both = Prompt.about("Hear <audio>, then <audio>\n Which?", [clip, replace(clip, offset=2.0)])
+    both = Prompt.about("Here <audio>, then <audio>\n Which?", [clip, replace(clip, offset=2.0)])
     _, (asked,) = ask(lambda *_: "B", both)
     (message,) = asked["messages"]
     kinds = [part.get("text", part["type"]) for part in message["content"]]
-    assert message["role"] == "user" and kinds == ["Hear", "input_audio", ", then", "input_audio", "Which?"]
+    assert message["role"] == "user" and kinds == ["Here", "input_audio", ", then", "input_audio", "Which?"]
     first, second = (read_wav(message["content"][i]) for i in (1, 3))
     np.testing.assert_allclose(first, clip.samples, atol=2**-15)
     assert len(second) == len(first) and not np.array_equal(first, second)
@@ -95,7 +95,7 @@ def test_a_prompt_without_a_place_for_its_clip_has_it_first_and_one_without_clip
     assert asked["messages"][0]["content"] == [{"type": "text", "text": "Which?"}]
 
 
-def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_down_in_pieces(clip):
+def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_transcribed_in_chunks(clip):
     with serving(lambda prompt, _: " and".join(f" {len(read_wav(p))}" for p in prompt if "text" not in p)) as server:
         ear = open_ear(server, longest=1, num_concurrent=1)
         (answers,) = ear.generate([Prompt.about("<audio> What?", (clip,))], [[1]], SAMPLED)
@@ -106,7 +106,7 @@ def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_written_dow
     assert ear.coverage([Prompt.about("<audio>", (clip,))]) == [1.0]
 
 
-def test_how_much_of_a_clip_that_is_sent_whole_was_heard_nobody_knows(clip):
+def test_the_coverage_of_a_clip_that_is_sent_whole_is_unknown(clip):
     with serving(lambda *_: "B") as server:
         ear = open_ear(server)
         (transcript,) = ear.transcribe(write_down(clip))
@@ -157,7 +157,7 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
     assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 9 + len(unknown)
 
 
-def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_hears_anything(clip):
+def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_gets_a_clip(clip):
     with serving(lambda *_: "red") as server:
         with pytest.raises(SpeechIQError, match=r"^openai:ear: gives the same answer for every seed"):
             open_ear(server).generate([Prompt.about("<audio>", (clip,))], [[1, 2]], SAMPLED)
@@ -180,7 +180,7 @@ def no_zero(_prompt, number, server):
     """As some models of OpenAI refuse it."""
     if "temperature" in server.requests[number - 1]:
         return 400, {}, '{"error": {"message": "Unsupported value: temperature does not support 0 with this model."}}'
-    return f"so it was said {number}"
+    return f"so it was {number}"
 
 
 def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(clip):
@@ -188,12 +188,12 @@ def test_a_model_that_refuses_temperature_0_transcribes_and_corrects_without_it(
         ear = open_ear(server, num_concurrent=1)
         whole = ear.identity()
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False, "temperature": 0}
-        said = ear.transcribe(write_down(clip, clip.part(0.0, 1.0)))
-        assert texts(said) == ["so it was said 2", "so it was said 3"]
+        transcripts = ear.transcribe(write_down(clip, clip.part(0.0, 1.0)))
+        assert texts(transcripts) == ["so it was 2", "so it was 3"]
         assert ear.describe()["left_out"] == ["temperature"] and ear.identity() == whole
         assert ear.sampling({"max_gen_toks": 8}) == {"do_sample": False}
         corrector = open_engine(OpenAIText, "pen", batch_size=1, base_url=server.url)
-        assert corrector.generate([TextPrompt("Correct it.")], [[3]], {"do_sample": False}) == [["so it was said 5"]]
+        assert corrector.generate([TextPrompt("Correct it.")], [[3]], {"do_sample": False}) == [["so it was 5"]]
     assert [asked.get("seed") for asked in server.requests[3:]] == [3, 3]
 
 
@@ -210,8 +210,8 @@ def test_with_own_seeds_a_call_an_answer_is_made_from_the_start(clip):
 
 
 def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
-    said, requests = ask(lambda *_: (400, {}, REFUSES % "audio"), Prompt.about("<audio>", (clip,)), n=5)
-    assert said.startswith("openai:ear at 127.0.0.1: answered 400, ") and "Unknown name: audio" in said
+    message, requests = ask(lambda *_: (400, {}, REFUSES % "audio"), Prompt.about("<audio>", (clip,)), n=5)
+    assert message.startswith("openai:ear at 127.0.0.1: answered 400, ") and "Unknown name: audio" in message
     assert [(asked.get("n"), asked.get("seed")) for asked in requests] == [(5, None), (None, 7), (None, None)]
 
 
@@ -235,7 +235,7 @@ def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(cl
     ],
     ids=["refusal", "content filter", "content filter later", "cut off"],
 )
-def test_a_refusal_or_what_a_filter_left_is_what_the_system_said(clip, reply, answer, logged, caplog):
+def test_a_refusal_or_what_a_filter_left_is_what_the_system_answers(clip, reply, answer, logged, caplog):
     assert ask(lambda *_: (200, {}, reply), Prompt.about("<audio>", (clip,)))[0] == answer
     assert caplog.messages == [f"openai:ear answering: 1 of 1 replies {logged}"] if logged else not caplog.messages
 
@@ -275,9 +275,9 @@ def wait(_prompt, _number):
     ],
 )  # fmt: skip
 def test_what_fails_for_good_is_one_line_and_never_an_empty_answer(clip, script, options, message):
-    said, _ = ask(script, Prompt.about("<audio>", (clip,)), **options)
-    assert isinstance(said, str) and said.startswith("openai:ear") and "\n" not in said
-    assert re.search(message, said) and KEY not in said
+    found, _ = ask(script, Prompt.about("<audio>", (clip,)), **options)
+    assert isinstance(found, str) and found.startswith("openai:ear") and "\n" not in found
+    assert re.search(message, found) and KEY not in found
 
 
 def build(**options):
@@ -297,12 +297,12 @@ def build(**options):
     ],
 )
 def test_what_cannot_run_is_named_before_anything_runs(options, message):
-    with pytest.raises(SpeechIQError, match=message) as told:
+    with pytest.raises(SpeechIQError, match=message) as refused:
         build(**options)
-    assert KEY not in str(told.value)
+    assert KEY not in str(refused.value)
 
 
-def test_a_key_that_is_refused_is_told_before_anything_runs(monkeypatch):
+def test_a_key_that_is_refused_is_reported_before_anything_runs(monkeypatch):
     monkeypatch.setattr(Handler, "do_GET", lambda handler: handler._send(401, {}, '{"error": "not {key}"}'))
     with serving(lambda *_: "B") as server, pytest.raises(SpeechIQError, match=r"answered 401, .*; check OPENAI_"):
         build(base_url=server.url)
@@ -316,7 +316,7 @@ def test_an_endpoint_that_shows_no_list_of_models_will_do(monkeypatch, status):
 
 
 def test_the_model_is_named_once():
-    with pytest.raises(SpeechIQError, match=r"^audio-api: pretrained=y beside model=x; leave one of them out"):
+    with pytest.raises(SpeechIQError, match=r"^audio-api: pretrained=y next to model=x; leave out one of them"):
         AudioAPI(model="x", pretrained="y")
 
 
@@ -324,8 +324,8 @@ def test_the_key_comes_from_the_environment_alone(monkeypatch):
     with serving(lambda *_: "B") as server:
         monkeypatch.setenv("OTHER_KEY", "sk-other")
         system = build(base_url=server.url, key_variable="OTHER_KEY")
-        told = json.dumps(system.describe())
-        assert "sk-" not in told and "ear" in told and server.url in told
+        description = json.dumps(system.describe())
+        assert "sk-" not in description and "ear" in description and server.url in description
         monkeypatch.delenv("OPENAI_API_KEY")
         build(base_url=server.url)
     with pytest.raises(SpeechIQError, match=r"openai:ear: no key; set the environment variable OPENAI_API_KEY, or"):
@@ -334,11 +334,13 @@ def test_the_key_comes_from_the_environment_alone(monkeypatch):
         build(base_url="http://127.0.0.1:1/v1", key_variable="NO_KEY")
 
 
-def test_likelihood_is_refused_since_an_endpoint_weighs_no_texts(clip):
+def test_likelihood_is_refused_since_an_endpoint_has_no_log_likelihoods(clip):
     with serving(lambda *_: "B") as server:
-        with pytest.raises(SpeechIQError, match="answer=likelihood: openai:ear weighs no texts; use answer=generate"):
+        with pytest.raises(
+            SpeechIQError, match="answer=likelihood: openai:ear has no log-likelihoods; use answer=generate"
+        ):
             build(base_url=server.url, answer="likelihood")
-        with pytest.raises(SpeechIQError, match="an endpoint has no log-likelihoods; run it on tasks that generate"):
+        with pytest.raises(SpeechIQError, match=r"^openai:ear: .* no .*; run it on tasks that generate"):
             build(base_url=server.url).loglikelihood([Prompt.about("<audio>", (clip,))], [" yes"])
 
 
@@ -351,7 +353,7 @@ def hash_ear(prompt, number):
     (wav,) = (read_wav(part) for part in prompt if part["type"] == "input_audio")
     words = " ".join(part["text"] for part in prompt if part["type"] == "text")
     if words.startswith("Write down what is said"):
-        return f"heard {len(wav)} samples"
+        return f"received {len(wav)} samples"
     return ["ABCDE"[(int(np.abs(wav).sum()) + i) % 5] for i in range(5)]
 
 
@@ -362,12 +364,12 @@ def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
         done = run("lm_eval", "--model", "audio-api", "--model_args", arguments, *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (results,) = tmp_path.joinpath("out").rglob("results_*.json")
-    told = json.loads(results.read_text())["config"]["siq"]
-    assert told["pretrained"] == "openai:ear-1" and told["system"]["answering"] == {"way": "generate"}
+    description = json.loads(results.read_text())["config"]["siq"]
+    assert description["pretrained"] == "openai:ear-1" and description["system"]["answering"] == {"way": "generate"}
     samples = {file.name.split("_2")[0]: file for file in results.parent.glob("samples_*.jsonl")}
     rows = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in samples.items()}
     for row in rows["samples_siq_demo_remember"]:
-        assert row["filtered_resps"] == [f"heard {round(row['doc']['audio']['duration'] * 16_000)} samples"]
+        assert row["filtered_resps"] == [f"received {round(row['doc']['audio']['duration'] * 16_000)} samples"]
         assert math.isnan(row["audio_coverage"])
     for row in rows["samples_siq_demo_apply"]:
         assert len(set(row["resps"][0])) == 5 and row["unparsed"] == 0

@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from tests.records import items
 
 COMMON_VOICE = Path(lm_eval.tasks.__file__).with_name("common_voice") / "common_voice_en.yaml"
-HEARD = """
+AUDIO_TASK = """
 include: {common_voice}
 task: {name}
 dataset_path: parquet
@@ -67,7 +67,7 @@ def rows(references, tmp_path_factory):
 def results(rows, demo_models, tmp_path_factory):
     """One run of three such tasks, from YAML files as their authors write them."""
     folder = tmp_path_factory.mktemp("tasks")
-    tasks = {"local_common_voice": HEARD, "local_choice": CHOICE, "local_text": TEXT_ALONE}
+    tasks = {"local_common_voice": AUDIO_TASK, "local_choice": CHOICE, "local_text": TEXT_ALONE}
     for name, text in tasks.items():
         folder.joinpath(f"{name}.yaml").write_text(text.format(common_voice=COMMON_VOICE, name=name, rows=rows))
     return simple_evaluate(
@@ -86,7 +86,7 @@ def test_lm_evals_own_audio_task_is_answered(results):
     assert results["results"]["local_common_voice"]["bleu,none"] >= 0
 
 
-def test_options_about_audio_are_weighed(results):
+def test_options_about_audio_are_scored(results):
     assert results["results"]["local_choice"]["acc,none"] == 1
 
 

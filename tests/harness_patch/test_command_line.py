@@ -1,4 +1,4 @@
-"""`lm_eval run` as typed: what it refuses before it computes, what it says, and that what it saved is whole."""
+"""`lm_eval run` as typed: what it refuses before it computes, what it prints, and that its saved files are complete."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ SAVED = ("--log_samples", "--output_path")
 
 @pytest.fixture
 def lm_eval(monkeypatch):
-    """Runs `lm_eval` in this process, so that its errors reach the test."""
+    """Runs `lm_eval` in this process, so that the test gets its errors."""
 
     def start(*arguments: str) -> None:
         monkeypatch.setattr(sys, "argv", ["lm_eval", *map(str, arguments)])
@@ -89,8 +89,8 @@ def test_a_config_file_runs_a_system_with_metadata(lm_eval, tmp_path, monkeypatc
     tmp_path.joinpath("run.yaml").write_text(yaml.dump(asked))
     lm_eval("run", "--config", "run.yaml")
     assert recorded_normalizers(tmp_path) == ("basic", {"basic"})
-    said = capfd.readouterr().err
-    assert "siq: this run saves" not in said and "siq: next: siq score my-runs" in said
+    printed = capfd.readouterr().err
+    assert "siq: this run saves" not in printed and "siq: next: siq score my-runs" in printed
 
 
 def recorded_normalizers(folder):
@@ -149,7 +149,7 @@ def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, tmp_path):
 
 @pytest.fixture
 def saved(lm_eval, tmp_path, capfd, monkeypatch):
-    """A run outside any repository, with lm-eval's own default device: its folder, and what it said on stderr."""
+    """A run outside any repository, with lm-eval's own default device: its folder, and its output on stderr."""
     monkeypatch.chdir(tmp_path)
     lm_eval(*QUICK, *SAVED, tmp_path / "runs")
     return tmp_path / "runs", capfd.readouterr().err
@@ -167,11 +167,11 @@ def test_log_lines_that_do_not_help_are_held_back_during_a_speech_run_alone(capl
 
 
 def test_a_run_says_what_it_did_and_what_comes_next(saved):
-    folder, said = saved
+    folder, printed = saved
     more = f"(SIQ compares systems: run a second one with --output_path {folder} first)"
-    assert said.endswith(f"siq: next: siq score {folder} {more}\n") and said.count("siq: next:") == 1
-    assert "siq: no model had to run" in said
-    assert "not a git repository" not in said and "chat template" not in said and "--log_samples" not in said
+    assert printed.endswith(f"siq: next: siq score {folder} {more}\n") and printed.count("siq: next:") == 1
+    assert "siq: no model had to run" in printed
+    assert "not a git repository" not in printed and "chat template" not in printed and "--log_samples" not in printed
     (file,) = folder.rglob("results_*.json")
     assert json.loads(file.read_text())["config"]["device"] is None
 
@@ -197,12 +197,12 @@ def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(
     monkeypatch.setenv("SIQ_STORE", store)
     given, missing = UNSAVED[lost]
     lm_eval(*QUICK, *given)
-    out, said = capfd.readouterr()
+    out, printed = capfd.readouterr()
     before = f"siq: this run saves {lost}, and siq score, siq compare and siq report will have nothing to read; "
-    assert said.index(f"{before}stop and add {missing}\n") < said.index("siq: no model had to run")
+    assert printed.index(f"{before}stop and add {missing}\n") < printed.index("siq: no model had to run")
     cost = "it computes everything again" if store == "off" else "its answers come from the response cache"
-    assert said.endswith(f"siq: next: run the same command with {missing} ({cost}), then siq score\n")
-    assert said.count("siq: this run saves") == said.count("siq: next:") == 1 and "|siq_demo_apply|" in out
+    assert printed.endswith(f"siq: next: run the same command with {missing} ({cost}), then siq score\n")
+    assert printed.count("siq: this run saves") == printed.count("siq: next:") == 1 and "|siq_demo_apply|" in out
 
 
 def test_the_next_command_is_below_the_table_even_if_both_go_to_one_file(tmp_path):
@@ -244,8 +244,8 @@ def test_a_program_that_saves_no_rows_is_warned_in_its_own_words(capfd):
     simple_evaluate(
         model="hf-audio", model_args="pretrained=letter:B", tasks=["siq_demo_apply"], limit=1, log_samples=False
     )
-    said = capfd.readouterr().err
-    assert "siq: log_samples=False: the results have no sample rows" in said and "siq: next" not in said
+    printed = capfd.readouterr().err
+    assert "siq: log_samples=False: the results have no sample rows" in printed and "siq: next" not in printed
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def results_of(task: str, rows: int) -> tuple[dict, dict]:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (100, r"results_.*\.json: cannot be read back .*free space .*computes nothing anew"),
+        (100, r"results_.*\.json: cannot be read back .*free space .*answers come from the response cache"),
         (1500, r"samples_siq_x_.*\.jsonl: has 2 of 3 rows"),
     ],
 )
@@ -298,7 +298,9 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("speechiq.harness_patch.systems.constant.ConstantLetter.answer", stop)
-    with pytest.raises(KeyboardInterrupt, match="what was computed is in the response cache"):
+    with pytest.raises(
+        KeyboardInterrupt, match="what was computed is in the response cache, and the same command continues"
+    ):
         lm_eval(*QUICK)
 
 

@@ -24,7 +24,7 @@ from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
 FROZEN = {1: "d0fcea2229afac8b"}
-HEARD = [
+NBEST_LIST = [
     "here is the card quarter was cut by a third this year and the boats stay in the harbour",
     "the cod quarter was cut by a third this year and the boats stay in the harbour",
 ]
@@ -56,13 +56,13 @@ def test_the_corrector_is_shown_what_was_held_possible_best_first():
         f"<think>A card, or cod? It is about fish.</think>\n{RIGHT}",
         f"{RIGHT}\n\nExplanation: I wrote cod, since the text is about fishing.",
         f"{RIGHT}\n\nCorrected words: card, quarter",
-        f"1. {RIGHT}\n2. {HEARD[1]}",
-        f"Original: {HEARD[0]}\nCorrected: {RIGHT}",
+        f"1. {RIGHT}\n2. {NBEST_LIST[1]}",
+        f"Original: {NBEST_LIST[0]}\nCorrected: {RIGHT}",
         f"Changes:\n- card -> cod\n- quarter -> quota\n\nFinal transcript:\n{RIGHT}",
     ],
 )
 def test_chatter_is_cut_off_the_transcript(answer):
-    assert read(answer, HEARD) == (RIGHT, "trimmed")
+    assert read(answer, NBEST_LIST) == (RIGHT, "trimmed")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_chatter_is_cut_off_the_transcript(answer):
     ],
 )
 def test_an_answer_that_is_no_transcript_leaves_the_recognizers_first_text(answer):
-    assert read(answer, HEARD) == (HEARD[0], "refused")
+    assert read(answer, NBEST_LIST) == (NBEST_LIST[0], "refused")
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_an_answer_that_is_no_transcript_leaves_the_recognizers_first_text(answe
         "Here is the thing: the cod quarter was cut by a third this year and boats stay in the harbour.",
     ],
 )
-def test_a_text_that_could_have_been_said_is_taken_as_it_is_right_or_wrong(answer):
-    assert read(answer, HEARD) == (" ".join(answer.split()), "clean")
+def test_a_text_that_is_plausible_is_taken_as_it_is_right_or_wrong(answer):
+    assert read(answer, NBEST_LIST) == (" ".join(answer.split()), "clean")
 
 
-def test_what_was_heard_is_no_label_however_it_looks():
+def test_words_of_a_hypothesis_are_not_a_label():
     spoken = "so the corrected transcript is this one"
     assert read("So, the corrected transcript: is this one.", [spoken])[1] == "clean"
 
@@ -129,34 +129,34 @@ def gold(references):
 @pytest.fixture
 def nbest(tmp_path):
     file = tmp_path / "nbest.jsonl"
-    lines = [{"id": "a", "nbest": [*HEARD, HEARD[0]]}, {"id": "b", "text": "the sea is warm today"}]
+    lines = [{"id": "a", "nbest": [*NBEST_LIST, NBEST_LIST[0]]}, {"id": "b", "text": "the sea is warm today"}]
     file.write_text("\n".join(map(json.dumps, lines)))
     return open_engine(TranscriptFile, str(file), batch_size=1)
 
 
 def test_a_corrected_transcript_keeps_what_the_recognizer_held_possible(nbest):
-    said = {HEARD[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
+    replies = {NBEST_LIST[1]: f"Sure: {RIGHT}", "the sea is warm today": "No."}
     clips = [named("b"), named("a")]
-    script = lambda prompt, _: next(answer for text, answer in said.items() if text in prompt)  # noqa: E731
-    (sea, cod), requests, told = correct(nbest, clips, script, max_gen_toks=99)
+    script = lambda prompt, _: next(answer for text, answer in replies.items() if text in prompt)  # noqa: E731
+    (sea, cod), requests, description = correct(nbest, clips, script, max_gen_toks=99)
     warm = "the sea is warm today"
     assert (sea.text, sea.provenance, sea.hypotheses) == (warm, "refused", (warm,))
-    assert (cod.text, cod.provenance, cod.hypotheses) == (RIGHT, "trimmed", tuple(HEARD))
+    assert (cod.text, cod.provenance, cod.hypotheses) == (RIGHT, "trimmed", tuple(NBEST_LIST))
     assert all(asked["temperature"] == 0 and asked["max_completion_tokens"] == 99 for asked in requests)
-    assert told["transcripts"] == "nbest.jsonl" and told["corrector"]["prompt_version"] == PROMPT_VERSION
+    assert description["transcripts"] == "nbest.jsonl" and description["corrector"]["prompt_version"] == PROMPT_VERSION
 
 
-def test_where_nothing_was_heard_the_corrector_is_not_asked():
+def test_without_words_the_corrector_is_not_called():
     clips = [named("a"), named("b")]
     for asr in (open_engine(Silence, "", batch_size=1), gold(dict.fromkeys(clips, ""))):
-        heard, requests, _ = correct(asr, clips, lambda *_: "I heard a lot.")
-        assert texts(heard) == ["", ""] and heard[0].provenance == "skipped" and not requests
+        found, requests, _ = correct(asr, clips, lambda *_: "I have a lot.")
+        assert texts(found) == ["", ""] and found[0].provenance == "skipped" and not requests
 
 
-def test_a_single_text_is_corrected_and_the_share_that_was_heard_stays():
+def test_a_single_text_is_corrected_and_the_coverage_stays():
     clip = named("x")
-    (heard,), (asked,), _ = correct(gold({clip: RIGHT}), [clip], lambda *_: HEARD[1])
-    assert heard.text == HEARD[1] and heard.provenance == "clean" and heard.coverage == 1.0
+    (found,), (asked,), _ = correct(gold({clip: RIGHT}), [clip], lambda *_: NBEST_LIST[1])
+    assert found.text == NBEST_LIST[1] and found.provenance == "clean" and found.coverage == 1.0
     assert f"1. {RIGHT}\n\n" in asked["messages"][0]["content"]
 
 
@@ -168,12 +168,12 @@ def test_a_transcript_that_would_be_cut_off_is_an_error_before_the_corrector_is_
 
 def test_an_answer_may_be_as_long_as_its_transcript_asks(nbest):
     clips = [named("a"), named("b"), named("a")]
-    heard, requests, told = correct(nbest, clips, lambda *_: RIGHT)
-    tokens = [len(text) // 2 for text in (max(HEARD, key=len), "the sea is warm today")]
+    found, requests, description = correct(nbest, clips, lambda *_: RIGHT)
+    tokens = [len(text) // 2 for text in (max(NBEST_LIST, key=len), "the sea is warm today")]
     limits = {asked["max_completion_tokens"] for asked in requests}
     assert limits == {2 ** math.ceil(math.log2(64 + 1.5 * count)) for count in tokens} and max(limits) < 2048
-    assert texts(heard) == [RIGHT, "the sea is warm today", RIGHT]
-    assert (told["corrector"]["tokens_beside"], told["corrector"]["tokens_per_token"]) == (64, 1.5)
+    assert texts(found) == [RIGHT, "the sea is warm today", RIGHT]
+    assert (description["corrector"]["tokens_beside"], description["corrector"]["tokens_per_token"]) == (64, 1.5)
 
 
 @pytest.mark.parametrize("limit", [0, "many", 2.5])
@@ -203,9 +203,9 @@ def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_mo
     system = results["config"]["siq"]["system"]
     assert system["asr"]["corrector"]["model"] == LLM and system["asr"]["model"] == "demo:whisper-tiny.en"
     for row in results["samples"]["siq_demo_remember"]:
-        heard = response_of(row["filtered_resps"][0])
-        assert heard.provenance in CORRECTIONS and heard.hypotheses
+        response = response_of(row["filtered_resps"][0])
+        assert response.provenance in CORRECTIONS and response.hypotheses
         assert row["wer_oracle"] <= row["wer_first"] < 0.5
-        assert row["corrector_refused"] == (heard.provenance == "refused")
+        assert row["corrector_refused"] == (response.provenance == "refused")
         assert row["corrector_refused"] == 0 or row["wer"] == row["wer_first"]
     assert results["config"]["siq"]["usage"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2

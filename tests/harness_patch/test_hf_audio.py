@@ -44,7 +44,7 @@ def model(demo_models):
     return HFAudio(pretrained=GOLD, device="cpu", llm_answer="likelihood")
 
 
-def test_answers_are_aligned_with_requests_whatever_their_order(model, demo_clips):
+def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
     first, second = demo_clips[:2]
     write = request(first, "one", purpose="transcribe")
     ask = request(second, "The quota was cut.", purpose="answer", repeats=5, **QUESTION)
@@ -73,11 +73,11 @@ def test_stop_strings_end_an_answer(model, demo_clips):
     assert model.generate_until([write]) == ["one"]
 
 
-def test_options_are_weighed_with_what_was_heard(model, demo_clips):
+def test_options_are_scored_with_the_audio(model, demo_clips):
     prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    heard = {"audio": [items(demo_clips[4])]}
+    audio = {"audio": [items(demo_clips[4])]}
     doc = {"text": "The old donkey walked slowly along the road."}
-    asked = [Instance("loglikelihood", doc, (prompt, f" {word}", heard), 0) for word in ("donkey", "zebra")]
+    asked = [Instance("loglikelihood", doc, (prompt, f" {word}", audio), 0) for word in ("donkey", "zebra")]
     (donkey, _), (zebra, _) = model.loglikelihood(asked)
     assert donkey > zebra
 
@@ -104,7 +104,7 @@ def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
 
 
 def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
-    with pytest.raises(SpeechIQError, match="without options to choose from; use llm_answer=generate"):
+    with pytest.raises(SpeechIQError, match="has no options to choose from; use llm_answer=generate"):
         model.generate_until([request(demo_clips[6], "")])
 
 
@@ -116,12 +116,12 @@ def test_a_likelihood_without_options_names_the_other_way(model, demo_clips):
         ({"do_sample": True, "top_p": 7}, "^--gen_kwargs top_p=7: .*; give another value"),
         ({"do_sample": True, "min_p": 7}, "^--gen_kwargs min_p=7: "),
         ({"repetition_penalty": -1}, "^--gen_kwargs repetition_penalty=-1: "),
-        ({"max_gen_toks": 8, "max_tokens": 9}, "^--gen_kwargs max_tokens=9: there is max_gen_toks=8 already"),
+        ({"max_gen_toks": 8, "max_tokens": 9}, "^--gen_kwargs max_tokens=9: max_gen_toks=8 is given too"),
         ({"max_tokens": "many"}, "^--gen_kwargs max_tokens=many: .*; give numbers"),
-        ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: leaves no room"),
+        ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: allows no token"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_models, demo_clips, settings, message):
+def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(demo_models, demo_clips, settings, message):
     model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
     write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(usage)
     ask = request(demo_clips[1], "", repeats=5, settings=settings)
@@ -130,7 +130,7 @@ def test_settings_that_cannot_work_are_refused_before_any_clip_is_heard(demo_mod
     assert usage == before
 
 
-def test_a_likelihood_without_options_is_refused_before_any_clip_is_heard(demo_models, demo_clips):
+def test_a_likelihood_without_options_is_refused_before_any_clip_is_processed(demo_models, demo_clips):
     model, before = HFAudio(pretrained="demo", device="cpu"), Counter(usage)
     with pytest.raises(SpeechIQError, match=r"^llm_answer=likelihood: .*without options"):
         model.generate_until([request(demo_clips[0], "", purpose="transcribe"), request(demo_clips[6], "")])
@@ -189,7 +189,7 @@ def test_the_device_is_the_one_asked_for_or_this_process_has_its_own(asked, here
         ("nonsense", "cpu", "^--device nonsense: not a kind of device; give cpu, cuda"),
     ],
 )
-def test_a_device_that_this_machine_lacks_is_refused(asked, here, message):
+def test_a_device_that_is_not_on_this_machine_is_refused(asked, here, message):
     state = SimpleNamespace(device=torch.device(here), num_processes=1)
     with pytest.raises(SpeechIQError, match=message):
         _choose_device(asked, state, count=8)
@@ -222,7 +222,7 @@ def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(demo_mo
     assert os.environ["SIQ_STORE"] == str(tmp_path / "unused") and not (tmp_path / "unused").exists()
 
 
-def test_a_system_is_told_in_the_results_and_nan_free(demo_models):
+def test_a_system_is_described_in_the_results_and_nan_free(demo_models):
     results = evaluate(limit=2)
     system = results["config"]["siq"]["system"]
     assert system["asr"] == {"control": "gold"} and system["answering"]["way"] == "likelihood"

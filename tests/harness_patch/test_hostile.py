@@ -71,7 +71,7 @@ def embed(folder, clip):
     Embedder(str(folder)).embed(["so it goes"], lambda places, rows: None)
 
 
-#: By what opens a stage, the small model that stands there.
+#: Beginning of a stage -> the small model in it.
 STAGES = {text: "text", ger: "text", asr: "ctc", audio: "audio", embed: "text"}
 
 
@@ -215,7 +215,7 @@ getattr(test_hostile, sys.argv[1])(sys.argv[2], clip)
 
 
 def bring_code(folder, marker, known):
-    """Code for whatever a checkpoint can bring code for; of a kind that transformers knows, or of its own."""
+    """Code for everything for which a checkpoint can bring code; of a kind that transformers knows, or of its own."""
     folder.joinpath("own.py").write_text(CODE.format(marker=str(marker)))
     folder.joinpath("custom_generate").mkdir()
     folder.joinpath("custom_generate", "generate.py").write_text(CODE.format(marker=str(marker)))
@@ -240,7 +240,7 @@ def bring_code(folder, marker, known):
 
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("open_stage", STAGES)
-def test_code_of_a_checkpoint_never_runs_whatever_stdin_says(models, tmp_path, open_stage, known):
+def test_code_of_a_checkpoint_never_runs_with_any_stdin(models, tmp_path, open_stage, known):
     marker = tmp_path / "marker"
     folder = harmed(models, tmp_path, STAGES[open_stage], lambda folder: bring_code(folder, marker, known))
     done = subprocess.run(

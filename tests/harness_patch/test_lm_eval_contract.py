@@ -109,7 +109,7 @@ def test_saved_files_are_found(results, tmp_path, place):
     assert found == {path for path in tmp_path.rglob("*") if path.is_file()} and len(found) == 2
 
 
-def test_errors_about_options_are_told_apart():
+def test_errors_about_options_are_distinguished():
     with pytest.raises(ValueError) as missing:
         EvaluatorConfig(model="dummy", tasks=["siq_x", "siq_y"]).process_tasks()
     with pytest.raises(ValueError) as other:

@@ -1,4 +1,4 @@
-"""Checkpoints that bring Python code of their own, where a recognizer and where a language model stands."""
+"""Checkpoints that bring their own Python code, as recognizer and as language model."""
 
 import json
 
@@ -25,12 +25,12 @@ class OwnModel({model}):
 
 
 def bring_code(folder, auto: str, config: str, model: str):
-    """The checkpoint in `folder`, its classes known to nobody but itself."""
+    """The checkpoint in `folder`, its classes known to itself alone."""
     name = folder.name
     folder.joinpath(f"modeling_{name}.py").write_text(CODE.format(name=name, config=config, model=model))
-    told = json.loads(folder.joinpath("config.json").read_text()) | {"model_type": f"own-{name}"}
-    told["auto_map"] = {"AutoConfig": f"modeling_{name}.OwnConfig", auto: f"modeling_{name}.OwnModel"}
-    folder.joinpath("config.json").write_text(json.dumps(told))
+    config = json.loads(folder.joinpath("config.json").read_text()) | {"model_type": f"own-{name}"}
+    config["auto_map"] = {"AutoConfig": f"modeling_{name}.OwnConfig", auto: f"modeling_{name}.OwnModel"}
+    folder.joinpath("config.json").write_text(json.dumps(config))
     return str(folder)
 
 
@@ -53,8 +53,8 @@ def writer(demo_models, tmp_path_factory):
     return bring_code(folder, "AutoModelForCausalLM", "LlamaConfig", "LlamaForCausalLM")
 
 
-def build(spelling, **options):
-    return build_system(spelling, options, device="cpu", batch_size=1, seed=0)
+def build(spec, **options):
+    return build_system(spec, options, device="cpu", batch_size=1, seed=0)
 
 
 def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):

@@ -25,26 +25,26 @@ print(json.dumps({{
 """
 
 
-def look(first="", more=""):
+def start(first="", more=""):
     done = run("python", "-c", STATE.format(first=first, more=more))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_lm_eval_knows_the_model_type_and_the_tasks_without_being_told():
-    state = look()
+def test_lm_eval_knows_the_model_type_and_the_tasks_without_an_option():
+    state = start()
     assert state["models"] == ["audio-api", "hf", "hf-audio"] and state["finders"] == 1
     assert {"siq_demo", "siq_demo_remember", "siq_demo_understand", "siq_demo_apply"} <= set(state["tasks"])
 
 
 def test_installing_again_or_late_changes_nothing():
     install = "import speechiq.harness_patch.plugins as plugins; plugins.install()"
-    assert look(first=install) == look(first=f"import lm_eval.models; {install}; {install}") == look()
+    assert start(first=install) == start(first=f"import lm_eval.models; {install}; {install}") == start()
 
 
 def test_a_users_own_tasks_go_before_ours(tmp_path):
     tmp_path.joinpath("mine.yaml").write_text("task: siq_demo_remember\ndataset_path: json\n")
-    state = look(more=f", include_path={str(tmp_path)!r}")
+    state = start(more=f", include_path={str(tmp_path)!r}")
     assert state["include_path"] == str(tmp_path) and "siq_demo_apply" in state["tasks"]
 
 
@@ -64,7 +64,7 @@ manager.TaskManager.__init__ = before
 _lm_eval.add_task_folders(manager)
 assert manager.TaskManager.__init__ is before
 """
-    assert "hf" in look(first=first)["models"]
+    assert "hf" in start(first=first)["models"]
 
 
 def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_path):
@@ -75,11 +75,11 @@ def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_
     assert done.returncode == 0 and str(tmp_path) not in done.stdout
 
 
-@pytest.mark.parametrize("told", ["all", "only"])
-def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(told):
-    done = run("lm_eval", "ls", "tasks", env=os.environ | {"SIQ_TASKS": told})
+@pytest.mark.parametrize("value", ["all", "only"])
+def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(value):
+    done = run("lm_eval", "ls", "tasks", env=os.environ | {"SIQ_TASKS": value})
     assert done.returncode == 0 and "siq_demo_remember" in done.stdout
-    assert ("hellaswag" in done.stdout) is (told == "all")
+    assert ("hellaswag" in done.stdout) is (value == "all")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def one(demo_models, tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["2", "3"])
 def several(request, demo_models, tmp_path_factory):
-    """A run of several processes that share a store: where it is, and what it said."""
+    """A run of several processes that share a store: its place, and its output."""
     folder = tmp_path_factory.mktemp("several")
     return folder, evaluate(folder / "runs", *LAUNCH, request.param, store=folder / "store")
 
@@ -92,7 +92,7 @@ patience = torch.distributed.group.WORLD._get_backend(torch.device("cpu")).optio
 try:
     HFAudio("gold+nobody/nothing", device="cpu", llm_device_map="auto")
 except SpeechIQError as error:
-    sys.stdout.write(f"{patience.days} {error}\\n")  # one piece, so that two processes do not mix their lines
+    sys.stdout.write(f"{patience.days} {error}\\n")  # one write, so two processes do not mix their lines
 """
 
 
@@ -106,8 +106,8 @@ def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_mo
 
 
 def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):
-    said = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
-    assert "siq_demo_remember: 1 docs for 2 processes leave one without work; raise --limit" in said
+    printed = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
+    assert "siq_demo_remember: 1 docs for 2 processes leave one without work; raise --limit" in printed
 
 
 def test_a_clip_is_one_processes_and_the_work_is_even():

@@ -1,4 +1,4 @@
-"""The reference text of a doc reaches `gold`, and no other engine."""
+"""The reference of a doc gets to `gold`, and to no other engine."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -27,13 +27,13 @@ from tests.siq_tasks.questions.server import serving
 
 LLM = "demo:SmolLM2-135M-Instruct"
 SECRET = "The xylophone was auctioned in Ouagadougou."
-HEARS = (CheckpointASR, PocketSphinxASR, OpenAIASR, Silence, TranscriptFile)
+RECOGNIZERS = (CheckpointASR, PocketSphinxASR, OpenAIASR, Silence, TranscriptFile)
 PROMPTED = (AudioLLM, AudioEndpoint)
 WRITES = (TransformersLLM, LMEvalText, OpenAIText, *PROMPTED)
 
 
 def texts_in(thing, seen):
-    """All texts that can be reached from a thing by the package's own objects and by plain containers."""
+    """All texts that an object leads to by the package's own objects and plain containers."""
     if id(thing) in seen:
         return
     seen[id(thing)] = thing
@@ -67,8 +67,8 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(kind, verb, run)
 
-    for kind in (*HEARS, *PROMPTED):
-        stand_in(kind, "transcribe", lambda _: Response("so it was said", coverage=1.0))
+    for kind in (*RECOGNIZERS, *PROMPTED):
+        stand_in(kind, "transcribe", lambda _: Response("so it was", coverage=1.0))
     for kind in PROMPTED:
         stand_in(kind, "audio_coverage", lambda _: 1.0)
     for kind in WRITES:
@@ -103,16 +103,16 @@ def run(system, clip, **options):
         f"AUDIO+{LLM}",
     ],
 )
-def test_no_engine_but_gold_can_reach_the_reference(system, calls, demo_models, demo_clips, tmp_path, monkeypatch):
+def test_no_engine_but_gold_can_get_the_reference(system, calls, demo_models, demo_clips, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
-    tmp_path.joinpath("FILE").write_text('{"id": "a", "text": "so it was said"}\n')
+    tmp_path.joinpath("FILE").write_text('{"id": "a", "text": "so it was"}\n')
     system = system.replace("FILE", str(tmp_path / "FILE"))
     if "AUDIO" in system:
         system = system.replace("AUDIO", tiny.make("qwen2_audio", tmp_path / "audio"))
     with serving(lambda *_: "B") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         transcript, answer = run(system, demo_clips[0])
-    assert (transcript, answer) == ("so it was said", "B")
+    assert (transcript, answer) == ("so it was", "B")
     assert {verb for verb, *_ in calls} >= {"transcribe", "generate"}
     assert not any(isinstance(engine, NeedsReferences) for _, engine, *_ in calls)
     found = list(texts_in(calls, {}))

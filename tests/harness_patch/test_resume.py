@@ -37,13 +37,13 @@ def count(store):
 
 @pytest.fixture(scope="module")
 def whole(demo_models, tmp_path_factory):
-    """A run that nobody disturbed, and its store."""
+    """A run without interruption, and its store."""
     folder = tmp_path_factory.mktemp("whole")
     return *evaluate(folder / "runs", folder / "store"), folder / "store"
 
 
 def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_path):
-    expected, told, _ = whole
+    expected, described, _ = whole
     store, moments = tmp_path / "store", random.Random(5)
     for rows in (1, 6):
         process = subprocess.Popen([sys.executable, *ASK, str(tmp_path / "killed")], env=environment(store),
@@ -57,16 +57,16 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_pa
     samples, last = evaluate(tmp_path / "runs", store)
     assert samples == expected
     assert count(store) == count(whole[2])
-    assert last["usage"].get("asr_clips", 0) == told["usage"]["asr_clips"] - before.get("asr", 0)
-    questions, clips = 4, 2  # those about one clip share what was heard, and come before all without it
+    assert last["usage"].get("asr_clips", 0) == described["usage"]["asr_clips"] - before.get("asr", 0)
+    questions, clips = 4, 2  # those about one clip share its transcript, and come before those without a clip
     read = max(0, before.get("text", 0) - questions + clips)
-    assert last["usage"].get("prefills", 0) <= told["usage"]["prefills"] - read
+    assert last["usage"].get("prefills", 0) <= described["usage"]["prefills"] - read
 
 
 def test_a_rerun_computes_nothing_and_loses_no_word(whole, tmp_path):
-    samples, told = evaluate(tmp_path, whole[2])
+    samples, described = evaluate(tmp_path, whole[2])
     assert samples == whole[0]
-    assert told["usage"] == {} and told["system"] == whole[1]["system"]
+    assert described["usage"] == {} and described["system"] == whole[1]["system"]
 
 
 def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
@@ -74,6 +74,6 @@ def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
     (file,) = asr.glob("*.jsonl")
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([lines[0], lines[1][:40] + b"\n", *lines[2:]]))
-    samples, told = evaluate(tmp_path, whole[2])
-    assert samples == whole[0] and told["usage"] == {"asr_clips": 1}
+    samples, described = evaluate(tmp_path, whole[2])
+    assert samples == whole[0] and described["usage"] == {"asr_clips": 1}
     assert len(list(asr.glob("*.jsonl"))) == 2

@@ -53,7 +53,7 @@ def open_ear(model, url, **options):
     return open_engine(AudioEndpoint, model, batch_size=1, base_url=url, **options)
 
 
-def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces(url, demo_clips, references):
+def test_a_served_whisper_transcribes_a_long_clip_to_its_end_in_chunks(url, demo_clips, references):
     longest = max(demo_clips, key=lambda clip: clip.duration)
     shortest = min(demo_clips, key=lambda clip: clip.duration)
     model = resolve("demo:whisper-tiny.en")
@@ -64,7 +64,7 @@ def test_a_served_whisper_transcribes_and_hears_the_end_of_a_long_clip_in_pieces
         assert normalize(transcript.text).split()[-4:] == reference.split()[-4:]
 
 
-def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):
+def test_a_served_audio_model_transcribes_answers_five_times_and_repeats_itself_by_seeds(url, ear, demo_clips):
     one, other = (clip.part(0.0, 1.0) for clip in demo_clips[:2])
     prompts = [Prompt.about("Hear <audio> now. Which?", (one,)), Prompt.about("Hear <audio> now. Which?", (other,))]
     seeds = [[1, 2, 3, 4, 5]] * 2
@@ -77,7 +77,7 @@ def test_a_served_audio_model_hears_answers_five_times_and_repeats_itself_by_see
     assert len(set(answers)) == 5 and answers[1:] == first[1:]
 
 
-def test_a_model_that_the_server_lacks_is_one_line(url, demo_clips):
+def test_a_model_that_is_not_on_the_server_is_one_line(url, demo_clips):
     with pytest.raises(SpeechIQError, match=r"^openai:/nowhere at 127\.0\.0\.1: answered \d+, "):
         clip = demo_clips[0].part(0.0, 1.0)
         open_ear("/nowhere", url, max_retries=1).generate([Prompt.about("<audio>", (clip,))], [[1]], SAMPLED)

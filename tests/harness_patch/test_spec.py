@@ -41,10 +41,10 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("openai+x/y", "openai is an engine without a model; write openai:whisper-1"),
-        ("gold", r"gold only transcribes; put a language model behind it, pretrained=gold\+LLM"),
+        ("gold", r"gold only transcribes; add a language model, pretrained=gold\+LLM"),
         ("pocketsphinx:en-us", r"only transcribes; .* pretrained=pocketsphinx:en-us\+LLM"),
-        ("gold+hf:demo:x", "hf:demo:x has a shorter name, and a system is compared by its name; write demo:x"),
-        ("letter", "not one of the letters A to E; write letter:B"),
+        ("gold+hf:demo:x", "hf:demo:x has a shorter name, and systems are compared by their names; write demo:x"),
+        ("letter", "not one of the letters A to E; write, for example, letter:B"),
         ("gold+pocketsphinx:en-us", "no engine 'pocketsphinx' for the llm stage"),
     ],
 )
@@ -100,9 +100,11 @@ def test_a_system_without_stages_has_no_options():
 
 
 def test_demo_is_the_tiny_system_whole(demo_models):
-    told = build("demo").describe()
-    assert told["asr"]["model"] == "demo:whisper-tiny.en"
-    assert told["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and told["answering"]["way"] == "likelihood"
+    description = build("demo").describe()
+    assert description["asr"]["model"] == "demo:whisper-tiny.en"
+    assert (
+        description["llm"]["model"] == "demo:SmolLM2-135M-Instruct" and description["answering"]["way"] == "likelihood"
+    )
     assert build("demo", llm_answer="generate").describe()["answering"]["way"] == "generate"
 
 
@@ -110,5 +112,5 @@ def test_a_corrector_implies_an_n_best_list_where_the_recognizer_has_one(demo_mo
     corrected = "demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct"
     assert build(corrected).describe()["asr"]["nbest"] == 5
     assert build(corrected, asr_nbest=3).describe()["asr"]["nbest"] == 3
-    told = build("gold+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct").describe()["asr"]
-    assert told["control"] == "gold" and told["corrector"]["tokens_beside"] == 64
+    description = build("gold+demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct").describe()["asr"]
+    assert description["control"] == "gold" and description["corrector"]["tokens_beside"] == 64

@@ -39,12 +39,12 @@ def stop(folder, module, *command):
     ],
 )
 def test_a_command_that_is_stopped_as_it_starts_says_so_in_one_line(tmp_path, module, command):
-    code, said = stop(tmp_path, module, *command)
+    code, printed = stop(tmp_path, module, *command)
     assert code in (130, -signal.SIGINT)
-    *logged, last = said.splitlines()
+    *logged, last = printed.splitlines()
     assert "stopped by hand" in last and not [line for line in logged if " INFO " not in line]
 
 
 def test_other_programs_that_import_lm_eval_keep_their_traceback(tmp_path):
-    code, said = stop(tmp_path, "requests", sys.executable, "-c", "import lm_eval.utils")
-    assert code == -signal.SIGINT and said.startswith("Traceback") and said.endswith("KeyboardInterrupt\n")
+    code, printed = stop(tmp_path, "requests", sys.executable, "-c", "import lm_eval.utils")
+    assert code == -signal.SIGINT and printed.startswith("Traceback") and printed.endswith("KeyboardInterrupt\n")

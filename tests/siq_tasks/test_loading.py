@@ -22,17 +22,17 @@ pytestmark = pytest.mark.slow
 COLUMNS = {"id_column": "id", "length_column": "audio_length_s"}
 
 
-def make(folder, rows, **told):
+def make(folder, rows, **metadata):
     """The test made of `rows`, stored as earnings22 is."""
     folder.mkdir(exist_ok=True)
     folder.joinpath("README.md").write_text(README)
     write_parquet(folder / "earnings22" / "test-00000-of-00001.parquet", rows)
-    return prepare_from(folder, **told)
+    return prepare_from(folder, **metadata)
 
 
-def prepare_from(folder, **told):
+def prepare_from(folder, **metadata):
     """The test made of what is stored in `folder`."""
-    asked = {"dataset_path": str(folder), "dataset_name": "earnings22", "subset": 2} | COLUMNS | told
+    asked = {"dataset_path": str(folder), "dataset_name": "earnings22", "subset": 2} | COLUMNS | metadata
     return prepare(dataset="set", **asked)
 
 
@@ -53,7 +53,7 @@ def test_the_longest_are_kept_as_they_are_and_recorded(own_cache, tmp_path):
     assert len(list(own_cache.glob("clips/??/*"))) == 2
 
 
-def test_lengths_come_from_headers_where_no_column_tells_them(own_cache, tmp_path):
+def test_lengths_come_from_headers_without_a_column_of_lengths(own_cache, tmp_path):
     test = make(tmp_path / "hub", rows(1.0, 3.0, 2.0), length_column=None, id_column=None)
     assert test.record["subset_ids"] == ["set/00001", "set/00002"]
 
@@ -109,7 +109,7 @@ def cut(audio):
 
 
 @pytest.mark.parametrize(
-    ("given", "told", "message"),
+    ("given", "metadata", "message"),
     [
         (rows(1.0), {}, "subset=2: only 1 clips can be scored"),
         (rows(1.0, 2.0), {"subset": 0}, "subset=0: neither"),
@@ -119,15 +119,15 @@ def cut(audio):
         (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
         (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),
         ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
-        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have one id, 'r0'"),
+        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have the same id, 'r0'"),
         ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: not readable as audio"),
         ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it holds no samples"),
         ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
     ],
 )
-def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, told, message):
+def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, metadata, message):
     with pytest.raises(SpeechIQError, match=message):
-        make(tmp_path / "hub", given, **told)
+        make(tmp_path / "hub", given, **metadata)
     assert not list(own_cache.glob("clips/*.json"))
 
 
@@ -136,7 +136,7 @@ def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch,
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
     )
-    assert "cannot be had and is not in the cache" in done.stderr.splitlines()[-1]
+    assert "cannot be loaded and is not in the cache" in done.stderr.splitlines()[-1]
     assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]
 
 
@@ -153,7 +153,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_pa
     file = tmp_path / "a.wav"
     file.write_bytes(encode(1.0))
     done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
-    assert "File too large; make room or set SIQ_CACHE" in done.stderr
+    assert "File too large; free some space or set SIQ_CACHE" in done.stderr
     assert not [file for file in own_cache.rglob("*") if file.is_file()]
 
 
@@ -161,13 +161,13 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
     tmp_path.joinpath("a.wav").write_bytes(encode(1.0, rate=8000, channels=2))
     tmp_path.joinpath("b.flac").write_bytes(encode(2.0, rate=44_100, kind="FLAC"))
     for name, content in (
-        ("m.csv", "file,said\na.wav,one two\nb.flac,three four\n"),
+        ("m.csv", "file,words\na.wav,one two\nb.flac,three four\n"),
         ("m.tsv", "file\tsaid\na.wav\tone two\nb.flac\tthree four\n"),
-        ("m.jsonl", '{"file": "a.wav", "said": "one two"}\n{"file": "b.flac", "said": "three four"}\n'),
+        ("m.jsonl", '{"file": "a.wav", "words": "one two"}\n{"file": "b.flac", "words": "three four"}\n'),
     ):
         tmp_path.joinpath(name).write_text(content)
-        told = {"audio_column": "file", "text_column": "said", "subset": "all"}
-        test = prepare(dataset="own", dataset_path=str(tmp_path / name), **told)
+        metadata = {"audio_column": "file", "text_column": "words", "subset": "all"}
+        test = prepare(dataset="own", dataset_path=str(tmp_path / name), **metadata)
         assert [(clip["id"], clip["text"]) for clip in test.clips] == [
             ("own/00001", "three four"),
             ("own/00000", "one two"),
@@ -178,7 +178,7 @@ def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "", "holds no rows"),
+        ("m.csv", "", "has no rows; write one line per clip"),
         ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
         ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
         ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
@@ -205,7 +205,7 @@ def test_a_damaged_list_of_clips_is_made_anew(own_cache, tmp_path):
         assert prepare_from(tmp_path / "hub") == first
 
 
-def test_doubts_are_said_by_name_at_every_load(own_cache, tmp_path, caplog):
+def test_warnings_are_logged_by_name_at_every_load(own_cache, tmp_path, caplog):
     given = [*rows(1.0, 2.0), esb_row("again", encode(2.0), "another text", 2.0)]
     given[0]["audio"] = encode(1.0, silent=True)
     for load in (partial(make, rows=given), prepare_from):
@@ -238,7 +238,7 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("metadata", "message"),
     [
         ({"dataset_path": ["a"]}, r"metadata\.dataset_path: \['a'\] is not a text"),
         ({"dataset_path": None}, r"metadata\.dataset_path: missing"),
@@ -253,10 +253,10 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
         ({"dataset_path": "~nobody-of-this-name/x"}, "dataset_path=~nobody-of-this-name/x: no such folder"),
     ],
 )
-def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, told, message):
+def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, metadata, message):
     tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
     tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
-    asked = {"dataset_path": str(tmp_path / "m.csv"), "subset": "all"} | told
+    asked = {"dataset_path": str(tmp_path / "m.csv"), "subset": "all"} | metadata
     with pytest.raises(SpeechIQError, match=message):
         prepare(dataset="own", **asked)
 
@@ -285,8 +285,8 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
         ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "row 1: field larger than field limit"),
         ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
         ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
-        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text holds half a surrogate pair"),
-        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "row 0: id holds half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text contains half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "row 0: id contains half a surrogate pair"),
         ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": [1]}', r"row 0: id is \[1\], not a text"),
         ("m.jsonl", json.dumps({"audio": "x" * 300, "text": "one", "id": "a"}), "File name too long"),
     ],
@@ -294,6 +294,6 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
 def test_a_row_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
     tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
     tmp_path.joinpath(name).write_text(content)
-    told = {"id_column": "id"} if '"id"' in content else {}
+    metadata = {"id_column": "id"} if '"id"' in content else {}
     with pytest.raises(SpeechIQError, match=message):
-        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all", **told)
+        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all", **metadata)

@@ -30,14 +30,14 @@ def mine(tmp_path, own_cache):
     folder.joinpath("a.wav").write_bytes(encode(1.0, rate=44_100, channels=2))
     folder.joinpath("b.mp3").write_bytes(encode(2.0, rate=22_050, kind="MP3"))
     text = tmp_path / "text.csv"
-    text.write_text("audio,text\n" + "".join(f"{name},{said}\n" for name, said in TEXTS.items()))
+    text.write_text("audio,text\n" + "".join(f"{name},{words}\n" for name, words in TEXTS.items()))
     return folder, text
 
 
 def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     audio, text = mine
-    told = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
-    done = run("siq", "tasks", "new", "harbour", *told, cwd=tmp_path)
+    options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
+    done = run("siq", "tasks", "new", "harbour", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "siq questions write --dataset harbour" in done.stdout
     assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
@@ -76,17 +76,17 @@ WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
 @pytest.mark.parametrize(
     ("name", "line", "message"),
     [
-        ("My Set", "", "not a name for a set"),
-        ("demo", "", "the suite has a set or group of that name"),
+        ("My Set", "", "not a name for a data set"),
+        ("demo", "", "the suite has a data set or group of that name"),
         ("harbour", "c.wav,hello\n", r"text\.csv row 3: no file .*c\.wav"),
         ("harbour", "a.wav,\n", r"text\.csv row 3: no 'text'"),
         ("harbour", "a.wav\n", r"text\.csv row 3: text is None"),
         ("harbour", "a.wav,hello, all\n", r"text\.csv row 3: has 3 fields, the header 2; put a field .* quotes"),
-        ("harbour", "a.wav,again\n", r"rows 1 and 3 are both called 'a'; give each row a name .* in a column id"),
+        ("harbour", "a.wav,again\n", r"rows 1 and 3 have the same id, 'a'; give each row its own id in a column id"),
         ("harbour", f"{'x' * 300}.wav,hello\n", r"row 3: no file .*x\.wav"),
         ("harbour", f"a.wav,{'x' * 200_000}\n", "row 3: field larger than field limit"),
         ("harbour", "cut.wav,hello\n", r"row 3, cut\.wav: cut off: its header promises"),
-        ("x" * 300, "", "not a name for a set; use at most 64"),
+        ("x" * 300, "", "not a name for a data set; use at most 64"),
         ("harbour", "text.txt,hello\n", r"row 3, text\.txt: not readable as audio"),
     ],
 )
@@ -110,11 +110,11 @@ def write_lines(file, *rows):
     [
         ({"audio": 5, "text": "a"}, "row 1: audio is 5, not a text"),
         ({"audio": "a.wav", "text": 5}, "row 1: text is 5, not a text"),
-        ({"audio": "a.wav", "text": "\ud800"}, "row 1: text holds half a surrogate pair"),
-        ({"audio": "a.wav", "text": "a", "id": "\udc00"}, "row 1: id holds half a surrogate pair"),
+        ({"audio": "a.wav", "text": "\ud800"}, "row 1: text contains half a surrogate pair"),
+        ({"audio": "a.wav", "text": "a", "id": "\udc00"}, "row 1: id contains half a surrogate pair"),
         ({"audio": "a.wav", "text": "a", "id": {}}, "row 1: id is {}, not a text"),
         ({"audio": "\0.wav", "text": "a"}, "row 1: no file"),
-        ({"file": "a.wav", "said": "a"}, "no column 'audio'; it has file, said"),
+        ({"file": "a.wav", "words": "a"}, "no column 'audio'; it has file, words"),
     ],
 )
 def test_a_line_of_the_wrong_kind_is_named(mine, tmp_path, row, message):
@@ -147,9 +147,9 @@ def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):
     questions = [{"id": key, "question_id": f"{key}{n}", **QUESTION, **WRITTEN} for key in ("a", "c") for n in range(3)]
     write_lines(tmp_path / "harbour" / "questions.jsonl", *questions)
     shown = "\n".join(describe(str(tmp_path / "harbour")))
-    assert "questions: 6 lines in " in shown and "1 of 2 clips lack some" in shown
+    assert "questions: 6 lines in " in shown and "1 of 2 clips have fewer than 3" in shown
     assert "questions about clips that are not in the subset: 1" in shown and "harbour/a  1.00 s, 3 questions" in shown
-    assert "0 of 14 clips lack some" in "\n".join(describe("demo"))
+    assert "0 of 14 clips have fewer than 3" in "\n".join(describe("demo"))
     assert "clips: on the Hub" in list(describe("medasr"))[-1]
 
 
@@ -203,7 +203,7 @@ def test_a_disk_that_takes_no_more_leaves_no_folder(mine, tmp_path):
     out = tmp_path / "place" / "out"
     program = LIMITED.format(audio=str(audio), text=str(text), out=str(out))
     done = run("python", "-c", program)
-    assert "place/out: cannot be written (File too large); make room, or name another folder" in done.stderr
+    assert "place/out: cannot be written (File too large); free some space or name another folder" in done.stderr
     assert not list(out.parent.iterdir())
     assert create("harbour", audio, text, out, EMBEDDER).tasks
 
@@ -217,5 +217,5 @@ def test_an_output_that_cannot_be_a_folder_is_named(mine, tmp_path):
 
 
 def test_a_folder_with_files_is_not_written_over(mine, tmp_path):
-    with pytest.raises(SpeechIQError, match="holds files already; choose another"):
+    with pytest.raises(SpeechIQError, match="contains files; choose another"):
         create("harbour", *mine, tmp_path / "mine", EMBEDDER)

@@ -24,7 +24,7 @@ def test_the_longest_are_chosen(clips):
     assert min(clips[key] for key in chosen) >= max((clips[key] for key in rest), default=0)
 
 
-def test_a_digest_tells_subsets_apart():
+def test_the_sha256_of_subsets_differs():
     assert ids_sha256(["a", "b"]) == ids_sha256(["b", "a"]) != ids_sha256(["ab"])
 
 

@@ -1,4 +1,4 @@
-"""`siq_all` end to end: the loaders' real path over local copies of the Hub's parquet, through lm-eval."""
+"""`siq_all` end to end: the real loaders over local copies of the Hub's parquet, run by lm-eval."""
 
 import json
 import os
@@ -22,14 +22,14 @@ REAL = ("earnings22", "medasr", "voxpopuli")
 def suite_run(hub: Hub, demo_models, tmp_path_factory):
     """Whisper tiny.en on two clips a set, as a user runs it."""
     folder = tmp_path_factory.mktemp("suite")
-    told = f"dataset_path={hub.path},subset=2,embedder={demo_models[-1]}"
+    options = f"dataset_path={hub.path},subset=2,embedder={demo_models[-1]}"
     cache = folder / "cache"
     cache.mkdir()
     cache.joinpath("models").symlink_to(demo_models[0].parent)
     done = run(
         *("lm_eval", "--model", "hf-audio", "--tasks", "siq_all", "--batch_size", "auto", "--log_samples"),
         *("--model_args", f"pretrained=demo:whisper-tiny.en+{LLM},llm_answer=likelihood"),
-        *("--metadata", told, "--output_path", str(folder / "out")),
+        *("--metadata", options, "--output_path", str(folder / "out")),
         env={**os.environ, "SIQ_CACHE": str(cache), "SIQ_QUESTIONS": str(hub.questions)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
@@ -58,7 +58,7 @@ def test_the_chosen_clips_are_recorded_so_that_two_people_can_compare(suite_run)
         assert all(doc["audio"]["path"].startswith("clips/") for doc in docs)
 
 
-def test_what_is_asked_stands_in_the_yaml(suite_run):
+def test_the_yaml_states_subset_and_source(suite_run):
     assert [metadata(dataset)["subset"] for dataset in REAL] == [200, 400, 200]
     for dataset in REAL:
         about = metadata(dataset)
@@ -86,7 +86,7 @@ def test_the_command_line_validates_the_suite():
     ("spoil", "message"),
     [
         (lambda lines: None, r"earnings22: no question file .*siq questions write --dataset earnings22"),
-        (lambda lines: lines[:-1], "earnings22: 1 of 2 clips lack questions, .*complete the file with"),
+        (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*complete the file with"),
         (lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")], "1 clips have questions but are not in"),
         (lambda lines: [lines[0].replace('"answer": "A"', '"answer": "Z"')], r"jsonl' line 1: 'answer' is 'Z'"),
     ],
@@ -97,6 +97,6 @@ def test_questions_that_do_not_fit_stop_the_task_from_loading(hub, own_cache, tm
     lines = (hub.questions / "earnings22.jsonl").read_text().splitlines()
     if (kept := spoil([line for line in lines if json.loads(line)["id"] in chosen])) is not None:
         tmp_path.joinpath("earnings22.jsonl").write_text("\n".join(kept))
-    told = TaskManager(include_defaults=False, metadata={"dataset_path": str(hub.path), "subset": 2})
+    manager = TaskManager(include_defaults=False, metadata={"dataset_path": str(hub.path), "subset": 2})
     with pytest.raises(SpeechIQError, match=message):
-        told.load("siq_earnings22_apply")
+        manager.load("siq_earnings22_apply")

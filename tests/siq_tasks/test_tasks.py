@@ -39,8 +39,8 @@ def test_every_yaml_loads_with_its_functions(file, manager):
 
 def test_every_task_that_counts_words_says_how_they_are_normalized():
     metadata = [load_yaml(file, resolve_func=False).get("metadata", {}) for file in FILES]
-    told = {of["dataset"]: of.get("normalizer") for of in metadata if of.get("level") == "remember"}
-    assert told == dict.fromkeys(("demo", "earnings22", "medasr", "voxpopuli"), "english")
+    normalizers = {of["dataset"]: of.get("normalizer") for of in metadata if of.get("level") == "remember"}
+    assert normalizers == dict.fromkeys(("demo", "earnings22", "medasr", "voxpopuli"), "english")
 
 
 def test_no_task_name_is_part_of_another(manager):
@@ -77,9 +77,9 @@ def test_the_question_is_asked_with_five_lettered_options(demo_tasks):
         assert f"({letter}) {option}" in lines
 
 
-def test_the_embedder_is_told_by_metadata_and_recorded_in_every_doc(demo_models):
-    told = TaskManager(include_defaults=False, metadata={"embedder": str(demo_models[-1])})
-    task = told.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
+def test_the_embedder_is_given_by_metadata_and_recorded_in_every_doc(demo_models):
+    manager = TaskManager(include_defaults=False, metadata={"embedder": str(demo_models[-1])})
+    task = manager.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
     assert set(task.eval_docs["embedder"]) == {str(demo_models[-1])}
     assert task.config.metadata["embedder"] == str(demo_models[-1])
 
@@ -100,12 +100,12 @@ def test_only_the_level_that_asks_questions_reads_them(manager, monkeypatch):
 
 
 def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
-    told = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
+    manager = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
     with pytest.raises(SpeechIQError, match="no language model"):
-        told.load("siq_demo_understand")
+        manager.load("siq_demo_understand")
 
 
-def test_metrics_keep_their_names_where_lm_eval_looks_names_up_among_its_own(monkeypatch):
+def test_metrics_keep_their_names_where_lm_eval_searches_names_among_its_own(monkeypatch):
     metrics = [{"metric": "acc", "aggregation": "mean"}, {"metric": "unparsed", "aggregation": "mean"}]
     assert speech_task._named_metrics(metrics) == metrics
     monkeypatch.setattr(speech_task, "find_spec", lambda name: name == "lm_eval.scorers" or None)

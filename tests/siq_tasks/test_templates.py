@@ -29,14 +29,14 @@ def write(folder, text):
         ("a: 2026-99-99", "not valid YAML"),
         ("[" * 5000, "not valid YAML"),
         ("? [a]\n: b", "not valid YAML"),
-        ("", "holds NoneType, not the keys of a task"),
-        ("- a", "holds list, not the keys of a task"),
+        ("", "contains NoneType, not the keys of a task"),
+        ("- a", "contains list, not the keys of a task"),
         ("a: " + "x" * LARGEST, f"more than {LARGEST} bytes"),
-        ("include: siq_x_remember.yaml", "include: siq_x_remember.yaml includes this file in turn"),
+        ("include: siq_x_remember.yaml", "include: siq_x_remember.yaml includes this file; remove one include"),
         ("include: [a]", r"include: \['a'\] is not the name of a file"),
         ("include: nowhere.yaml", r"nowhere\.yaml: no such task file"),
         ("include: ../..", "no such task file"),
-        ("task: x", r"siq_x_remember\.yaml: metadata: None is not a list of keys"),
+        ("task: x", r"siq_x_remember\.yaml: metadata: None is not a mapping"),
         (TASK.format(loader=OURS, metadata="{1: 2}"), r"metadata: {1: 2} is not"),
         (TASK.format(loader=OURS, metadata="{level: remember}"), r"metadata\.dataset: None is not a plain name"),
         (TASK.format(loader=OURS, metadata="{dataset: ../../x}"), r"metadata\.dataset: '\.\./\.\./x' is not a plain"),
@@ -52,7 +52,7 @@ def test_a_task_file_that_cannot_be_is_named_with_its_key(tmp_path, text, messag
 def test_files_that_include_each_other_are_named(tmp_path):
     tmp_path.joinpath("a.yaml").write_text("include: b.yaml")
     tmp_path.joinpath("b.yaml").write_text("include: a.yaml")
-    with pytest.raises(SpeechIQError, match=r"b\.yaml: include: a\.yaml includes this file in turn"):
+    with pytest.raises(SpeechIQError, match=r"b\.yaml: include: a\.yaml includes this file; remove one include"):
         read_task(tmp_path / "a.yaml")
 
 

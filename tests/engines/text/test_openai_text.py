@@ -159,7 +159,9 @@ def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_mo
 )
 def test_a_server_without_log_probabilities_of_prompts_is_refused_where_answers_are_chosen_by_them(reply):
     with serving(lambda *_: reply) as server:
-        with pytest.raises(SpeechIQError, match="llm_answer=likelihood: openai:m weighs no texts; use llm_answer=gen"):
+        with pytest.raises(
+            SpeechIQError, match="llm_answer=likelihood: openai:m has no log-likelihoods; use llm_answer=gen"
+        ):
             build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood")
         with pytest.raises(SpeechIQError, match=r"openai:m.*(answered 404|no log-probabilities of the prompt; use)"):
             open_llm("m", server.url).loglikelihood([TextPrompt("a")], [[" b"]])

@@ -14,9 +14,9 @@ COUNTS = {"one": 1, "2": 2, "3": 3}
 
 
 class Endpoint(ThreadingHTTPServer):
-    """`script(prompt, number)` returns what was said, in several choices or one, or `(status, headers, body)`.
+    """`script(prompt, number)` returns the answer, in several choices or one, or `(status, headers, body)`.
 
-    Where a file was sent for transcription, the prompt is its bytes and what was said the transcript.
+    If a file was sent for transcription, the prompt is its bytes and the answer is the transcript.
     """
 
     daemon_threads = True
@@ -30,7 +30,7 @@ class Endpoint(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, *_client_went_away) -> None:
-        """A client that was killed is no error of the server."""
+        """A client that was killed is not an error of the server."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -44,10 +44,10 @@ class Handler(BaseHTTPRequestHandler):
             self.server.requests.append(asked)
             self.server.headers.append(self.headers)
             number = len(self.server.requests)
-        said = self.server.script(prompt, number)
-        if isinstance(said, str | list):
-            said = 200, {}, json.dumps({"text": said}) if "file" in asked else completion(said)
-        self._send(*said)
+        reply = self.server.script(prompt, number)
+        if isinstance(reply, str | list):
+            reply = 200, {}, json.dumps({"text": reply}) if "file" in asked else completion(reply)
+        self._send(*reply)
 
     def _read(self) -> dict:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -68,9 +68,9 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_nothing) -> None: ...
 
 
-def completion(said: str | list[str], finish_reason: str = "stop", **message) -> str:
+def completion(reply: str | list[str], finish_reason: str = "stop", **message) -> str:
     """A chat completion with a choice for each text."""
-    texts = [said] if isinstance(said, str) else said
+    texts = [reply] if isinstance(reply, str) else reply
     choices = [
         {"index": i, "message": {"role": "assistant", "content": text, **message}, "finish_reason": finish_reason}
         for i, text in enumerate(texts)

@@ -34,7 +34,7 @@ def test_the_demos_questions_have_no_fault_and_even_letters():
     assert "A 26.2 %" in describe(report)[1]
 
 
-def test_a_leak_a_repetition_and_left_out_questions_are_told(tmp_path):
+def test_a_leak_a_repetition_and_left_out_questions_are_reported(tmp_path):
     rows = read_questions(QUESTIONS)[:3]
     right = rows[0]["options"]["ABCD".index(rows[0]["answer"])]
     rows[0]["question"] = f"Was it {right}, as they say?"
@@ -44,7 +44,7 @@ def test_a_leak_a_repetition_and_left_out_questions_are_told(tmp_path):
     report = check_file(tmp_path / "q")
     assert report.left_out == 1 and len(report.faults) == 2
     done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
-    assert done.returncode == 1 and "earnings-1-q1: the question holds its answer" in done.stdout
+    assert done.returncode == 1 and "earnings-1-q1: the question contains its answer" in done.stdout
 
 
 def test_no_line_of_the_report_steers_the_terminal(tmp_path):
@@ -60,7 +60,7 @@ def test_no_line_of_the_report_steers_the_terminal(tmp_path):
 
 
 def test_a_file_that_does_not_fit_the_clips_is_refused():
-    with pytest.raises(SpeechIQError, match="1 of 15 clips lack questions, new among them with 0 of 3"):
+    with pytest.raises(SpeechIQError, match="1 of 15 clips have too few questions, new among them with 0 of 3"):
         check_file(QUESTIONS, REFERENCES | {"new": "text"})
 
 

@@ -30,20 +30,20 @@ def faulty(*faults):
 
 @pytest.mark.parametrize("faults", [[(429, SOON, "{}")], [(500, SOON, "{}"), (503, SOON, "busy")]])
 def test_too_many_requests_and_server_errors_are_tried_again(faults):
-    said, requests = ask(faulty(*faults))
-    assert said == "B" and len(requests) == len(faults) + 1
+    answer, requests = ask(faulty(*faults))
+    assert answer == "B" and len(requests) == len(faults) + 1
     assert (requests[0]["seed"], requests[0]["temperature"]) == (3, 0.7)
 
 
 def test_a_server_that_stays_broken_is_one_line():
-    said, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), max_retries=2)
-    assert said.startswith("openai:m at 127.0.0.1: answered 500, ") and "out of memory" in said
+    answer, requests = ask(lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), max_retries=2)
+    assert answer.startswith("openai:m at 127.0.0.1: answered 500, ") and "out of memory" in answer
     assert len(requests) == 3
 
 
 def test_an_answer_that_does_not_come_is_one_line():
-    said, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, max_retries=0)
-    assert said == "openai:m at 127.0.0.1: no answer in time; try fewer --workers"
+    answer, _ = ask(lambda *_: time.sleep(0.5) or "B", timeout=0.1, max_retries=0)
+    assert answer == "openai:m at 127.0.0.1: no answer in time; try fewer --workers"
 
 
 def test_an_endpoint_that_is_down_is_one_line():
@@ -56,8 +56,8 @@ def test_an_endpoint_that_is_down_is_one_line():
 @pytest.mark.parametrize("body", ["<html>", "{", "[]", '{"choices": [{}]}'])
 @pytest.mark.parametrize("kind", ["application/json", "text/html"])
 def test_a_reply_that_is_no_completion_is_one_line(body, kind):
-    said, _ = ask(lambda *_: (200, {"Content-Type": kind}, body))
-    assert "sent no chat completion" in said and "\n" not in said
+    answer, _ = ask(lambda *_: (200, {"Content-Type": kind}, body))
+    assert "sent no chat completion" in answer and "\n" not in answer
 
 
 def test_a_refusal_is_an_answer_not_a_failure():
@@ -69,21 +69,21 @@ def test_a_refusal_is_an_answer_not_a_failure():
 
 
 def test_a_rejected_key_is_named_but_not_shown():
-    said, _ = ask(lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'))
-    assert "answered 401" in said and "check OPENAI_API_KEY" in said
-    assert KEY not in said and "***" in said
+    answer, _ = ask(lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'))
+    assert "answered 401" in answer and "check OPENAI_API_KEY" in answer
+    assert KEY not in answer and "***" in answer
 
 
 @pytest.mark.parametrize(
-    ("spelling", "message"),
+    ("name", "message"),
     [
-        ("gpt-4o", "'gpt-4o': an author is spelled ENGINE:MODEL"),
-        ("openai:", "'openai:': an author is spelled ENGINE:MODEL"),
+        ("gpt-4o", "'gpt-4o': not of the form ENGINE:MODEL; write"),
+        ("openai:", "'openai:': not of the form ENGINE:MODEL; write"),
         ("nobody:m", "'nobody' is neither openai nor a model type"),
         ("hf:demo:nothing", "demo:nothing: no such model"),
         ("hf:./nowhere", "no folder with a config.json"),
         ("hf:m,timeout=3", "hf:m: 'timeout=3': only openai:MODEL has options"),
-        ("openai:m,key=abc", "openai:m: no such option: 'key'; it has base_url, key_variable, timeout"),
+        ("openai:m,key=abc", "openai:m: no option 'key'; known are base_url, key_variable, timeout"),
         ("openai:m,timeout=soon", "openai:m: timeout=soon: not a number of 0.01 or more"),
         ("openai:m,max_retries=-1", "openai:m: max_retries=-1: not a number of 0 or more"),
         ("openai:m,timeout=inf", "openai:m: timeout=inf: not a number"),
@@ -93,14 +93,14 @@ def test_a_rejected_key_is_named_but_not_shown():
         ("openai:m,base_url=http://h/v1?key=hunter2", r"the author's base_url: the address holds a key \('key='\)"),
     ],
 )
-def test_an_author_that_cannot_be_had_is_one_line(spelling, message):
-    with pytest.raises(SpeechIQError, match=message) as told:
-        parse_author(spelling).open()
-    assert "hunter2" not in str(told.value)
+def test_an_author_that_cannot_be_had_is_one_line(name, message):
+    with pytest.raises(SpeechIQError, match=message) as refused:
+        parse_author(name).open()
+    assert "hunter2" not in str(refused.value)
 
 
 def test_two_authors_of_one_name_have_the_same_options():
-    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with other options"):
+    with pytest.raises(SpeechIQError, match=r"^openai:m: named twice with different options"):
         parse_authors(["openai:m", "openai:m,timeout=3"])
     assert len(parse_authors(["openai:m", "openai:m", "openai:n,timeout=3"])) == 2
 

@@ -26,21 +26,21 @@ def line(**changes):
 BAD = {
     "not JSON": ('{"id": "a"', "not a whole JSON object"),
     "a list": ("[1]", "not a whole JSON object (it holds [1])"),
-    "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "lacks 'writer'"),
+    "a missing key": (json.dumps({k: v for k, v in GOOD.items() if k != "writer"}), "misses 'writer'"),
     "a wrong type": (line(question=3), "'question' is 3, not a str"),
     "true for a number": (line(prompt_version=True), "'prompt_version' is True, not a int"),
     "an empty question": (line(question=" "), "'question' is empty"),
-    "an answer not among the options": (line(answer="F"), "'answer' is 'F', which is none of its options"),
-    "an answer by text": (line(answer="Ann"), "'answer' is 'Ann', which is none of its options"),
-    "two letters": (line(answer="AB"), "'answer' is 'AB', which is none of its options"),
+    "an answer not among the options": (line(answer="F"), "'answer' is 'F', which is not one of its options"),
+    "an answer by text": (line(answer="Ann"), "'answer' is 'Ann', which is not one of its options"),
+    "two letters": (line(answer="AB"), "'answer' is 'AB', which is not one of its options"),
     "three options": (line(options=["a", "b", "c"]), "'options' has 3 texts, not 4"),
-    "an option that is a number": (line(options=["a", "b", "c", 4]), "option 4 is no text"),
+    "an option that is a number": (line(options=["a", "b", "c", 4]), "option 4 is not a text"),
     "options alike": (line(options=["Ann", "ann.", "Jan", "Stan"]), "are not all different"),
-    "a tag": (line(options=["Ann", "<inaudible>", "Jan", "Stan"]), "'<inaudible>' holds a transcriber's tag"),
+    "a tag": (line(options=["Ann", "<inaudible>", "Jan", "Stan"]), "'<inaudible>' contains a transcriber's tag"),
     "the fifth option": (line(options=["None of the above.", "Dan", "Jan", "Stan"]), "is added as (E)"),
     "an id twice": (line(), "question_id 'a-q1' is that of line 1 already"),
     "a huge value": (line(question=["x" * 10**6]), f"'question' is ['{'x' * 198}..., not a str"),
-    "a huge option": (line(options=["a", "b", "c", [1] * 10**6]), "1, 1, 1... is no text"),
+    "a huge option": (line(options=["a", "b", "c", [1] * 10**6]), "1, 1, 1... is not a text"),
     "a huge number": (
         line().replace('"prompt_version": 0', f'"prompt_version": {"9" * 5000}'),
         "not a whole JSON object",
@@ -117,7 +117,7 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     assert locate("nowhere", str(other)) == other
 
 
-def test_a_set_of_ones_own_is_named_by_its_folder_in_the_mend(tmp_path):
+def test_a_set_of_ones_own_is_named_by_its_folder_in_the_error(tmp_path):
     (tmp_path / "siq_calls_remember.yaml").touch()
     with pytest.raises(SpeechIQError, match=f"siq questions write --dataset {tmp_path} --writer"):
         locate("calls", tmp_path / "questions.jsonl")
@@ -136,7 +136,9 @@ def test_questions_for_unknown_clips_are_counted():
 
 
 def test_a_partial_file_is_one_error_that_says_how_to_complete_it():
-    with pytest.raises(SpeechIQError, match=r"2 of 2 clips lack questions, a among them with 1 of 3; .*--dataset set"):
+    with pytest.raises(
+        SpeechIQError, match=r"2 of 2 clips have too few questions, a among them with 1 of 3; .*--dataset set"
+    ):
         join([GOOD | {"id": "a"}], ["a", "b"], "set")
 
 

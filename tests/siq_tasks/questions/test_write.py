@@ -76,15 +76,15 @@ BAD_WRITERS = {
     "a tag": (draft("1?", "2?", "3?", distractors=["<inaudible>", "b", "c"]), "options that break a rule"),
     "options alike": (draft("1?", "2?", "3?", distractors=["b", "B", "c"]), "options that break a rule"),
     "one question thrice": (draft("1?", "1?", "1?"), "a question asked before"),
-    "a leak": (draft("Is it rightly?", "Rightly, no?", "So rightly?"), "a question that gives its answer away"),
+    "a leak": (draft("Is it rightly?", "Rightly, no?", "So rightly?"), "a question that contains its answer"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_WRITERS)
 def test_what_a_bad_writer_says_is_counted_and_left_out(case, tmp_path):
-    said, reason = BAD_WRITERS[case]
+    text, reason = BAD_WRITERS[case]
     outcome, _ = run(
-        lambda prompt, _: said if is_writing(prompt) else good_author(prompt), tmp_path / "q", CLIPS[:1], rewrites=0
+        lambda prompt, _: text if is_writing(prompt) else good_author(prompt), tmp_path / "q", CLIPS[:1], rewrites=0
     )
     left_out = [row for row in outcome.rows if "left_out" in row]
     assert outcome.failures[reason] and left_out and len(outcome.rows) == 3
@@ -124,7 +124,7 @@ def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
         return good_author(prompt) if number <= answered else (500, {}, "{}")
 
     with pytest.raises(
-        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are kept in .*answers: run"
+        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are cached in .*answers: run"
     ):
         run(dying, output)
     assert not output.exists()
@@ -227,7 +227,7 @@ def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path)
     def script(prompt, number):
         return good_author(prompt) if number < 20 else (200, {}, body)
 
-    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are kept in"):
+    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are cached in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
     assert len(Answers(answers_of(tmp_path / "q"))) == 19
