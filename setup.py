@@ -1,8 +1,7 @@
 """Computes the list of packages and puts the start-up files into every kind of install; all metadata is in setup.cfg.
 
 `speechiq.pth` (and `speechiq.start`, its successor by PEP 829) lets `lm_eval` find the suite and the
-model type: see docs/architecture.md, "Plugin discovery". `py.typed` lies in the namespace folder itself, without
-which pip would leave that folder behind on uninstall.
+model type: see docs/architecture.md, "Plugin discovery".
 """
 
 import shutil
@@ -25,7 +24,6 @@ class BuildWithStartUp(build_py):
         super().run()
         if not self.editable_mode:
             copy_start_up_files(self.build_lib)
-            shutil.copy("py.typed", Path(self.build_lib, "speechiq"))
 
 
 def link_to_repository():
@@ -50,6 +48,10 @@ class EditableWithStartUp(editable_wheel):
 
 
 # Folders without an `__init__.py` (tests, docs, benchmarks, tools) are not installed.
-PACKAGES = [f"speechiq.{name}" for name in find_packages()]
+PACKAGES = ["speechiq", *(f"speechiq.{name}" for name in find_packages())]
 
-setup(packages=PACKAGES, cmdclass={"build_py": BuildWithStartUp, "editable_wheel": EditableWithStartUp})
+setup(
+    script_name="setup.py",  # not a module of the package; without the name a build from a front end would install it
+    packages=PACKAGES,
+    cmdclass={"build_py": BuildWithStartUp, "editable_wheel": EditableWithStartUp},
+)

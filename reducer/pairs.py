@@ -1,4 +1,4 @@
-"""Find the two systems to compare: by folder or file, or by a part of a name."""
+"""Find the two systems to compare, by folder or file, or by a part of a name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
 
 class Held(NamedTuple):
-    """What some runs hold, and the systems of each suite."""
+    """The suites of some runs, and the systems of each suite."""
 
     found: Found
     systems: dict[str, list[System]]
@@ -32,59 +32,61 @@ class Held(NamedTuple):
         return sorted({system.name for systems in self.systems.values() for system in systems})
 
     def by_suite(self, name: str) -> dict[str, System]:
-        """Return suite -> the system of a name, for the suites that it ran."""
-        return {suite: of for suite, systems in self.systems.items() for of in systems if of.name == name}
+        """Return suite -> the system with a name, for the suites that it ran."""
+        return {suite: system for suite, systems in self.systems.items() for system in systems if system.name == name}
 
 
 class Chosen(NamedTuple):
-    """One of the two systems: the runs it was found in, and suite -> the system."""
+    """One of the two systems: the runs that it was found in, and suite -> the system."""
 
     held: Held
     by_suite: dict[str, System]
 
 
 def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
-    """Return the one system of a folder or file, or the one of the runs that has `given` in its name.
+    """Return the only system of a folder or file, or the only system of the runs with `given` in its name.
 
     Args:
         given: A folder, a file, or a part of a name.
         named: The runs in which systems are found by name.
-        find: Reads runs.
+        find: Function that reads runs.
 
     Raises:
-        SpeechIQError: No system fits, or several do.
+        SpeechIQError: No system has the name, or several have it.
     """
     if exists(given):
         held = find([Path(given)])
         if len(held.names) > 1:
             shown = ", ".join(map(repr, held.names))
-            raise SpeechIQError(f"{given!r} holds {len(held.names)} systems ({shown}); name one: {ADVICE_NAME}")
+            raise SpeechIQError(f"{given!r} has {len(held.names)} systems ({shown}); name one: {ADVICE_NAME}")
         return Chosen(held, held.by_suite(held.names[0]))
     if named is None:
         raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
-    there = named.names
-    fitting = [name for name in there if name == given] or [name for name in there if given in name]
-    if len(fitting) != 1:
-        which = f"is part of {len(fitting)} names" if fitting else "is in no system's name"
-        near = "" if fitting else did_you_mean(given, {part for name in there for part in re.split(r"[+:]", name)})
-        raise SpeechIQError(f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, fitting or there))}")
-    return Chosen(named, named.by_suite(fitting[0]))
+    names = named.names
+    matching = [name for name in names if name == given] or [name for name in names if given in name]
+    if len(matching) != 1:
+        which = f"is part of {len(matching)} names" if matching else "is in no system's name"
+        near = "" if matching else did_you_mean(given, {part for name in names for part in re.split(r"[+:]", name)})
+        raise SpeechIQError(
+            f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
+        )
+    return Chosen(named, named.by_suite(matching[0]))
 
 
 def pair_up(
     one: Chosen, other: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
 ) -> Iterator[Pair]:
-    """Yield the two systems for each suite that both ran; of several suites, those that are asked for.
+    """Yield the two systems for each suite that both ran; of several suites, those with a name in `asked`.
 
     Args:
         one: System A.
         other: System B.
         named: Runs whose further systems can set a scale.
-        asked: Names of what must agree: suites, categories; None for all.
+        asked: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.
 
     Raises:
-        SpeechIQError: No suite is shared, or A and B are the same run.
+        SpeechIQError: The systems share no suite, or A and B are the same run.
     """
     shared = {suite: one.held.found.levels[suite] for suite in one.by_suite if suite in other.by_suite}
     if not shared:
@@ -94,20 +96,20 @@ def pair_up(
     names = {suite: {suite, *categories} for suite, categories in shared.items()}
     wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
     for suite in wanted or shared:
-        a, b = _name_apart(one.by_suite[suite], other.by_suite[suite], places)
+        a, b = _distinct_names(one.by_suite[suite], other.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
-        others = [of for of in pool if of.tasks not in (a.tasks, b.tasks)]
+        others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
         yield Pair(suite, a, b, others, shared[suite], None if asked is None else _own(asked, suite, shared))
 
 
 def _own(asked: Collection[str], suite: str, shared: Mapping[str, Mapping[str, Category]]) -> list[str]:
-    """Return what is asked of one suite: all but the names that only other suites have."""
+    """Return the names of `asked` for one suite: all but those that only other suites have."""
     elsewhere = {name for other, categories in shared.items() if other != suite for name in (other, *categories)}
     return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
 
 
-def _name_apart(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
-    """Add folder names to the names of two runs of one system; refuse the same run twice."""
+def _distinct_names(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
+    """Add folders to the names of two runs of one system, or refuse the same run given twice."""
     if _files(one) == _files(other):
         raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")
     if one.name != other.name:

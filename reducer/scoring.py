@@ -1,4 +1,4 @@
-"""Define how a suite is scored and compared: the contract that SIQ and every other suite keep."""
+"""Define how a suite is scored and compared: the protocol of SIQ and every other suite."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from speechiq.reducer.stats.draws import DRAWS
 
 
 class Options(NamedTuple):
-    """What a user chose; a suite without a scale does not use the first three.
+    """Options of the user; a suite without a scale does not use the first three.
 
     Attributes:
-        weights: Rule of the level weights; None if none was given.
-        norms: Whose scale to use; None makes the systems their own norm.
+        weights: Rule of the level weights; None means the default.
+        norms: Norms to score on; None makes the systems their own reference population.
         exclude: Questions to leave out of Apply.
-        allow_mismatch: Whether systems may have been asked other clips, questions or task versions.
-        draws: Of the bootstrap; 0 leaves it out.
-        seed: Of the bootstrap and of permutations.
-        by_dataset: Whether each data set is scored by itself as well.
+        allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
+        draws: Number of bootstrap draws; 0 leaves out the error bars.
+        seed: Seed of draws and permutations.
+        by_dataset: Whether each data set is also scored on its own.
     """
 
     weights: str | None = None
@@ -49,11 +49,11 @@ class Pair(NamedTuple):
 
     Attributes:
         suite: Name of the suite.
-        one: The one system, A.
-        other: The other, B.
+        one: System A.
+        other: System B.
         others: Further systems, which can set a scale.
         categories: The categories to compare.
-        asked: Names of what must agree for a system to be better; None for all.
+        asked: Names of the scores that must agree for a system to be better; None means all.
     """
 
     suite: str
@@ -69,22 +69,22 @@ class Pair(NamedTuple):
         return self.one, self.other
 
     def flags(self, systems: Iterable[System]) -> list[Flags]:
-        """Return the failures of A and of B among systems that were narrowed to what they share."""
-        by_name = {of.name: of.flags for of in systems}
-        return [by_name[of.name] for of in self.both]
+        """Return the flags of A and of B, from systems that were narrowed to the items that they share."""
+        by_name = {system.name: system.flags for system in systems}
+        return [by_name[system.name] for system in self.both]
 
 
 class Compared(NamedTuple):
-    """The comparison of two systems, ready to be shown and written.
+    """The comparison of two systems, ready to show and write.
 
     Attributes:
         found: The comparison.
-        flags: Failures of A and of B.
-        notes: What is printed below the verdict, a line each.
+        flags: Flags of A and of B.
+        notes: Lines that are printed below the verdict.
         content: The content of the JSON file.
-        warnings: What may be a mistake of the user, a line each.
+        warnings: Possible mistakes of the user, one line each.
         unit: Unit of the clips' parts in the difference.
-        texts: Tasks of A and of B whose rows hold the texts to show.
+        texts: Tasks of A and of B whose rows have the texts to show.
     """
 
     found: Comparison
@@ -97,13 +97,13 @@ class Compared(NamedTuple):
 
 
 class Scoring(Protocol):
-    """How the systems of one suite are scored and compared."""
+    """Scoring and comparison of the systems of one suite."""
 
     def categories(self, tasks: Sequence[TaskRun]) -> Mapping[str, Category]:
         """Return the categories of the suite, each with the column that scores it.
 
         Args:
-            tasks: All that were run of the suite.
+            tasks: All tasks of the suite in the runs.
 
         Raises:
             SpeechIQError: Tasks disagree on a category.
@@ -111,13 +111,13 @@ class Scoring(Protocol):
         ...
 
     def score(self, systems: Sequence[System]) -> Scored:
-        """Score systems: tables, the content of files, and lm-eval's own format.
+        """Score systems: tables, the content of files, and results in lm-eval's format.
 
         Args:
-            systems: As `read_tasks` gives them.
+            systems: As `read_tasks` returns them.
 
         Raises:
-            SpeechIQError: Systems differ in what they were asked and that is not allowed, or cannot be scored.
+            SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
         """
         ...
 
@@ -125,9 +125,9 @@ class Scoring(Protocol):
         """Compare two systems.
 
         Args:
-            pair: The systems and what is asked of them.
+            pair: The systems, and the scores that must agree.
 
         Raises:
-            SpeechIQError: What `score` refuses, or something is asked that the suite lacks.
+            SpeechIQError: As for `score`, or a score that must agree is not in the suite.
         """
         ...

@@ -1,4 +1,4 @@
-"""Find the suites in runs, and how each is scored: SIQ on its scale, every other suite category by category."""
+"""Find the suites in runs and their scoring: SIQ on its scale, every other suite category by category."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from speechiq.reducer.show.board_scoring import BoardScoring
 from speechiq.reducer.siq.levels import SUITE as SIQ
 from speechiq.reducer.siq.scoring import SiqScoring
 
-#: Suites that are scored in a way of their own; all others are scored by `BoardScoring`.
+#: Suites with their own scoring; all others are scored by `BoardScoring`.
 OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
 
 
 class Found(NamedTuple):
-    """What runs hold.
+    """The suites of some runs.
 
     Attributes:
-        tasks: suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
-        levels: suite -> the categories to score, each with its column.
-        scorings: suite -> how it is scored and compared.
-        warnings: One line for every choice made between runs.
+        tasks: Suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
+        levels: Suite -> the categories to score, each with its column.
+        scorings: Suite -> its scoring.
+        warnings: One line per choice that was made between runs.
     """
 
     tasks: dict[str, list[TaskRun]]
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """Return the suites without a scale of their own."""
+        """Return the suites without their own scoring."""
         return [suite for suite in self.levels if suite not in OWN]
 
 
@@ -63,18 +63,17 @@ def find(
     Args:
         runs: Folders (any depth) or results files.
         allow_missing: As for `find_tasks`.
-        options: How the suites are scored.
+        options: Options of the scoring.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
-        levels: Categories to score, with commas between them; None takes all. A suite without one of them is left out.
+        levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
 
     Raises:
-        SpeechIQError: What `find_tasks` refuses, tasks of a suite that disagree, or a category or column that no suite
-            has.
+        SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    suites = dict(sorted(group(tasks).items(), key=lambda of: (of[0] not in OWN, of[0])))
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
     scorings = {suite: OWN.get(suite, BoardScoring)(suite, options) for suite in suites}
-    known = {suite: scorings[suite].categories(of) for suite, of in suites.items()}
+    known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
     chosen = choose_all(known, measures, levels)
     return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
 
@@ -85,23 +84,23 @@ def choose_all(
     """Return suite -> the categories to score; a suite without a category of `levels` is left out.
 
     Args:
-        known: suite -> its categories.
+        known: Suite -> its categories.
         measures: As for `find`.
         levels: As for `find`.
 
     Raises:
-        SpeechIQError: No suite has a category or a column, or a category has two columns.
+        SpeechIQError: No suite has a category or column, or a category is given two columns.
     """
     columns: dict[str, list[str]] = {}
     for categories in known.values():
-        for name, of in categories.items():
-            columns.setdefault(name, []).extend(of.measure.columns)
-    asked = choose(columns, measures, levels)
+        for name, category in categories.items():
+            columns.setdefault(name, []).extend(category.measure.columns)
+    named = choose(columns, measures, levels)
     chosen = {
         suite: {
-            name: of.measured_by(column) if (column := asked[name]) in of.measure.columns else of
-            for name, of in categories.items()
-            if name in asked
+            name: category.measured_by(column) if (column := named[name]) in category.measure.columns else category
+            for name, category in categories.items()
+            if name in named
         }
         for suite, categories in known.items()
     }
@@ -109,15 +108,15 @@ def choose_all(
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:
-    """Raise a `SpeechIQError` if an option that only SIQ has is given, and the runs hold no SIQ.
+    """Raise a `SpeechIQError` if an option of SIQ is given and the runs have no SIQ.
 
     Args:
-        found: What the runs hold.
+        found: The suites of the runs.
         **given: Options by name; None if not given.
     """
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
             raise SpeechIQError(
-                f"--{option} {value}: only SIQ has it, and these runs hold suite {', '.join(found.levels)} alone; "
-                "leave it out"
+                f"--{option} {value}: only SIQ has this option, and these runs have only suite "
+                f"{', '.join(found.levels)}; leave it out"
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import speechiq
 from tests.conftest import run
 
 ROOT = Path(__file__).parent.parent
@@ -22,6 +23,11 @@ PUBLIC = {
     "accelerate": {"accelerate", "accelerate.utils"},
 }  # fmt: skip
 FENCE = {"harness_patch/_lm_eval.py": {"lm_eval"}, "engines/_transformers.py": {"transformers", "accelerate"}}
+#: Holds the package under its name, in an installed environment and beside a checkout.
+PATH = Path(speechiq.__file__).parent.parent
+CHEAP = (
+    "import speechiq; print(*(name for name in sys.modules if name.split('.')[0] in ('speechiq', 'numpy', 'plotly')))"
+)
 HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
 
 
@@ -35,7 +41,10 @@ def list_imports(file: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.module, alias.name) for alias in node.names)
 
 
+#: The public API in the root; it imports rooms, and no room imports it.
+ROOT_FILES = ("__init__.py", "plot.py")
 FILES = [file.relative_to(ROOT).as_posix() for room in ROOMS for file in sorted(ROOT.joinpath(room).rglob("*.py"))]
+FILES += ROOT_FILES
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -47,6 +56,18 @@ def test_a_room_imports_only_rooms_below_it(room):
         if file.startswith(f"{room}/")
         for module, name in list_imports(ROOT / file)
         if module.split(".")[0] == "speechiq" and (*module.split("."), name)[1] in above
+    ]
+    assert not wrong
+
+
+def test_no_room_imports_the_root():
+    public = {"plot", *speechiq.__all__}
+    wrong = [
+        f"{file}: {module} {name}"
+        for file in FILES
+        if file not in ROOT_FILES
+        for module, name in list_imports(ROOT / file)
+        if (module == "speechiq" and name in {"", *public}) or module == "speechiq.plot"
     ]
     assert not wrong
 
@@ -72,10 +93,25 @@ def test_the_fence_is_low(file):
     assert len(ROOT.joinpath(file).read_text(encoding="utf-8").splitlines()) < 300
 
 
+def test_the_root_has_sorted_names_that_exist():
+    assert speechiq.__all__ == sorted(speechiq.__all__) == dir(speechiq)
+    assert all(hasattr(speechiq, name) for name in speechiq.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'winner'"):
+        speechiq.winner  # noqa: B018
+
+
+@pytest.mark.slow
+def test_the_root_alone_is_cheap_to_import():
+    done = run("python", "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PATH)!r}); {CHEAP}")
+    assert done.returncode == 0 and done.stdout.split() == ["speechiq"], done.stdout + done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("room", "unwanted"),
     [
         ("core", HEAVY),
+        ("plot", HEAVY),
         ("reducer", HEAVY),
         ("cli", HEAVY),
         ("metrics", ("torch",)),
@@ -84,7 +120,6 @@ def test_the_fence_is_low(file):
         ("engines._transformers", HEAVY),
     ],
 )
-@pytest.mark.slow
 def test_what_is_heavy_is_imported_when_it_is_needed(room, unwanted):
     program = f"""
 import importlib, pkgutil, sys

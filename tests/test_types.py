@@ -13,12 +13,17 @@ from pathlib import Path
 
 from rich.table import Table
 
+import speechiq
 from speechiq.core.clip import Clip
+from speechiq import Ranking, rank, read_systems
 from speechiq.metrics.wer import wer
-from speechiq.reducer import Ranking, Scores, as_table, rank, read_systems
+from speechiq.reducer import Scores, as_table
 
-runs = read_systems([Path("runs")])
-ranking: Ranking = rank(runs.systems, draws=200)
+runs = read_systems([Path("runs"), "more"])
+ranking: Ranking = rank(runs, draws=200)
+ranking = speechiq.rank(runs.systems)
+version: str = speechiq.__version__
+better: str | None = speechiq.compare("base", "tiny", runs).better
 scores: Scores = ranking.scores
 table: Table = as_table(scores, ranking.context)
 best: str = scores.systems[int(scores.ranks.argmin())]
@@ -30,17 +35,19 @@ def keys(clips: list[Clip]) -> list[str]:
 """
 #: Each line with a comment is wrong in the way that the comment names.
 WRONG = """
-from pathlib import Path
-
+import speechiq
 from speechiq.core.clip import Clip
+from speechiq import compare, rank, read_systems
 from speechiq.metrics.wer import wer
-from speechiq.reducer import as_table, rank, read_systems
+from speechiq.reducer import as_table
 
-runs = read_systems("runs")  # arg-type
-ranking = rank(runs, draws=200)  # arg-type
+runs = read_systems(7)  # arg-type
+ranking = rank(["runs"], draws=200)  # list-item
 ranking = rank(runs.systems, draws="many")  # arg-type
 as_table(ranking)  # arg-type
 ranking.winner  # attr-defined
+speechiq.winner  # attr-defined
+compare("base", "tiny", ranking)  # arg-type
 wer(0.5, "so it goes")  # arg-type
 rate: int = wer("so it goes on", "so it goes")  # assignment
 

@@ -23,14 +23,14 @@ UNPARSED = "?"
 
 
 class Question(NamedTuple):
-    """A question as it was asked.
+    """A question of Apply.
 
     Attributes:
         question: Its text.
         options: Texts of (A) to (D).
-        answer: The letter that counts as right.
+        answer: The letter of the right option.
         text: The clip's reference.
-        audio: Where the clip lies, as its run has it; None where the run does not say.
+        audio: Path of the clip, as its run recorded it; None if the run does not record it.
     """
 
     question: str
@@ -41,12 +41,12 @@ class Question(NamedTuple):
 
     @property
     def asked(self) -> str:
-        """The sha256 of what makes it this question: text, options, and the right letter."""
+        """Return the sha256 of the wording: text, options, and the right letter."""
         return hashlib.sha256(json.dumps(self[:3]).encode()).hexdigest()
 
 
 class Vote(NamedTuple):
-    """A system's answer: the majority of its letters, and the letters; `?` is an answer without one."""
+    """A system's answer: the vote, and the letters it comes from; `?` is an answer without a letter."""
 
     vote: str
     letters: str
@@ -57,9 +57,9 @@ class Answers(NamedTuple):
 
     Attributes:
         questions: (clip, question) -> the question, sorted.
-        votes: system -> (clip, question) -> its answer; names sorted.
-        controls: The systems among them that are no speech systems -> `gold`, `silence` or `letter:X`.
-        warnings: One line for every choice made between runs.
+        votes: System -> (clip, question) -> its answer; names sorted.
+        controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
+        warnings: One line per choice that was made between runs.
     """
 
     questions: dict[Item, Question]
@@ -76,8 +76,8 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
         allow_missing: As for `find_tasks`.
 
     Raises:
-        SpeechIQError: No Apply task, a row without a vote, a question asked in two wordings, or systems that were
-            not asked the same questions.
+        SpeechIQError: No Apply task, a row without a vote, a question with two wordings, or systems with different
+            questions.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
     tasks = sorted(
@@ -85,7 +85,7 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
         key=lambda task: (task.system, task.task),
     )
     if not tasks:
-        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of a whole set")
+        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of all three levels")
     reader = AnswerReader()
     for task in tasks:
         scan(task.samples, [reader.open(task)])
@@ -93,7 +93,7 @@ def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
 
 
 class AnswerReader:
-    """Reads answers, one task after the other."""
+    """Reader of answers, one task after the other."""
 
     level = "apply"
 
@@ -103,17 +103,17 @@ class AnswerReader:
         self._controls: dict[str, str] = {}
 
     def open(self, task: TaskRun) -> Pick:
-        """Return what takes the lines of a task's sample file."""
+        """Return the function that takes the lines of a task's sample file; see `Reader`."""
         votes = self._votes.setdefault(task.system, {})
         if control := name_control(task.described):
             self._controls[task.system] = control
         return partial(self._add, task.system, task.samples, votes)
 
     def answers(self) -> Answers:
-        """Return what was read.
+        """Return the answers of all tasks.
 
         Raises:
-            SpeechIQError: Systems were not asked the same questions.
+            SpeechIQError: Systems did not answer the same questions.
         """
         _refuse_gaps(self._questions, self._votes)
         questions, votes = dict(sorted(self._questions.items())), dict(sorted(self._votes.items()))
@@ -121,7 +121,7 @@ class AnswerReader:
 
     def _add(self, system: str, path: Path, votes: dict[Item, Vote], number: int, line: bytes) -> None:
         row = read_row(AnswerRow, path, number, line)
-        item, (voted, letters) = _item(row.doc), row.filtered_resps[0]
+        item, (letter, letters) = _item(row.doc), row.filtered_resps[0]
         question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
         if item in votes:
             raise SpeechIQError(
@@ -130,14 +130,14 @@ class AnswerReader:
             )
         if self._questions.setdefault(item, question)[:3] != question[:3]:
             raise SpeechIQError(
-                f"{locate(path, number)}: {show_item(item)} reads otherwise here than in another system's run; "
+                f"{locate(path, number)}: {show_item(item)} differs from another system's run in its wording; "
                 "run all systems on the same question file"
             )
-        votes[item] = _vote(voted, "".join(letters))
+        votes[item] = _vote(letter, "".join(letters))
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return the texts of questions in tasks: (clip, question) -> `Question.asked`, without those that no task has.
+    """Return the wording of questions: (clip, question) -> `Question.asked`, for those that some task has.
 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
@@ -163,8 +163,8 @@ _vote = cache(Vote)
 
 def _refuse_gaps(questions: Mapping[Item, Question], votes: Mapping[str, Mapping[Item, Vote]]) -> None:
     for system, answered in votes.items():
-        if lacking := sorted(questions.keys() - answered.keys()):
+        if missing := sorted(questions.keys() - answered.keys()):
             raise SpeechIQError(
-                f"system {system!r} did not answer {len(lacking)} of {len(questions)} questions, such as "
-                f"{show_item(lacking[0])}; run all systems on the same tasks with the same --limit"
+                f"system {system!r} did not answer {len(missing)} of {len(questions)} questions, such as "
+                f"{show_item(missing[0])}; run all systems on the same tasks with the same --limit"
             )

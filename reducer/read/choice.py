@@ -12,15 +12,15 @@ from speechiq.reducer.read.measure import Category
 def choose(
     known: Mapping[str, Collection[str]], measures: Iterable[str] = (), levels: str | None = None
 ) -> dict[str, str | None]:
-    """Return the categories to score, each with the column that was asked for; None is the usual one.
+    """Return the categories to score, each with the column that the user named; None means the usual one.
 
     Args:
-        known: Category -> its columns, for all that there are.
+        known: Every category -> its columns.
         measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
-        levels: Names with commas between them; None takes all categories.
+        levels: Names, separated by commas; None means all categories.
 
     Raises:
-        SpeechIQError: A category or a column is unknown, or a category has two columns.
+        SpeechIQError: A category or a column is unknown, or a category is given two columns.
 
     >>> choose({"remember": ["wer", "cer"], "apply": ["acc"]}, ["remember=cer"])
     {'remember': 'cer', 'apply': None}
@@ -41,8 +41,8 @@ def choose(
 
 
 def others_than_usual(categories: Mapping[str, Category]) -> dict[str, str]:
-    """Return name -> column, for the categories that are not scored by their usual column."""
-    return {name: of.column for name, of in categories.items() if of.usual}
+    """Return name -> column for each category that is not scored by its usual column."""
+    return {name: category.column for name, category in categories.items() if category.usual}
 
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:

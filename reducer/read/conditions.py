@@ -19,7 +19,7 @@ CLIPS = "clips"
 TASKS = "task versions"
 NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
-#: What else a suite says its scores depend on.
+#: Further metadata on which a suite's scores depend.
 SETTINGS = "settings"
 ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
 FIELDS = {
@@ -35,20 +35,21 @@ FIELDS = {
     "embedder_text": EMBEDDER,
     "embedder_dtype": EMBEDDER,
 }
-#: Rules of runs that do not record theirs: those of the package whisper-normalizer, which speechiq used first.
+#: Normalizer of runs that do not record one: the rules of the package whisper-normalizer, which speechiq used first.
 FIRST_RULES = "whisper-normalizer"
-UNTOLD = {"content_sha256": "not told (older runs do not: run them again)"}
+NOT_RECORDED = "not recorded"
+ABSENT = {"content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
 
 
 class Mismatch(NamedTuple):
-    """One thing in which a system's run differs from what it is compared with.
+    """One difference between a system's run and what it is compared with.
 
     Attributes:
         system: The system's name.
         level: Name of the category.
-        aspect: One of `ASPECTS`.
-        text: What differs, naming both sides.
+        aspect: One of `ASPECTS`, or `SETTINGS`.
+        text: The difference, naming both sides.
         fix: What the user can do.
     """
 
@@ -60,7 +61,7 @@ class Mismatch(NamedTuple):
 
 
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
-    """A task's name and the fields that its scores depend on; None where the task does not tell.
+    """Return a task's name and the metadata that its scores depend on; None for a key that it does not record.
 
     >>> from speechiq.reducer.siq.levels import LEVELS
     >>> of = LEVELS["understand"]
@@ -68,48 +69,47 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None][3:]
     ['embedder=e', 'embedder_template=plain', 'embedder_text=raw', 'embedder_dtype=float32']
     """
-    settings = task.category.settings
-    told = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**settings}
-    told |= {field: _as_scalar(task.metadata[field]) for field in told if field in task.metadata}
-    return {"task": printable(task.task), **told}
+    fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
+    recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
+    return {"task": printable(task.task), **fields, **recorded}
 
 
 def by_level(system: System) -> dict[str, list[Conditions]]:
-    """level -> the conditions of each of the system's tasks, sorted; empty where its tasks are not known."""
+    """Return level -> the conditions of each of the system's tasks, sorted; empty if its tasks are not known."""
     return {
         level: sorted(
             (read_conditions(task) for task in system.tasks if task.level == level),
-            key=lambda of: json.dumps(of, sort_keys=True),
+            key=lambda conditions: json.dumps(conditions, sort_keys=True),
         )
         for level in system.levels
     }
 
 
 def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
-    """In what systems differ from what most of them were asked at a level; of equal shares, from the first by name.
+    """Return how systems differ from the conditions that most of them have at a level.
 
-    Systems whose tasks are not known differ from none.
+    If several conditions are equally frequent, those of the first system by name count. Systems whose tasks are not
+    known have no mismatches.
     """
     conditions = {system.name: by_level(system) for system in sorted(systems, key=lambda system: system.name)}
     found = []
     for level in _levels_of(systems):
-        told = {name: _by_dataset(of[level]) for name, of in conditions.items() if of.get(level)}
-        if told:
-            usual = _usual(told)
-            other, theirs = f"system {usual!r}", conditions[usual][level]
-            for name in told:
-                found += compare(name, level, conditions[name][level], other, theirs)
+        known = {name: _by_dataset(levels[level]) for name, levels in conditions.items() if levels.get(level)}
+        if known:
+            usual = _most_frequent(known)
+            for name in known:
+                found += compare(name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level])
     return found
 
 
 def compare_items(systems: Sequence[System]) -> list[Mismatch]:
-    """Which clips or questions of others systems lack."""
+    """Return which clips or questions of other systems each system misses."""
     found = []
     for level in _levels_of(systems):
-        everything = set().union(*(system.scores.get(level, ()) for system in systems))
+        all_items = set().union(*(system.scores.get(level, ()) for system in systems))
         for system in systems:
-            if lacking := everything.difference(system.scores.get(level, ())):
-                text = f"lacks {len(lacking)} of {len(everything)} items, such as {show_item(min(lacking))}"
+            if missing := all_items.difference(system.scores.get(level, ())):
+                text = f"misses {len(missing)} of {len(all_items)} items, such as {show_item(min(missing))}"
                 found.append(Mismatch(system.name, level, CLIPS, f"level {level}: system {system.name!r} {text}"))
     return found
 
@@ -117,33 +117,33 @@ def compare_items(systems: Sequence[System]) -> list[Mismatch]:
 def compare(
     system: str, level: str, ours: Iterable[Conditions], other: str, theirs: Iterable[Conditions]
 ) -> list[Mismatch]:
-    """In what one level's tasks of a system differ from those of another.
+    """Return how one level's tasks of a system differ from those of another.
 
-    Tasks are told apart by their data set, never by their names.
+    Tasks are matched by their data set, never by their names.
 
     Args:
         system: The system's name.
         level: Name of the category.
-        ours: Conditions of its tasks; none where they are not known, which differs from nothing.
-        other: What it is compared with, in words.
-        theirs: The other's conditions.
+        ours: Conditions of its tasks; empty if they are not known, which counts as equal.
+        other: What the system is compared with, in words.
+        theirs: The conditions of the other side.
     """
     here, there = _by_dataset(ours), _by_dataset(theirs)
     if not here or not there:
         return []
-    me = f"system {system!r}"
-    alone = [(dataset, me, other) for dataset in here.keys() - there.keys()]
-    alone += [(dataset, other, me) for dataset in there.keys() - here.keys()]
+    own = f"system {system!r}"
+    one_sided = [(dataset, own, other) for dataset in here.keys() - there.keys()]
+    one_sided += [(dataset, other, own) for dataset in there.keys() - here.keys()]
     found = [
-        Mismatch(system, level, TASKS, f"level {level}: data set {dataset!r} is in {having} and not in {lacking}")
-        for dataset, having, lacking in sorted(alone)
+        Mismatch(system, level, TASKS, f"level {level}: data set {dataset!r} is in {present} and not in {absent}")
+        for dataset, present, absent in sorted(one_sided)
     ]
     return found + [
         Mismatch(
             system,
             level,
             aspect,
-            f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {me} "
+            f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {own} "
             f"and {_show(field, there[dataset][field])} in {other}",
         )
         for dataset in sorted(here.keys() & there.keys())
@@ -152,10 +152,10 @@ def compare(
     ]
 
 
-def summarise(mismatches: Sequence[Mismatch]) -> str:
-    """The first few, in one line."""
+def summarize(mismatches: Sequence[Mismatch]) -> str:
+    """Return the first few mismatches in one line."""
     more = len(mismatches) - EXAMPLES
-    return "; ".join(of.text for of in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
+    return "; ".join(mismatch.text for mismatch in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _levels_of(systems: Iterable[System]) -> list[str]:
@@ -168,13 +168,13 @@ def _aspects(fields: Iterable[str]) -> dict[str, str]:
     return FIELDS | dict.fromkeys(sorted({*fields} - FIELDS.keys()), SETTINGS)
 
 
-def _usual(told: Mapping[str, Any]) -> str:
-    """Whose value most share; of equal shares, the first."""
-    return max(told, key=lambda name: sum(told[name] == of for of in told.values()))
+def _most_frequent(values: Mapping[str, Any]) -> str:
+    """Return the first name whose value most names share."""
+    return max(values, key=lambda name: sum(values[name] == value for value in values.values()))
 
 
 def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:
-    """Return data set -> field -> values, of all its tasks together."""
+    """Return data set -> field -> values, over all its tasks."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
         if "normalizer" in task:
@@ -186,9 +186,9 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
 
 
 def _show(field: str, values: set[Scalar]) -> str:
-    untold = UNTOLD.get(field, "not told")
+    absent = ABSENT.get(field, NOT_RECORDED)
     shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
-    return " and ".join(sorted([*map(repr, shown), *[untold] * (None in values)]))
+    return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
 
 
 def _as_scalar(value: Any) -> Scalar:

@@ -1,4 +1,4 @@
-"""Read what a task says of itself: its suite, its category, its measure, and what counts as one item."""
+"""Read how a task describes itself: its suite, category and measure, and the fields that name one item."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from speechiq.core.ids import PLAIN
 KEYS = ("measure", "suite", "category", "item", "settings")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
-    "direction": "write higher or lower, whichever is better",
+    "direction": "write higher or lower: which of them is better",
     "column": "name the column of the sample rows that holds the score",
     "unit": "write the heading of the score, such as 'acc. %'",
     "range": "write the lowest and the highest value, such as [0, 1]",
     "chance": "write the score of guessing as the column has it, or leave the key out",
     "alternatives": "write COLUMN: {unit: HEADING} for each further column",
     "item": "list fields of doc, the clip first, such as [id, question_id]",
-    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null if an older run lacks it",
+    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
 }
@@ -33,11 +33,11 @@ _STEP = re.compile(r"\w+")
 
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another column that a category can be scored by; it has the direction and the range of the usual one.
+    """Another column that can score a category; it has the direction and range of the usual column.
 
     Attributes:
         unit: Heading of the score.
-        chance: Mean score of guessing, as the column has it; None if there is none.
+        chance: Mean score of guessing, in the scale of the column; None without one.
     """
 
     unit: str
@@ -50,10 +50,10 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         column: Its name.
         direction: Whether a higher or a lower value is better.
-        unit: Heading of the score; one that ends in % shows a fraction in per cent.
-        chance: Mean score of guessing, as the column has it; None if there is none.
-        range: Lowest and highest value; None if there is no limit.
-        alternatives: Column -> what it measures, for the other columns that can be used.
+        unit: Heading of the score; one that ends in % shows a fraction in percent.
+        chance: Mean score of guessing, in the scale of the column; None without one.
+        range: Lowest and highest value; None without limits.
+        alternatives: Further column that can be used -> its unit and chance.
     """
 
     column: str
@@ -70,7 +70,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def in_per_cent(self) -> bool:
-        """Return whether the score is a fraction that people read in per cent."""
+        """Return whether the score is a fraction that people read in percent."""
         return self.unit.endswith("%")
 
     @property
@@ -123,10 +123,10 @@ class Category(msgspec.Struct, frozen=True):
     Attributes:
         suite: Name of the suite.
         name: Name of the category.
-        measure: How it is scored.
+        measure: The column that scores it.
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
-        settings: Further metadata of a task on which scores depend, with their values if a run does not record them.
-        usual: The usual column, if another one is used; else None.
+        settings: Further metadata key on which scores depend -> its value for runs that do not record it.
+        usual: The usual column if another one is used, else None.
     """
 
     suite: str
@@ -165,7 +165,7 @@ class Category(msgspec.Struct, frozen=True):
 
 
 class _Described(msgspec.Struct):
-    """The keys of metadata that describe a task; other keys are passed over."""
+    """The keys of metadata that describe a task; other keys are ignored."""
 
     suite: str
     measure: Measure
@@ -175,15 +175,15 @@ class _Described(msgspec.Struct):
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return what a task says of itself in its metadata.
+    """Return the category that a task describes in its metadata.
 
     Args:
         metadata: Has the keys `suite`, `measure` and `item`, and may have `category` and `settings`.
-        task: Name of the task, which names the category of a task that names none.
+        task: Name of the task; it is the name of the category if the metadata has none.
         file: File that holds the metadata, for errors.
 
     Raises:
-        SpeechIQError: A key is missing or has a value that it cannot have; the message names file, task, key and value.
+        SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.
     """
     where = f"{file!r}, task {task!r}"
     given = {key: metadata[key] for key in KEYS if key in metadata}
@@ -198,13 +198,13 @@ def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category
 
 
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
-    """Return key of metadata -> both values, for those in which two descriptions differ.
+    """Return metadata key -> both values, for each key in which two descriptions differ.
 
     >>> wer = Category("s", "c", Measure("wer", "lower", "WER %"), ("id",))
     >>> differences(wer, Category("s", "c", Measure("cer", "lower", "WER %"), ("id",)))
     {'measure.column': ('wer', 'cer')}
     """
-    here, there = (_flatten(msgspec.to_builtins(of)) for of in (one, other))
+    here, there = (_flatten(msgspec.to_builtins(category)) for category in (one, other))
     return {key: (here.get(key), there.get(key)) for key in here | there if here.get(key) != there.get(key)}
 
 
@@ -216,7 +216,7 @@ def _flatten(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield (key, value, what is wrong) for each value that has the right form and cannot be used."""
+    """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
     measure = found.measure
     low, high = measure.bounds
     for key, name in (("suite", found.suite), ("category", category)):
@@ -228,7 +228,7 @@ def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
     if not low < high:
         yield "measure.range", list(measure.bounds), "does not go from a lower to a higher number"
     chances = {"chance": measure.chance}
-    chances |= {f"alternatives.{column}.chance": of.chance for column, of in measure.alternatives.items()}
+    chances |= {f"alternatives.{column}.chance": other.chance for column, other in measure.alternatives.items()}
     for key, chance in chances.items():
         if chance is not None and not low <= chance <= high:
             yield f"measure.{key}", chance, f"is outside the range {low:g} to {high:g}"
@@ -239,17 +239,17 @@ def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationError) -> SpeechIQError:
-    """Return the error for metadata of another form; msgspec names the place of the fault."""
+    """Return the error for metadata of the wrong type; msgspec names the place of the fault."""
     text = str(error)
     place = _PLACE.search(text)
     reason, steps = (text[: place.start()], _STEP.findall(place["path"])) if place else (text, [])
     if missing := re.search(r"missing required field `(\w+)`", text):
         key = ".".join([*steps, missing[1]])
-        return SpeechIQError(f"{where}: metadata lacks {key}; {FIXES.get(missing[1], GUIDE)}")
+        return SpeechIQError(f"{where}: metadata has no {key}; {FIXES.get(missing[1], GUIDE)}")
     value: Any = given
     for step in steps:
         value = value.get(step, value) if isinstance(value, Mapping) else value
-    return _refuse(where, ".".join(steps), value, f"cannot be used ({reason})")
+    return _refuse(where, ".".join(steps), value, f"is not valid ({reason})")
 
 
 def _refuse(where: str, key: str, value: Any, fault: str) -> SpeechIQError:

@@ -1,4 +1,4 @@
-"""In which options two runs of a system differ, by what `hf-audio` recorded of them."""
+"""List the options in which two runs of a system differ, as `hf-audio` recorded them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from speechiq.core.console import printable
 
 EXAMPLES = 3
 LONGEST = 60
-LACKING = "none"
+ABSENT = "none"
 
 
 def changes(older: Mapping[str, Any], newer: Mapping[str, Any]) -> str:
-    """The first options that differ, `stage.option old -> new`; empty where none does.
+    """Return the first options that differ, as `stage.option old -> new`; empty if none does.
 
     >>> changes({"kind": "cascade", "asr": {"num_beams": 1}}, {"kind": "cascade", "asr": {"num_beams": 5, "beam": "x"}})
     "asr.num_beams 1 -> 5, asr.beam none -> 'x'"
@@ -33,5 +33,5 @@ def _flatten(described: Mapping[str, Any], stage: str = "") -> Iterator[tuple[st
 
 
 def _show(options: Mapping[str, str], name: str) -> str:
-    value = options.get(name, LACKING)
+    value = options.get(name, ABSENT)
     return value if len(value) <= LONGEST else f"{value[:LONGEST]}..."

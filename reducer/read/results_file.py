@@ -1,4 +1,4 @@
-"""One results file of lm-eval (`results_<date>.json`): which tasks of which system it describes."""
+"""Read a results file of lm-eval (`results_<date>.json`): the system and the tasks that it describes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ YEAR_10000 = 253_402_300_800
 
 
 class _Recorded(msgspec.Struct):
-    """What `hf-audio` records under `siq`."""
+    """The record of `hf-audio` under the key `siq`."""
 
     pretrained: Any = None
     system: dict[str, Any] = {}
@@ -38,7 +38,7 @@ class _Task(msgspec.Struct):
 
 
 class Results(msgspec.Struct):
-    """The part of a results file that is read; all else in it is passed over."""
+    """The part of a results file that is read; other keys are ignored."""
 
     date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
     configs: dict[str, _Task]
@@ -56,15 +56,15 @@ class TaskRun(NamedTuple):
     """One task of one results file.
 
     Attributes:
-        date: When the run began, seconds since 1970.
+        date: Start of the run, in seconds since 1970.
         results: The results file.
         system: The system's name.
         task: The task's name.
-        category: What the task says of itself; of older runs, whose metadata have `level` alone, that level.
-        metadata: What the task recorded of itself (`version`, `dataset`, `embedder`, ...).
-        described: What `hf-audio` recorded of the system (`kind`, `asr`, `llm`, ...); empty for other model types.
-        docs: How many docs were asked, and how many the task has; None if the results file does not say.
-        versions: Package -> its version in the run, for those that the results file names.
+        category: The category that the task describes; for older runs, whose metadata has only `level`, that level.
+        metadata: The metadata that the task recorded (`version`, `dataset`, `embedder`, ...).
+        described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.
+        docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
+        versions: Package -> its version in the run, as far as the results file records it.
     """
 
     date: float
@@ -89,7 +89,7 @@ class TaskRun(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """Name of the data set that the task asks."""
+        """Return the name of the task's data set."""
         return printable(str(self.metadata.get("dataset")))
 
     @property
@@ -99,17 +99,17 @@ class TaskRun(NamedTuple):
 
 
 def read_results(path: Path) -> Results:
-    """Read what is needed of a results file.
+    """Read the needed keys of a results file.
 
     Raises:
-        SpeechIQError: The file cannot be read or is not lm-eval's.
+        SpeechIQError: The file cannot be read or is not a results file of lm-eval.
     """
     try:
         results: Results = decode(read_plain(path), _RESULTS)
-        described = (task.metadata for task in results.configs.values() if _takes_part(task))
+        described = (task.metadata for task in results.configs.values() if _can_be_scored(task))
         refuse_extremes([results.config.siq.system, *_names(results), *described])
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; move it away") from error
     except ValueError as error:
         raise SpeechIQError(
             f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
@@ -118,24 +118,25 @@ def read_results(path: Path) -> Results:
 
 
 def tasks_of(path: Path, results: Results) -> list[TaskRun]:
-    """Return the tasks of one results file that take part: those that describe themselves, or name a level of SIQ.
+    """Return the tasks of one results file that can be scored: those with a measure, or with a level of SIQ.
 
-    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval invents a `model_name` where no
-    model arguments were given), else `model_name`, else `pretrained` of the model arguments, else the folder's
-    name; characters that do not print are replaced by U+FFFD.
+    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
+    were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
+    not print are replaced by U+FFFD.
 
     Args:
-        path: Of the file.
-        results: What `read_results` gave.
+        path: Path of the file.
+        results: Its content, from `read_results`.
 
     Raises:
-        SpeechIQError: A task's description of itself cannot be used.
+        SpeechIQError: The metadata of a task is not valid.
     """
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
     counts = results.n_samples or {}
     named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
-    described = {task: rename_metadata(of.metadata) for task, of in results.configs.items() if _takes_part(of)}
+    scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
+    described = {task: rename_metadata(config.metadata) for task, config in scored.items()}
     return [
         TaskRun(
             results.date,
@@ -152,8 +153,8 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     ]
 
 
-def _takes_part(task: _Task) -> bool:
-    """Return whether a task describes itself, or is of an older run and names a level."""
+def _can_be_scored(task: _Task) -> bool:
+    """Return whether the metadata of a task has a measure or, in older runs, a level."""
     metadata = task.metadata
     if not isinstance(metadata, dict):
         return False
@@ -167,7 +168,7 @@ def _category_of(path: Path, task: str, metadata: dict[str, Any]) -> Category:
 
 
 def _names(results: Results) -> tuple[Any, ...]:
-    """Return what the system may be called, the best first."""
+    """Return the possible names of the system, the best one first."""
     arguments = results.config.model_args or {}
     if isinstance(arguments, str):
         arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
@@ -175,8 +176,8 @@ def _names(results: Results) -> tuple[Any, ...]:
 
 
 def _docs(counts: Any) -> tuple[int, int] | None:
-    """Return how many docs were asked and how many there are, from a task's `n-samples`; None if they are not there."""
+    """Return the number of docs that were run and of all docs, from a task's `n-samples`; None if it has none."""
     match counts:
-        case {"effective": int(asked), "original": int(whole)}:
-            return asked, whole
+        case {"effective": int(run), "original": int(total)}:
+            return run, total
     return None

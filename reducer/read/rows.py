@@ -1,7 +1,7 @@
-"""Read the rows of lm-eval's sample files (`samples_<task>_<date>.jsonl`), each into the form that asks for its fields.
+"""Read the rows of lm-eval's sample files (`samples_<task>_<date>.jsonl`) into forms, each with the fields it needs.
 
-All readers share one pass: `read_lines` opens a file once, and each line goes to everybody who reads the task. A form
-names the fields that it needs; msgspec skips all others, so scores alone cost no decoding of texts.
+All readers share one pass: `read_lines` opens a file once, and each line goes to every reader of the task. A form
+names the fields that it needs; msgspec skips all others, so that scores are read without decoding texts.
 """
 
 from __future__ import annotations
@@ -15,25 +15,27 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import open_plain
+from speechiq.core.former_names import COLUMNS, METADATA
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.read.results_file import TaskRun
 
 LONGEST_LINE = 64 * 2**20
+(FORMER_NORMALIZER,) = (former for former, name in METADATA.items() if name == "normalizer")
 
 Name = str | int | float
 Letter = Literal["A", "B", "C", "D", "E", "?"]
 
-#: Take a line's number, from 1, and its text.
+#: A function that takes a line's number, from 1, and its text.
 Pick = Callable[[int, bytes], None]
 
 
 class Row(msgspec.Struct):
-    """A form of row; `NEEDS` names its required fields in words."""
+    """A form of row; `NEEDS` names its required fields for messages."""
 
     NEEDS: ClassVar[str]
 
     def loose(self) -> list[Any]:
-        """Return the values whose type is open, which may be too large or too deep for other code."""
+        """Return the values of any type, which may be too large or nested too deeply for other code."""
         return []
 
 
@@ -70,13 +72,13 @@ class AnswerRow(AskedRow):
 
 
 class AnyDoc(msgspec.Struct):
-    """A doc of any task template: only its `id` is sure to have its type."""
+    """A doc of any task template: only `id` has a known type."""
 
     id: Name
     text: Any = ""
     dataset: Any = ""
     normalizer: Any = None
-    normaliser: Any = None
+    former_normalizer: Any = msgspec.field(default=None, name=FORMER_NORMALIZER)
     audio: Any = None
     question_id: Any = ""
     question: Any = ""
@@ -85,7 +87,7 @@ class AnyDoc(msgspec.Struct):
 
 
 class TextRow(Row):
-    """A row of any task template, with the texts that people read."""
+    """A row of any task template, with its texts."""
 
     NEEDS = "an object doc with an id"
 
@@ -93,21 +95,22 @@ class TextRow(Row):
     filtered_resps: Any = ""
     audio_coverage: Any = None
     repetition: Any = None
-    heard: Any = None
-    loop: Any = None
+    former_coverage: Any = msgspec.field(default=None, name=COLUMNS["audio_coverage"])
+    former_repetition: Any = msgspec.field(default=None, name=COLUMNS["repetition"])
 
     def loose(self) -> list[Any]:
+        """Return the values of any type; see `Row.loose`."""
         return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.coverage, self.repeats]
 
     @property
     def coverage(self) -> Any:
-        """Return `audio_coverage`, which earlier versions called `heard`."""
-        return self.heard if self.audio_coverage is None else self.audio_coverage
+        """Return `audio_coverage`, also under its name of earlier versions."""
+        return self.former_coverage if self.audio_coverage is None else self.audio_coverage
 
     @property
     def repeats(self) -> Any:
-        """Return `repetition`, which earlier versions called `loop`."""
-        return self.loop if self.repetition is None else self.repetition
+        """Return `repetition`, also under its name of earlier versions."""
+        return self.former_repetition if self.repetition is None else self.repetition
 
     @property
     def response(self) -> Any:
@@ -116,7 +119,7 @@ class TextRow(Row):
 
 
 def first_of(filtered: Any) -> Any:
-    """Return the first response of `filtered_resps`; lists are what filters made of it.
+    """Return the first response of `filtered_resps`, which filters may have put into lists.
 
     >>> first_of([["so it goes", "so"]]), first_of([])
     ('so it goes', '')
@@ -127,14 +130,14 @@ def first_of(filtered: Any) -> Any:
 
 
 class Reader(Protocol):
-    """Somebody who reads the sample files of a level in the one pass over them."""
+    """A reader of the sample files of a level, in the one pass over them."""
 
     @property
     def level(self) -> str:
         """Return the key of `LEVELS`."""
 
     def open(self, task: TaskRun) -> Pick:
-        """Return what takes the lines of a task's sample file."""
+        """Return the function that takes the lines of a task's sample file."""
 
 
 R = TypeVar("R", bound=Row)
@@ -151,8 +154,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
                 if len(line) == LONGEST_LINE:
                     raise SpeechIQError(
-                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, which no row of lm-eval "
-                        "is; rerun this task"
+                        f"{locate(path, number)} is longer than {LONGEST_LINE} bytes, too long for a row "
+                        "of lm-eval; rerun this task"
                     )
                 yield number, line
     except FileNotFoundError as error:
@@ -160,7 +163,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             f"no samples {path.name!r} in {str(path.parent)!r}: rerun lm_eval with --log_samples"
         ) from error
     except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+        raise SpeechIQError(
+            f"{str(path)!r} cannot be read: {error.strerror}; make it readable or move it away"
+        ) from error
 
 
 def read_rows(path: Path, form: type[R]) -> Iterator[R]:
@@ -177,7 +182,7 @@ def read_row(form: type[R], path: Path, number: int, line: bytes) -> R:
     """Return one row in a form; `path` and `number` are for messages.
 
     Raises:
-        SpeechIQError: The line is not JSON, has another form, or holds what nothing can use.
+        SpeechIQError: The line is not JSON, has other fields, or has a value that is too large or nested too deeply.
     """
     try:
         row: R = decode(line, _decoder(form))

@@ -1,4 +1,4 @@
-"""The files of runs: which results and sample files lie in some folders, and which belong together."""
+"""Find the files of runs: results files and sample files in folders, and which of them belong together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SAMPLES_NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
 
 
 def samples_of(results: Path, task: str) -> Path:
-    """Return the sample file of a task; `.name` keeps a task's name from leading out of the folder."""
+    """Return the sample file of a task; `.name` keeps the path inside the folder for any name of a task."""
     return results.parent / Path(f"samples_{task}_{_stamp(results)}.jsonl").name
 
 
 def is_samples(path: Path) -> bool:
-    """Return whether `list_files` gave the path as a sample file, not as a results file."""
+    """Return whether a path of `list_files` is a sample file, not a results file."""
     return path.suffix == ".jsonl"
 
 
@@ -28,11 +28,11 @@ def _stamp(path: Path) -> str:
 
 
 def list_files(runs: Iterable[Path]) -> Iterator[Path]:
-    """Yield the results and sample files of some folders; of a results file itself and the samples of its date."""
+    """Yield the results and sample files below folders; of a results file, itself and the sample files of its date."""
     for run in runs:
         if os.path.isfile(run):  # noqa: PTH113 (`is_file` raises on long names)
-            beside = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
-            yield from (run, *(path for path in beside if _stamp(path) == _stamp(run)))
+            neighbors = (path for path in run.parent.iterdir() if SAMPLES_NAME.fullmatch(path.name))
+            yield from (run, *(path for path in neighbors if _stamp(path) == _stamp(run)))
         else:
             yield from _list_below(run)
 
@@ -45,7 +45,7 @@ def _list_below(root: Path) -> Iterator[Path]:
             about = os.stat(folder)  # noqa: PTH116
             names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+            reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
             raise SpeechIQError(f"{folder!r} cannot be read ({reason}); give a folder that lm_eval wrote to") from error
         entered.add((about.st_dev, about.st_ino))
         paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
@@ -57,10 +57,10 @@ def _list_below(root: Path) -> Iterator[Path]:
 
 
 def once(paths: Iterable[Path]) -> list[Path]:
-    """Return each file once, however often links lead to it."""
+    """Return each file once, even if several links point to it."""
     return list({place(path): path for path in reversed([*paths])}.values())[::-1]
 
 
 def place(path: Path) -> str:
-    """Return where links lead in the end. Unlike `Path.resolve`, bears a link to itself."""
+    """Return the path without links. Unlike `Path.resolve`, accept a link to itself."""
     return os.path.realpath(path)

@@ -1,9 +1,8 @@
-"""Reads what lm-eval wrote: folders of runs in, one `System` per speech system out.
+"""Read folders of runs that lm-eval wrote into one `System` per speech system.
 
-lm-eval puts `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
-into the same folder. A task takes part if the metadata it recorded in the results file describe its
-`measure`, or, in older runs, name its `level`; task names mean nothing. Nothing that a run names is
-imported, evaluated or followed as a path.
+lm-eval writes `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
+into the same folder. A task is read if its metadata in the results file has a `measure` or, in older runs, a `level`;
+task names have no meaning. Names in a run are never imported, evaluated or followed as a path.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.flags import Flags, Told, collect, count_flags
+from speechiq.reducer.read.flags import Flags, FlagValues, collect, count_flags
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.options import changes
 from speechiq.reducer.read.results_file import Results, TaskRun, read_results, tasks_of
@@ -26,48 +25,52 @@ from speechiq.reducer.siq.levels import LEVELS
 
 
 class System(NamedTuple):
-    """One speech system's answers.
+    """One speech system and its scores.
 
     Attributes:
-        name: The `model_name` lm-eval recorded.
-        scores: level -> item -> raw score (larger is better). An item is `(clip,)`, or `(clip, question)` if its
-            category says so.
-        flags: How often it failed in ways that scores hide, over the items of `scores`.
-        tasks: Where the scores come from.
-        told: What `flags` are counted from.
-        excluded: The sha256 of the set whose questions were left out; None where there is none.
-        levels: The categories to score, each with the column that `scores` were read from.
-        datasets: clip -> name of its data set.
+        name: The system's name, as `results_file.tasks_of` finds it.
+        scores: Level -> item -> raw score (larger is better). An item is `(clip,)`, or `(clip, question)` if its
+            category has questions.
+        flags: Shares of failures that scores hide, over the items of `scores`.
+        tasks: The tasks that the scores come from.
+        flag_values: The columns from which `flags` are counted, task by task.
+        excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
+        levels: Level -> its category, with the column that `scores` were read from.
+        datasets: Clip -> name of its data set.
     """
 
     name: str
     scores: dict[str, dict[Item, float]]
     flags: Flags = Flags()
     tasks: tuple[TaskRun, ...] = ()
-    told: tuple[Told, ...] = ()
+    flag_values: tuple[FlagValues, ...] = ()
     excluded: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
+        return f"<System {self.name!r} with {counts}>"
+
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
-        """The system with some of its scores, and the flags of these."""
-        return self._replace(scores=scores, flags=count_flags(self.told, scores))
+        """Return the system with some of its scores, and the flags over these."""
+        return self._replace(scores=scores, flags=count_flags(self.flag_values, scores))
 
     def restrict(self, levels: Iterable[str]) -> System:
-        """Return the system with some of its levels alone."""
-        kept = {level: of for level, of in self.levels.items() if level in levels}
+        """Return the system with only some of its levels."""
+        kept = {level: category for level, category in self.levels.items() if level in levels}
         tasks = tuple(task for task in self.tasks if task.level in kept)
-        scores = {level: of for level, of in self.scores.items() if level in kept}
+        scores = {level: items for level, items in self.scores.items() if level in kept}
         return self._replace(levels=kept, tasks=tasks).narrow(scores)
 
     @property
     def control(self) -> str:
-        """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other."""
+        """Return `gold`, `silence` or `letter:X` for a control; empty for any other system."""
         return next((control for task in self.tasks if (control := name_control(task.described))), "")
 
 
 class Runs(NamedTuple):
-    """All systems found, by name, and one line for every choice made between runs."""
+    """All systems that were found, sorted by name, and one line per choice that was made between runs."""
 
     systems: list[System]
     warnings: list[str]
@@ -79,9 +82,9 @@ def read_tasks(
     """Read the systems of some tasks, sorted by name, in one pass over their sample files.
 
     Args:
-        tasks: The newest run of each task of one suite, as `find_tasks` gives them.
-        levels: The categories to read, each with the column to read.
-        readers: Others that read the sample files of a category, whether or not it is scored.
+        tasks: The newest run of each task of one suite, from `find_tasks`.
+        levels: The categories to read, each with its column.
+        readers: Further readers of the sample files of a category, even if it is not scored.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.
@@ -99,21 +102,23 @@ def read_tasks(
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Every system's tasks, the newest run of each; a line for every older run left out, and for every system that ran
-    its tasks with several options.
+    """Find the tasks of every system, the newest run of each.
 
     Args:
         runs: Folders (any depth) or results files.
-        allow_missing: Whether runs may be left out because the results file that describes them is missing or empty;
-            a line says so then.
+        allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
+
+    Returns:
+        (the tasks, warnings): one line per older run that was left out, and per system whose tasks ran with different
+        options.
 
     Raises:
-        SpeechIQError: A path does not exist, holds no run, or a results file is missing or cannot be used.
+        SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
     """
     runs = list(runs)
     files = list(list_files(runs))
     results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
-    found = [task for path, of in results.items() for task in tasks_of(path, of)]
+    found = [task for path, content in results.items() for task in tasks_of(path, content)]
     categories = [*LEVELS.values(), *(task.category for task in found)]
     missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
     if missing and not allow_missing:
@@ -124,17 +129,17 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
     if not found:
         raise SpeechIQError(
-            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: looked for "
-            "results_<date>.json files with a task whose metadata names a level or a measure; "
+            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: it has no "
+            "results_<date>.json file with a task whose metadata has a level or a measure; "
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}
-    told = [f"{line}: left out" for line in missing]
-    return list(newest.values()), [*told, *_superseded(found, newest), *_described_otherwise(newest.values())]
+    left_out = [f"{line}: left out" for line in missing]
+    return list(newest.values()), [*left_out, *_superseded(found, newest), *_described_otherwise(newest.values())]
 
 
 def name_control(described: Mapping[str, Any]) -> str:
-    """`gold`, `silence` or `letter:X` for a system that does not listen; empty for any other.
+    """Return `gold`, `silence` or `letter:X` for the description of a control; empty for any other system.
 
     >>> name_control({"kind": "cascade", "asr": {"control": "gold"}}), name_control({"kind": "cascade", "asr": {}})
     ('gold', '')
@@ -146,15 +151,19 @@ def name_control(described: Mapping[str, Any]) -> str:
 def _undescribed(
     results: Mapping[Path, Results], samples: Iterable[Path], categories: Collection[Category]
 ) -> Iterator[str]:
-    """Yield a line for each results file without tasks, and for each sample file with scores whose task is in none."""
-    tasks = ((path, task) for path, of in results.items() for task, config in of.configs.items() if config.metadata)
-    known = {(place(path.parent), samples_of(path, task).name) for path, task in tasks}
-    for path, of in results.items():
-        if not of.configs:
+    """Yield a line for each results file without tasks, and for each sample file with scores that none describes."""
+    known = {
+        (place(path.parent), samples_of(path, task).name)
+        for path, content in results.items()
+        for task, config in content.configs.items()
+        if config.metadata
+    }
+    for path, content in results.items():
+        if not content.configs:
             yield f"{str(path)!r} names no task"
     for path in samples:
         if (place(path.parent), path.name) not in known and may_hold_scores(path, categories):
-            yield f"{str(path)!r} holds scores, but no results file beside it describes its task"
+            yield f"{str(path)!r} has scores, but no results file in its folder describes its task"
 
 
 def _read_system(
@@ -166,19 +175,19 @@ def _read_system(
     readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
-    told = []
+    flag_values = []
     for task in tasks:
         samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
-        of_level = scores.setdefault(task.level, {})
-        if twice := of_level.keys() & samples.scores.keys():
+        level_scores = scores.setdefault(task.level, {})
+        if duplicates := level_scores.keys() & samples.scores.keys():
             raise SpeechIQError(
-                f"{str(task.samples)!r}: {show_item(min(twice))} of system {name!r} was already scored "
+                f"{str(task.samples)!r}: {show_item(min(duplicates))} of system {name!r} was already scored "
                 f"by another {task.level} task; score only one of the two tasks"
             )
-        of_level |= samples.scores
-        told.append(collect(task.level, samples.scores, samples.flags))
+        level_scores |= samples.scores
+        flag_values.append(collect(task.level, samples.scores, samples.flags))
         datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
-    system = System(name, scores, tasks=tuple(tasks), told=tuple(told), levels=levels, datasets=datasets)
+    system = System(name, scores, tasks=tuple(tasks), flag_values=tuple(flag_values), levels=levels, datasets=datasets)
     return system.narrow(scores)
 
 
@@ -192,27 +201,29 @@ def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) ->
         left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
     for (system, kept, older), tasks in left.items():
         if kept != older:
-            names, apart = ", ".join(task.task for task in tasks), _apart(tasks[0], newest[system, tasks[0].task])
+            names = ", ".join(task.task for task in tasks)
+            changed = _compare_options(tasks[0], newest[system, tasks[0].task])
             yield (
                 f"system {system!r} has several runs of {names}: taking the newest, {kept!r}, not {older!r}"
-                + f", which ran with other options: {apart}" * bool(apart)
+                + f", which ran with other options: {changed}" * bool(changed)
             )
 
 
 def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
-    """Yield a line for every system whose tasks of a suite ran with other options than its newest there."""
+    """Yield a line per system whose tasks of a suite ran with other options than its newest task of that suite."""
     systems: dict[tuple[str, str], list[TaskRun]] = {}
     for task in sorted(tasks, key=lambda task: task.date):
         systems.setdefault((task.system, task.suite), []).append(task)
     for (system, _), (*others, newest) in systems.items():
-        if told := [(task.task, apart) for task in others if (apart := _apart(task, newest))]:
-            older, apart = told[0]
+        differences = ((task.task, _compare_options(task, newest)) for task in others)
+        if differing := [(task, changed) for task, changed in differences if changed]:
+            older, changed = differing[0]
             yield (
-                f"system {system!r} ran {older} with other options than {newest.task}: {apart}; both count: rerun "
+                f"system {system!r} ran {older} with other options than {newest.task}: {changed}; both count: rerun "
                 "one of the two, or name runs with the same"
             )
 
 
-def _apart(older: TaskRun, newer: TaskRun) -> str:
-    """The options in which two runs differ; nothing is known of a run that is not described."""
+def _compare_options(older: TaskRun, newer: TaskRun) -> str:
+    """Return the options in which two runs differ; empty if one of them does not describe its system."""
     return changes(older.described, newer.described) if older.described and newer.described else ""

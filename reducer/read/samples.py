@@ -18,18 +18,18 @@ from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.rows import Name, Pick, locate, read_lines, refusal
 
 SHARE = 0.0, 1.0
-#: Columns that say what went wrong beside the score; a row may lack them.
+#: Columns of failures that the score does not show; they are optional.
 FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
 
 Item = tuple[str, ...]
 
 
 class Samples(NamedTuple):
-    """One task's rows.
+    """The scores and flags of one task's rows.
 
     Attributes:
-        scores: item -> raw score, in file order. NaN is kept, for whoever pools the systems to refuse.
-        flags: name -> item -> value, where a row has one.
+        scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it.
+        flags: Column -> item -> value, for rows that have one.
     """
 
     scores: dict[Item, float]
@@ -39,16 +39,16 @@ class Samples(NamedTuple):
 def read_samples(
     path: Path, category: Category, known: dict[Item, Item] | None = None, picks: Sequence[Pick] = ()
 ) -> Samples:
-    """Read one task's scores line by line; of a row only the item's fields, the score and the flags.
+    """Read one task's scores line by line; of a row, only the fields of the item, the score and the flags.
 
     Args:
-        path: Of the file.
-        category: What to read.
-        known: Items of other files, so that equal ones are one object; grows.
-        picks: Others that read the same file; each takes every line once its score is read.
+        path: Path of the sample file.
+        category: The category to read, with its column.
+        known: Items of other files, so that equal items are one object; new items are added.
+        picks: Other readers of the file; each takes every line after its score is read.
 
     Raises:
-        SpeechIQError: The file is missing, empty or cut off, a row lacks a field, a value is outside its range, or an
+        SpeechIQError: The file is missing, empty or cut off, a row misses a field, a value is outside its range, or an
             item is a duplicate.
     """
     known = {} if known is None else known
@@ -84,22 +84,22 @@ def read_samples(
 
 
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
-    """Return whether the first row is one of a category, or cannot be read at all; a file without rows holds no scores.
+    """Return whether the first row has scores of a category, or cannot be read; a file without rows has no scores.
 
     Args:
-        path: Of the file.
-        categories: What the row may hold.
+        path: Path of the sample file.
+        categories: Categories whose scores the row may have.
 
     Raises:
         SpeechIQError: The file cannot be read.
     """
     for _, line in read_lines(path):
-        return any(_fits(line, _decoder(of.column, of.item, ())) for of in categories)
+        return any(_fits(line, _decoder(category.column, category.item, ())) for category in categories)
     return False
 
 
 def show_item(item: Item) -> str:
-    """Names an item in a message, with what does not print escaped.
+    """Return the name of an item for messages, with unprintable characters escaped.
 
     >>> show_item(("demo/01", "q2"))
     "clip 'demo/01' question 'q2'"
@@ -109,7 +109,7 @@ def show_item(item: Item) -> str:
 
 @cache
 def _decoder(metric: str, item: tuple[str, ...], flags: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
-    """Return the decoder of a row's (doc, metric, *flags), which skips the rest, several times as fast as `json`."""
+    """Return the decoder of a row's (doc, metric, *flags); it skips other fields, several times as fast as `json`."""
     doc = msgspec.defstruct("Doc", [(field, Name) for field in item], gc=False)
     row: list[tuple[str, Any] | tuple[str, Any, Any]] = [("doc", doc), (metric, float)]
     row += [(flag, float | None, None) for flag in flags]

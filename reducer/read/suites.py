@@ -1,4 +1,4 @@
-"""Group tasks by the suite that they say they are of, and refuse a suite whose tasks disagree."""
+"""Group tasks by the suite that they name, and refuse a suite whose tasks disagree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
         usual = first.setdefault(task.level, task)
         for key, (one, other) in differences(usual.category, task.category).items():
             raise SpeechIQError(
-                f"{task.results!r}, task {task.task!r}: metadata.{key}: {other!r:.80} is not {one!r:.80}, as in "
+                f"{task.results!r}, task {task.task!r}: metadata.{key}: {other!r:.80} differs from {one!r:.80} in "
                 f"{usual.results!r}, task {usual.task!r} of the same suite {task.suite!r} and category {task.level!r}; "
                 "rerun one of the two with the same version of the suite, or give only one"
             )

@@ -1,4 +1,4 @@
-"""What a system said of some clips, as the sample files have it, and how two texts differ word by word."""
+"""Read what a system wrote about some clips from the sample files, and mark how two texts differ word by word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Answer(NamedTuple):
     """An answer to one question.
 
     Attributes:
-        question: As it was asked, with what counts as right.
+        question: The question with its right answer.
         answer: The vote and the letters it comes from, `B (BBABB)`; of another template, its text.
     """
 
@@ -24,12 +24,12 @@ class Answer(NamedTuple):
 
 
 class ClipTexts(NamedTuple):
-    """What one system said of one clip; what its rows do not tell is empty.
+    """The texts of one system on one clip; a text that no row has is empty.
 
     Attributes:
-        reference: What was said in the clip.
-        text: What the system wrote down.
-        answers: question id -> its answer.
+        reference: The clip's reference.
+        text: The system's transcript.
+        answers: Question id -> its answer.
     """
 
     reference: str
@@ -38,28 +38,28 @@ class ClipTexts(NamedTuple):
 
 
 def read_texts(tasks: Iterable[TaskRun], clips: Collection[str]) -> dict[str, ClipTexts]:
-    """Reads what a system said of some clips.
+    """Read the transcripts and answers of one system on some clips.
 
     Args:
-        tasks: The system's. Those whose items are clips give its texts, the others its answers.
-        clips: Ids.
+        tasks: The system's. Those whose items are clips give its transcripts, the others its answers.
+        clips: Ids of the clips.
 
     Returns:
-        clip -> what was said, for every one of `clips`.
+        Clip -> its texts, for each of `clips`.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
     """
-    said = {clip: ClipTexts("", "", {}) for clip in clips}
-    for task in tasks if said else ():
+    texts = {clip: ClipTexts("", "", {}) for clip in clips}
+    for task in tasks if texts else ():
         for row in read_rows(task.samples, TextRow):
-            if (clip := str(row.doc.id)) in said:
-                said[clip] = _add(said[clip], row, is_text=len(task.category.item) == 1)
-    return said
+            if (clip := str(row.doc.id)) in texts:
+                texts[clip] = _add(texts[clip], row, is_text=len(task.category.item) == 1)
+    return texts
 
 
 def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
-    """The words of two texts in order, each with whether the other text lacks it there.
+    """Return the words of two texts in order, each with whether it differs from the other text.
 
     Words are aligned by jiwer; capitals and punctuation do not count.
 
@@ -67,22 +67,25 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
     [('So,', False), ('it', False), ('goes', True), ('on.', False)]
     """
     words = one.split(), other.split()
-    reference, hypothesis = (" ".join(map(_key, of)) for of in words)
+    reference, hypothesis = (" ".join(map(_key, text)) for text in words)
     aligned = jiwer.process_words(reference, hypothesis).alignments[0]
-    same = [chunk for chunk in aligned if chunk.type == "equal"]
-    kept = (
-        {i for chunk in same for i in range(chunk.ref_start_idx, chunk.ref_end_idx)},
-        {i for chunk in same for i in range(chunk.hyp_start_idx, chunk.hyp_end_idx)},
+    equal = [chunk for chunk in aligned if chunk.type == "equal"]
+    shared = (
+        {i for chunk in equal for i in range(chunk.ref_start_idx, chunk.ref_end_idx)},
+        {i for chunk in equal for i in range(chunk.hyp_start_idx, chunk.hyp_end_idx)},
     )
-    first, second = ([(word, i not in here) for i, word in enumerate(of)] for of, here in zip(words, kept, strict=True))
+    first, second = (
+        [(word, i not in kept) for i, word in enumerate(text)] for text, kept in zip(words, shared, strict=True)
+    )
     return first, second
 
 
-def _add(said: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
-    said = said._replace(reference=said.reference or str(row.doc.text))
+def _add(texts: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
+    texts = texts._replace(reference=texts.reference or str(row.doc.text))
     if is_text:
-        return said._replace(text=_text(row))
-    return said._replace(answers=said.answers | {str(row.doc.question_id): Answer(_question(row.doc), _letters(row))})
+        return texts._replace(text=_text(row))
+    answer = Answer(_question(row.doc), _letters(row))
+    return texts._replace(answers=texts.answers | {str(row.doc.question_id): answer})
 
 
 def _text(row: TextRow) -> str:

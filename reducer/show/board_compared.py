@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.read.conditions import Mismatch, summarize
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
 from speechiq.reducer.show.remarks import observe
@@ -74,7 +74,7 @@ def _notes(found: Comparison, caution: str | None, mismatches: Sequence[Mismatch
         yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
         yield from filter(None, [caution])
     if mismatches:
-        yield f"not on equal terms: {summarise(mismatches)}"
+        yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE
     yield side_by_side.MEANINGS
     yield PARTS

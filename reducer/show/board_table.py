@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.reducer.read.choice import others_than_usual
-from speechiq.reducer.read.conditions import summarise
+from speechiq.reducer.read.conditions import summarize
 from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.remarks import title
@@ -57,7 +57,7 @@ def caption(board: Board) -> Iterator[str]:
     levels, bars = board.pool.levels, board.bars
     yield f"suite {board.suite}: {count(board.systems, 'system')}"
     if board.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(board.mismatches)}"
+        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarize(board.mismatches)}"
     yield ORDER if len(levels) > 1 else "in the order of rank"
     yield from board.remarks.lines(levels)
     if bars:

@@ -30,7 +30,7 @@ from speechiq.reducer.stats.pool import Pool
 
 VERSION = 1.0
 UNKNOWN = "N/A"
-FAILURES = ("unparsed", "not_heard_in_full", "loops")
+FAILURES = ("unparsed", "incomplete_audio", "repetition")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
 ADVICE = "name a folder that is yours"

@@ -167,10 +167,10 @@ def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
 
 def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
     """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
-    return explain_lacking(pool) or (None if has_scale(pool, norms) else TWO_SYSTEMS)
+    return explain_missing_levels(pool) or (None if has_scale(pool, norms) else TWO_SYSTEMS)
 
 
-def explain_lacking(pool: Pool) -> str | None:
+def explain_missing_levels(pool: Pool) -> str | None:
     """Return which levels a pool lacks for an SIQ and what to do, in one line; None if it has all."""
     lacking = [level for level in LEVELS if level not in pool.raw]
     if not lacking:

@@ -15,7 +15,7 @@ from rich.text import Text
 from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
 from speechiq.reducer.read.choice import others_than_usual
-from speechiq.reducer.read.conditions import ASPECTS, summarise
+from speechiq.reducer.read.conditions import ASPECTS, summarize
 from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
@@ -24,8 +24,8 @@ from speechiq.reducer.siq.scale import Scores
 FLAGS = {
     "unparsed": ("No letter", "answers without a letter"),
     "none_of_the_above": ("(E)", "questions answered with (E)"),
-    "not_heard_in_full": ("Cut", "clips not heard in full"),
-    "loops": ("Loops", "transcripts that go in circles"),
+    "incomplete_audio": ("Cut", "clips not heard in full"),
+    "repetition": ("Loops", "transcripts that go in circles"),
 }
 UNKNOWN = "\N{EM DASH}"
 MISMATCH = "\N{NOT EQUAL TO}"
@@ -117,7 +117,7 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     if norms := context.norms:
         yield f"on the scale of norms {norms.title} of {count(norms.systems, 'system')}: {_match(context)}"
     if context.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarise(context.mismatches)}"
+        yield f"{MISMATCH} not asked the same, scored on what is shared: {summarize(context.mismatches)}"
     if context.excluded:
         which = shorten(context.excluded_set or "")
         yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()

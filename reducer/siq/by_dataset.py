@@ -1,4 +1,4 @@
-"""Rank systems on each data set, and average over data sets, in which each set counts the same."""
+"""Rank systems on each data set, and average over data sets, each with the same weight."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ MACRO = "macro-average"
 
 
 def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Ranking]:
-    """Score systems on the clips of each data set alone: each set sets its own scale.
+    """Rank systems on the clips of each data set, with a scale per data set.
 
     Args:
         systems: As for `ranking.rank`.
-        **options: As for `ranking.rank`, without `norms`, which have one scale for all their sets.
+        **options: As for `ranking.rank`, without `norms`, which have one scale for all their data sets.
 
     Returns:
         Data set -> its ranking, sorted by name.
 
     Raises:
-        SpeechIQError: A data set cannot be scored, by its name.
+        SpeechIQError: A data set cannot be scored; the message names it.
     """
     found = {}
     for dataset, members in split(systems).items():
@@ -40,35 +40,35 @@ def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Rank
 
 
 def split(systems: Iterable[System]) -> dict[str, list[System]]:
-    """Return data set -> the systems with the items of that set alone."""
+    """Return data set -> the systems with only the items of that data set."""
     systems = list(systems)
-    names = sorted({system.datasets[clip] for system in systems for of in system.scores.values() for clip, *_ in of})
+    items = [(system, item) for system in systems for scores in system.scores.values() for item in scores]
+    names = sorted({system.datasets[item[0]] for system, item in items})
     return {name: [_part(system, name) for system in systems] for name in names}
 
 
 def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
     """Return the mean of each number over data sets, as rows of `records.rows_of`, best system first.
 
-    It is the unweighted mean of the sets' numbers. A system that lacks a number on one set has none here. There are no
-    intervals and no flags.
+    The mean is not weighted. A number that is missing on one data set is missing in the mean. The rows have neither
+    intervals nor flags.
     """
     first = next(iter(rankings.values()))
-    shared = [level for level in first.scores.levels if all(level in of.scores.levels for of in rankings.values())]
-    levels = {
-        level: LevelScores(*np.mean([of.scores.levels[level] for of in rankings.values()], axis=0)) for level in shared
-    }
-    siq = np.mean([of.scores.siq for of in rankings.values()], axis=0)
-    scores = first.scores._replace(levels=levels, siq=siq, ranks=competition_ranks(siq))
+    sets = [ranking.scores.levels for ranking in rankings.values()]
+    shared = [level for level in first.scores.levels if all(level in levels for levels in sets)]
+    mean = {level: LevelScores(*np.mean([levels[level] for levels in sets], axis=0)) for level in shared}
+    siq = np.mean([ranking.scores.siq for ranking in rankings.values()], axis=0)
+    scores = first.scores._replace(levels=mean, siq=siq, ranks=competition_ranks(siq))
     systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
     return rows_of(scores, NO_CONTEXT._replace(systems=systems))
 
 
 def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
     """Return the lines below the table of the macro-average."""
-    sizes = {dataset: max(map(len, of.pool.clips.values())) for dataset, of in rankings.items()}
+    sizes = {dataset: max(map(len, ranking.pool.clips.values())) for dataset, ranking in rankings.items()}
     shown = ", ".join(f"{dataset} ({count} {'clip' if count == 1 else 'clips'})" for dataset, count in sizes.items())
     return [
-        f"mean of the data sets' tables, each data set counted once: {shown}",
+        f"mean of the data sets' tables, each data set with the same weight: {shown}",
         "in the first table each clip counts once, so a data set with more clips counts more",
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.core.checksummed import shorten
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.conditions import Mismatch, summarise
+from speechiq.reducer.read.conditions import Mismatch, summarize
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
@@ -24,16 +24,16 @@ def compare(pair: Pair, options: Options) -> Compared:
     """Compare two systems that ran SIQ.
 
     Args:
-        pair: The systems; further ones set the scale if there are no norms.
+        pair: The systems; further ones set the scale without norms.
         options: How to compare.
 
     Raises:
-        SpeechIQError: A rule of weights without a scale, or what `ranking.narrow` or `comparison.compare` refuses.
+        SpeechIQError: Level weights without a scale, or an error of `ranking.narrow` or `comparison.compare`.
     """
     norms, excluded = options.norms, options.exclude
-    names = {of.name: of for of in (*([] if norms else pair.others), *pair.both)}
+    names = {system.name: system for system in (*([] if norms else pair.others), *pair.both)}
     if options.weights and not norms and len(names) < 3:
-        raise SpeechIQError(f"--weights {options.weights} weighs nothing here: {comparing.NO_SCALE}")
+        raise SpeechIQError(f"--weights {options.weights} has no effect here: {comparing.NO_SCALE}")
     pooled = _restrict(unanswerable.leave_out(names.values(), excluded), pair.asked)
     systems, mismatches = narrow(pooled, norms, options.allow_mismatch)
     pool = align(systems)
@@ -52,10 +52,10 @@ def compare(pair: Pair, options: Options) -> Compared:
     flags = pair.flags(systems)
     content = comparing.as_json(found) | {
         "scale": scale_name,
-        "mismatches": [of.text for of in mismatches],
+        "mismatches": [mismatch.text for mismatch in mismatches],
         "excluded": len(excluded),
         "excluded_set": excluded.sha256,
-        "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
+        "flags": {side: counted._asdict() for side, counted in zip("ab", flags, strict=True)},
         "measures": {level: pair.categories[level].column for level in found.raw},
         "identical": [list(names) for names in remarks.identical],
     }
@@ -67,7 +67,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         warnings=list(remarks.warnings()),
         unit="SIQ" if found.siq else "points in the mean of the raw scores",
         # Rows of Understand repeat the texts of Remember.
-        texts=[[task for task in of.tasks if task.level != "understand"] for of in pair.both],
+        texts=[[task for task in system.tasks if task.level != "understand"] for system in pair.both],
     )
 
 
@@ -86,17 +86,17 @@ def _notes(
         yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
         yield from filter(None, [found.caution])
     if found.left_out:
-        yield f"{found.left_out} draws left out, which hold no clip that tells systems apart"
+        yield f"{found.left_out} draws left out, in which no clip separates the systems"
     if excluded:
         yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
     if mismatches:
-        yield f"not on equal terms: {summarise(mismatches)}"
+        yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE
     yield side_by_side.MEANINGS
 
 
 def _restrict(systems: Sequence[System], asked: Collection[str] | None) -> list[System]:
-    """Return the systems without the levels that some of them lack, unless these levels or the SIQ are asked for."""
+    """Return the systems without the levels that some of them miss, unless these levels or SIQ must agree."""
     if asked is None or comparing.SIQ in asked:
         return list(systems)
     levels = [level for level in LEVELS if level in asked or all(level in system.scores for system in systems)]

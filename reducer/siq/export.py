@@ -1,4 +1,4 @@
-"""Export a ranking: what lm-eval's files hold of SIQ beside the levels' scores."""
+"""Export a ranking as results of lm-eval: SIQ and Z in addition to the scores of the levels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from speechiq.reducer.siq.ranking import Ranking
 
 
 def export(ranking: Ranking) -> Export:
-    """Return the scores with `siq,none` for each system and `z,none` for each of its levels."""
+    """Return the scores, with `siq,none` per system and `z,none` per level."""
     pool, scores, context = ranking
     bootstrap = context.bootstrap
     rows = range(len(pool.systems))
@@ -25,7 +25,7 @@ def export(ranking: Ranking) -> Export:
             "no_siq": no_siq,
             "systems": list(context.norms.systems if context.norms else scores.systems),
             "norms": context.norms and context.norms.title,
-            "mismatches": [of.text for of in context.mismatches if of.system == system],
+            "mismatches": [mismatch.text for mismatch in context.mismatches if mismatch.system == system],
             "excluded": context.excluded,
             "excluded_set": context.excluded_set,
             "interval_caution": bootstrap and bootstrap.caution,
@@ -34,10 +34,10 @@ def export(ranking: Ranking) -> Export:
     return Export(
         suite=SUITE,
         pool=pool._replace(levels=context.levels),
-        means={level: of.raw for level, of in scores.levels.items()},
+        means={level: level_scores.raw for level, level_scores in scores.levels.items()},
         std=bootstrap.raw_std if bootstrap else {},
         draws=bootstrap.draws if bootstrap else 0,
-        flags=[of.flags for of in context.systems] or [Flags() for _ in rows],
+        flags=[scored.flags for scored in context.systems] or [Flags() for _ in rows],
         of_group=[
             {
                 "siq,none": as_value(scores.siq[j]),
@@ -46,7 +46,10 @@ def export(ranking: Ranking) -> Export:
             for j in rows
         ],
         of_task=[
-            {level: {"z,none": as_value(of.z[j]), "z_stderr,none": UNKNOWN} for level, of in scores.levels.items()}
+            {
+                level: {"z,none": as_value(level_scores.z[j]), "z_stderr,none": UNKNOWN}
+                for level, level_scores in scores.levels.items()
+            }
             for j in rows
         ],
         higher=({"siq": True}, {"z": True}),

@@ -16,24 +16,24 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.answers import NONE_OF_THE_ABOVE, UNPARSED, Answers
 from speechiq.reducer.read.samples import Item
 from speechiq.reducer.show.records import without_formula
-from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, refuse_strangers
+from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, check_wording
 
 CONFIDENCE = 0.95
 
 
 class Hallucination(NamedTuple):
-    """One system on the unanswerable questions.
+    """Counts of one system on the unanswerable questions.
 
     Attributes:
-        system: Its name.
-        control: `gold`, `silence` or `letter:X`; empty for a system.
+        system: Name of the system.
+        control: `gold`, `silence` or `letter:X`; empty for a system that listens.
         asked: Number of unanswerable questions.
-        hallucinated: Majorities for one of (A) to (D).
-        none_of_the_above: Majorities for (E), the right answer.
-        unparsed: Questions without a majority that could be read; neither of the two.
+        hallucinated: Number of votes for one of (A) to (D).
+        none_of_the_above: Number of votes for (E), the right answer.
+        unparsed: Number of votes without a letter; they count as neither.
         rate: hallucinated / asked.
-        low: Lower end of the rate's Wilson interval at 95 %.
-        high: Upper end.
+        low: Lower end of the 95 % Wilson interval of the rate.
+        high: Upper end of the same interval.
     """
 
     system: str
@@ -48,30 +48,32 @@ class Hallucination(NamedTuple):
 
 
 def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Hallucination]:
-    """Every system's hallucinations, fewest first, then by name.
+    """Count the hallucinations of every system, lowest rate first, then by name.
 
     Args:
-        answers: What the systems answered.
-        confirmed: The set; its `unanswerable` questions count.
+        answers: The answers of all systems.
+        confirmed: The unanswerable set; its questions with the verdict `unanswerable` count.
 
     Raises:
-        SpeechIQError: The set has no unanswerable question, or one that the runs lack or word otherwise.
+        SpeechIQError: The set has no unanswerable question, or one that is missing in the runs or differs in wording.
     """
-    items = {item: of for item, of in confirmed.items() if of.verdict == UNANSWERABLE}
+    items = {item: question for item, question in confirmed.items() if question.verdict == UNANSWERABLE}
     if not items:
-        raise SpeechIQError(f"the set has no question with the verdict {UNANSWERABLE!r}: nothing to hallucinate on")
-    refuse_strangers(items, {item: question.asked for item, question in answers.questions.items()})
+        raise SpeechIQError(
+            f"the set has no question with the verdict {UNANSWERABLE!r}; confirm one with `siq unanswerable confirm`"
+        )
+    check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(
         (
             _of_system(system, answers.controls.get(system, ""), [votes[item].vote for item in items])
             for system, votes in answers.votes.items()
         ),
-        key=lambda of: (of.rate, of.system),
+        key=lambda one: (one.rate, one.system),
     )
 
 
 def interval(hallucinated: int, asked: int) -> tuple[float, float]:
-    """The Wilson interval of a rate at 95 %.
+    """Return the 95 % Wilson interval of a rate.
 
     >>> [round(end, 3) for end in interval(2, 17)]
     [0.033, 0.343]
@@ -83,7 +85,7 @@ def interval(hallucinated: int, asked: int) -> tuple[float, float]:
 
 
 def as_table(counts: list[Hallucination]) -> Table:
-    """The counts for the terminal; names are plain text, never markup."""
+    """Return the counts as a table for the terminal; names are shown as plain text, never as markup."""
     table = Table(
         title="Hallucination",
         caption=f"{counts[0].asked} unanswerable questions; interval: Wilson, {100 * CONFIDENCE:.0f} %",
@@ -93,30 +95,30 @@ def as_table(counts: list[Hallucination]) -> Table:
     table.add_column("System", overflow="fold")
     for heading in ("Control", "Made up", "Rate %", "Interval %", "(E)", "Unparsed"):
         table.add_column(heading, justify="left" if heading == "Control" else "right", no_wrap=True)
-    for of in counts:
+    for one in counts:
         table.add_row(
-            Text(of.system),
-            Text(of.control),
-            str(of.hallucinated),
-            f"{100 * of.rate:.1f}",
-            f"{100 * of.low:.1f} to {100 * of.high:.1f}",
-            str(of.none_of_the_above),
-            str(of.unparsed),
+            Text(one.system),
+            Text(one.control),
+            str(one.hallucinated),
+            f"{100 * one.rate:.1f}",
+            f"{100 * one.low:.1f} to {100 * one.high:.1f}",
+            str(one.none_of_the_above),
+            str(one.unparsed),
         )
     return table
 
 
 def as_json(counts: list[Hallucination]) -> str:
-    """The counts as JSON, unrounded: a list with an object a system, the fields of `Hallucination`."""
-    return json.dumps([of._asdict() for of in counts], indent=2, ensure_ascii=False) + "\n"
+    """Return the counts as JSON, unrounded: a list with one object per system, the fields of `Hallucination`."""
+    return json.dumps([one._asdict() for one in counts], indent=2, ensure_ascii=False) + "\n"
 
 
 def as_csv(counts: list[Hallucination]) -> str:
-    """The counts as CSV, unrounded; a text that a spreadsheet would take for a formula gets a quote in front."""
+    """Return the counts as CSV, unrounded; a text that a spreadsheet would take for a formula gets a quote in front."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Hallucination._fields)
-    writer.writerows([*map(without_formula, of[:2]), *of[2:]] for of in counts)
+    writer.writerows([*map(without_formula, one[:2]), *one[2:]] for one in counts)
     return text.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Hold the three levels of SIQ as their task templates describe them, for runs that recorded their level alone."""
+"""Read the three levels of SIQ from their task templates, also for runs that recorded only the level."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level
 
 
 def choose_levels(measures: Sequence[str] = (), levels: str | None = None) -> dict[str, Category]:
-    """Return the levels to score, each with the column that it is scored by; see `choice.choose`.
+    """Return the levels to score, each with its column; see `choice.choose`.
 
     >>> chosen = choose_levels(["apply=acc_strict"], "remember,apply")
     >>> {level: of.column for level, of in chosen.items()}
     {'remember': 'wer', 'apply': 'acc_strict'}
     """
-    columns = {level: of.measure.columns for level, of in LEVELS.items()}
+    columns = {level: category.measure.columns for level, category in LEVELS.items()}
     chosen = choose(columns, measures, levels)
     return {level: LEVELS[level].measured_by(column or LEVELS[level].column) for level, column in chosen.items()}

@@ -1,7 +1,7 @@
 """Compute SIQ from raw scores: equations 3 to 8 of the paper's section 3.4.
 
-A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5); systems are then read
-off it (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
+A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5), on which systems are then
+scored (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
 moments (ddof 0). Functions of arrays take any leading axes.
 """
 
@@ -25,9 +25,11 @@ Spread = TypeVar("Spread", float, np.ndarray)
 
 
 class Rule(Protocol):
-    """Return the level weights that belong to standard deviations, before they are made to sum to 1."""
+    """A rule of level weights."""
 
-    def __call__(self, std: Spread, /) -> Spread: ...
+    def __call__(self, std: Spread, /) -> Spread:
+        """Return the level weights for standard deviations, before they are scaled to sum to 1."""
+        ...
 
 
 DEFAULT_RULE = "inverse-std"
@@ -39,7 +41,7 @@ RULES: dict[str, Rule] = {
 
 
 class LevelScale(NamedTuple):
-    """What a pool of systems says about one level.
+    """The scale of one level, from a pool of systems.
 
     Attributes:
         discrimination: V_i of eq. 3, shape (clips,).
@@ -57,14 +59,14 @@ class LevelScale(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The scale of a pool: the rule of its level weights (as for `share_out`), and each level's part."""
+    """The scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
 
     rule: str
     levels: dict[str, LevelScale]
 
 
 class LevelScores(NamedTuple):
-    """One level of all systems; each of shape (systems,).
+    """The scores of all systems at one level, each of shape (systems,).
 
     Attributes:
         raw: Mean raw score over clips: -WER, similarity or accuracy, as a fraction.
@@ -88,10 +90,10 @@ class Scores(NamedTuple):
 
 
 def discrimination(raw: np.ndarray) -> np.ndarray:
-    """Eq. 3: how much each clip tells systems apart.
+    """Return how much each clip separates the systems (eq. 3).
 
-    Deviations are taken from the first system, which leaves the variance as it is and makes it exactly 0
-    where all agree.
+    Deviations are taken from the first system, which does not change the variance and makes it exactly 0
+    if all systems agree.
 
     Args:
         raw: X_raw, shape (..., systems, clips).
@@ -106,9 +108,10 @@ def discrimination(raw: np.ndarray) -> np.ndarray:
 
 
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Eq. 4: each system's mean over clips, weighted by discrimination.
+    """Return each system's mean over clips, weighted by discrimination (eq. 4).
 
-    To the last bit, a system's score is the same whoever stands beside it; `einsum` sums in blocks that depend on that.
+    A system's score does not depend on the other systems, to the last bit; `einsum` would sum in blocks that depend on
+    them.
 
     Args:
         raw: X_raw, shape (..., systems, clips).
@@ -125,7 +128,7 @@ def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
-    """Eq. 6: each level's share, from the standard deviation of all its raw scores.
+    """Return each level's weight, from the standard deviation of all its raw scores (eq. 6).
 
     Args:
         raw: level -> X_raw, shape (systems, clips).
@@ -141,15 +144,15 @@ def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
 
 
 def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
-    """Eq. 6 from the standard deviations themselves.
+    """Return each level's weight from given standard deviations (eq. 6).
 
     Args:
         spread: level -> standard deviation of all its raw scores, a number or an array of them.
-        rule: A key of `RULES`: `inverse-std` is the paper's text, `inverse-variance` what its tables follow; or the
-            weights themselves, a number a level in the order of `spread`: `0.04,0.75,0.21`.
+        rule: A key of `RULES`: `inverse-std` is the rule of the paper's text, `inverse-variance` that of its tables; or
+            the weights themselves, one number per level in the order of `spread`: `0.04,0.75,0.21`.
 
     Raises:
-        SpeechIQError: The rule is unknown, or its numbers are no weights.
+        SpeechIQError: The rule is unknown, or its numbers are not valid weights.
 
     >>> share_out({"remember": 0.5, "understand": 0.1, "apply": 0.2}, "1,2,1")["understand"]
     0.5
@@ -165,12 +168,12 @@ def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
 
 
 def check_rule(rule: str) -> None:
-    """Raises a `SpeechIQError` where `share_out` would, before any run is read."""
+    """Raise the `SpeechIQError` of `share_out` for an invalid rule, before any run is read."""
     share_out(dict.fromkeys(LEVELS, 1.0), rule)
 
 
 def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
-    choices = f"{', '.join(RULES)}, or a number of its own for {', '.join(levels)}, such as 0.04,0.75,0.21"
+    choices = f"{', '.join(RULES)}, or one number each for {', '.join(levels)}, such as 0.04,0.75,0.21"
     try:
         weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
     except ValueError as error:
@@ -179,13 +182,13 @@ def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
         ) from error
     if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
         raise SpeechIQError(
-            f"level weights {rule!r}: give numbers that are finite and not negative, one of them above 0"
+            f"level weights {rule!r}: give finite numbers that are not negative, at least one of them above 0"
         )
     return weights
 
 
 def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
-    """Eqs. 7 and 8: SIQ, shape (..., systems), from each level's Z and the level weights.
+    """Return SIQ, shape (..., systems), from each level's Z and the level weights (eqs. 7 and 8).
 
     >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
     [85.0, 115.0]
@@ -194,7 +197,7 @@ def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarra
 
 
 def competition_ranks(siq: np.ndarray) -> np.ndarray:
-    """Ranks from 1; equal systems share the best rank of their group.
+    """Return ranks from 1; equal systems share the best rank of their group.
 
     SIQ is compared to 9 decimals: smaller differences are rounding.
 
@@ -220,50 +223,50 @@ def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
     if len(pool.systems) < 2:
         raise SpeechIQError(
             f"SIQ compares systems: a scale needs at least two, got {len(pool.systems)} "
-            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or a scale that "
-            "others made: --norms demo, or --norms FILE"
+            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or norms: "
+            "--norms demo, or --norms FILE"
         )
     weights = level_weights(pool.raw, rule)
     return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
 
 
 def score(pool: Pool, scale: Scale) -> Scores:
-    """Reads a pool's systems off a scale made from the same clips."""
+    """Score a pool's systems on a scale of the same clips."""
     levels = {}
-    for level, of in scale.levels.items():
+    for level, level_scale in scale.levels.items():
         raw = pool.raw[level]
-        weighted = weighted_score(raw, of.discrimination)
-        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - of.mean) / of.std)
+        weighted = weighted_score(raw, level_scale.discrimination)
+        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - level_scale.mean) / level_scale.std)
     siq = combine(
         {level: scores.z for level, scores in levels.items()},
-        {level: of.weight for level, of in scale.levels.items()},
+        {level: level_scale.weight for level, level_scale in scale.levels.items()},
     )
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
 
 
 def flat(pool: Pool) -> Scale:
-    """Return a scale that leaves raw scores as they are: all clips and levels count alike."""
+    """Return a scale that does not change raw scores: all clips and levels have equal weights."""
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
     return Scale("flat", levels)
 
 
 def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
-    """Return scores that are not combined: SIQ is NaN and all ranks are 1.
+    """Return the scores without SIQ: it is NaN, and all ranks are 1.
 
     Args:
-        scores: Of a pool.
-        keep_z: Whether the levels keep X_j and Z_j; else these are NaN as well and only the raw means are left.
+        scores: Scores of a pool.
+        keep_z: Whether the levels keep X_j and Z_j; else these are NaN too, and only the raw means are left.
     """
     nothing = np.full(len(scores.systems), np.nan)
     levels = scores.levels
     if not keep_z:
-        levels = {level: of._replace(weighted=nothing, z=nothing) for level, of in levels.items()}
+        levels = {level: level_scores._replace(weighted=nothing, z=nothing) for level, level_scores in levels.items()}
     return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
 
 
 def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
-    """How the ranking hangs on the level weights.
+    """Return the ranks by several rules of level weights.
 
     Returns:
         rule -> ranks, shape (systems,), in the pool's order.
@@ -281,7 +284,7 @@ def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
     weighted = weighted_score(raw, clip_weights)
     if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
         raise SpeechIQError(
-            f"level {level}: all {len(raw)} systems have the same score, so eq. 5 divides 0 by 0 "
-            "and nothing tells them apart; add a system that differs"
+            f"level {level}: all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "
+            "and the level does not separate them; add a system that differs"
         )
     return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))

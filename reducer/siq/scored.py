@@ -12,37 +12,45 @@ from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq import unanswerable
 from speechiq.reducer.siq.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset
 from speechiq.reducer.siq.export import export
-from speechiq.reducer.siq.ranking import rank
+from speechiq.reducer.siq.ranking import Ranking, rank
 
 
-def score(systems: Iterable[System], options: Options) -> Scored:
-    """Rank systems that ran SIQ.
+def rank_systems(systems: Iterable[System], options: Options) -> Ranking:
+    """Rank systems that ran SIQ, without the questions that the options exclude.
 
     Args:
-        systems: As `read_systems` gives them.
+        systems: As `read_systems` returns them.
         options: How to score.
 
     Raises:
-        SpeechIQError: What `ranking.rank` refuses.
+        SpeechIQError: As for `ranking.rank`.
     """
-    how: dict[str, Any] = {
-        "rule": options.rule,
-        "allow_mismatch": options.allow_mismatch,
-        "draws": options.draws,
-        "seed": options.seed,
-    }
-    ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **how)
-    context = ranking.context._replace(excluded=len(options.exclude))
-    ranking = ranking._replace(context=context)
-    sets = rank_by_dataset(context.systems, **how) if options.by_dataset else {}
-    rows = {dataset: records.rows_of(of.scores, of.context) for dataset, of in sets.items()}
+    ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **_how(options))
+    return ranking._replace(context=ranking.context._replace(excluded=len(options.exclude)))
+
+
+def score(systems: Iterable[System], options: Options) -> Scored:
+    """Rank systems that ran SIQ, and prepare what is printed and written.
+
+    Args:
+        systems: As `read_systems` returns them.
+        options: How to score.
+
+    Raises:
+        SpeechIQError: As for `ranking.rank`.
+    """
+    ranking = rank_systems(systems, options)
+    context = ranking.context
+    sets = rank_by_dataset(context.systems, **_how(options)) if options.by_dataset else {}
+    rows = {dataset: records.rows_of(ranked.scores, ranked.context) for dataset, ranked in sets.items()}
     tables = [table.as_table(ranking.scores, context)]
-    tables += [table.as_table(of.scores, of.context, dataset) for dataset, of in sets.items()]
+    tables += [table.as_table(ranked.scores, ranked.context, dataset) for dataset, ranked in sets.items()]
     if options.by_dataset:
         rows[MACRO] = macro_average(sets)
         tables.append(table.rows_as_table(rows[MACRO], context, MACRO, macro_caption(sets)))
+    contents = {dataset: records.as_json(ranked.scores, ranked.context) for dataset, ranked in sets.items()}
     parts = {
-        "by_dataset": {dataset: records.as_json(of.scores, of.context) for dataset, of in sets.items()} or None,
+        "by_dataset": contents or None,
         "macro_average": rows.get(MACRO),
     }
     return Scored(
@@ -52,3 +60,12 @@ def score(systems: Iterable[System], options: Options) -> Scored:
         export=export(ranking),
         warnings=list(context.remarks.warnings()),
     )
+
+
+def _how(options: Options) -> dict[str, Any]:
+    return {
+        "rule": options.rule,
+        "allow_mismatch": options.allow_mismatch,
+        "draws": options.draws,
+        "seed": options.seed,
+    }

@@ -1,4 +1,4 @@
-"""Score and compare by SIQ: its levels are combined on a scale of norms or of the pool."""
+"""Score and compare by SIQ, which combines the levels on the scale of norms or of the pool."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class SiqScoring(NamedTuple):
     options: Options
 
     def categories(self, tasks: Sequence[TaskRun]) -> Mapping[str, Category]:
-        """Return the levels, by the columns of norms if there are any."""
+        """Return the levels, with the columns of the norms if norms are used."""
         check_levels(tasks)
         norms = self.options.norms
-        return {level: of.measured_by(norms.levels[level].metric) if norms else of for level, of in LEVELS.items()}
+        if norms is None:
+            return LEVELS
+        return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
 
     def score(self, systems: Sequence[System]) -> Scored:
         """Rank systems; see `scored.score`."""

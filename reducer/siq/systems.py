@@ -14,27 +14,27 @@ from speechiq.reducer.siq.levels import LEVELS, SUITE
 
 
 def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS) -> Runs:
-    """Read every system below some folders that ran tasks of SIQ.
+    """Read every system in some folders that ran tasks of SIQ.
 
-    Where a system ran the same task more than once, the newest run by `date` counts.
+    If a system ran a task more than once, the newest run by `date` counts.
 
     Args:
         runs: Folders (any depth) or results files.
         allow_missing: As for `find_tasks`.
-        levels: The levels to read, each with the column to read, as `levels.choose_levels` gives them.
+        levels: Level -> its category with the column to read, as `levels.choose_levels` returns them.
 
     Raises:
-        SpeechIQError: A path does not exist, holds no run of SIQ, or a file of a run is missing or cannot be used.
+        SpeechIQError: A path does not exist, contains no run of SIQ, or a file of a run is missing or not valid.
     """
     tasks, warnings = find_levels(runs, allow_missing)
     return Runs(read_tasks(tasks, levels), warnings)
 
 
 def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Return the tasks of SIQ in some folders, and one line for every choice made between runs; see `find_tasks`.
+    """Return the tasks of SIQ in some folders, and one line per choice that was made between runs; see `find_tasks`.
 
     Raises:
-        SpeechIQError: What `find_tasks` refuses, or there is no task of SIQ.
+        SpeechIQError: As for `find_tasks`, or no task belongs to SIQ.
     """
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
@@ -49,7 +49,7 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
 
 
 def check_levels(tasks: Iterable[TaskRun]) -> None:
-    """Raise a `SpeechIQError` if tasks of SIQ disagree on a level, or have one that SIQ lacks."""
+    """Raise a `SpeechIQError` if tasks of SIQ disagree on a level, or have a level that SIQ does not have."""
     tasks = list(tasks)
     for task in tasks:
         if task.level not in LEVELS:

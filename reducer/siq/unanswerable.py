@@ -1,6 +1,6 @@
-"""Build the unanswerable set (section 5.5): candidates that most systems fail, a person's verdicts, confirmed ones.
+"""Build the unanswerable set (section 5.5): find candidates that most systems fail, and confirm a person's verdicts.
 
-A line of the review file is one candidate, as `find` makes it and a person completes it::
+A line of the review file is one candidate: `find` writes it, and a person fills in the verdict::
 
     {"id": clip, "question_id": ..., "question": text, "options": [4 texts], "answer": "A" to "D", "text": reference,
      "audio": path or null, "failed": systems that fail, "share": failed / systems,
@@ -33,7 +33,7 @@ CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
 VERDICTS = (*CONFIRMED, "answerable")
 FIRST = 5
 
-ADVICE_REVIEW = "correct the line, or make the review anew with `siq unanswerable find`"
+ADVICE_REVIEW = "correct the line, or make a new review with `siq unanswerable find`"
 ADVICE_SET = "make one with `siq unanswerable confirm`"
 
 
@@ -50,7 +50,7 @@ class _Review(msgspec.Struct):
 
 
 class _InSet(msgspec.Struct, forbid_unknown_fields=True):
-    """A question of a frozen set."""
+    """A question of an unanswerable set."""
 
     id: str
     question_id: str
@@ -59,14 +59,14 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Confirmed(NamedTuple):
-    """A question of the set: the sha256 of its wording (`Question.asked`) and what a person found."""
+    """A question of the set: the sha256 of its wording (`Question.asked`) and the verdict of a person."""
 
     asked: str
     verdict: str
 
 
 class ConfirmedSet(dict[Item, Confirmed]):
-    """The questions of a frozen set, (clip, question) -> what is known of each, and the set's sha256."""
+    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
 
     sha256: str | None = None
 
@@ -75,21 +75,21 @@ NOTHING = ConfirmedSet()
 
 
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
-    """The questions that at least a share of the systems fail, most failed first, then by clip and question.
+    """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
 
-    Controls are no systems; what those with the reference (`gold`) answered is shown beside.
+    Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well.
 
     Returns:
         Lines of a review file, verdicts empty.
 
     Raises:
-        SpeechIQError: There are only controls.
+        SpeechIQError: All systems are controls.
     """
     systems = [system for system in answers.votes if system not in answers.controls]
     gold = [system for system, control in answers.controls.items() if control == "gold"]
     if not systems:
         raise SpeechIQError(
-            f"only controls ({', '.join(map(repr, answers.controls))}), and none of them listens: "
+            f"only controls ({', '.join(map(repr, answers.controls))}), which do not listen: "
             "give the run of a system as well"
         )
     rows = []
@@ -107,25 +107,25 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
 
 def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    """Writes a review file, whole or not at all."""
+    """Write a review file, completely or not at all."""
     write_whole(path, as_lines(rows), FIX)
 
 
 def confirm(path: Path) -> dict[str, Any]:
-    """Return the frozen set of a review whose every line has a verdict.
+    """Return the unanswerable set of a review in which every line has a verdict.
 
     Returns:
         `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
         "sha256"}` with the questions of a `CONFIRMED` verdict, sorted.
 
     Raises:
-        SpeechIQError: A line is cut off, malformed, there twice, or has no verdict or one that is unknown.
+        SpeechIQError: A line is cut off, malformed or a duplicate, or its verdict is missing or unknown.
     """
     rows = _read_review(path)
-    if lacking := [number for number, row in rows.items() if row.verdict is None]:
+    if missing := [number for number, row in rows.items() if row.verdict is None]:
         raise SpeechIQError(
-            f"{str(path)!r}: {len(lacking)} of {len(rows)} lines have no verdict, the first at "
-            f"line {', '.join(map(str, lacking[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
+            f"{str(path)!r}: {len(missing)} of {len(rows)} lines have no verdict, the first at "
+            f"line {', '.join(map(str, missing[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
         )
     questions = [
         {
@@ -140,16 +140,16 @@ def confirm(path: Path) -> dict[str, Any]:
     return add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
 
 
-def write_set(frozen: Mapping[str, Any], path: Path) -> None:
-    """Writes what `confirm` made, whole or not at all."""
-    write_whole(path, (json.dumps(frozen, indent=2) + "\n").encode(), FIX)
+def write_set(content: Mapping[str, Any], path: Path) -> None:
+    """Write the content that `confirm` returned, completely or not at all."""
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), FIX)
 
 
 def read(path: Path) -> ConfirmedSet:
-    """Return the questions of a frozen set.
+    """Return the questions of an unanswerable set.
 
     Raises:
-        SpeechIQError: The file cannot be read, is not such a set, or was edited.
+        SpeechIQError: The file cannot be read, has another content, or was edited.
     """
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
     try:
@@ -162,21 +162,21 @@ def read(path: Path) -> ConfirmedSet:
 
 
 def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System]:
-    """The systems without the questions of a set, which they record; as they are where there is none.
+    """Return the systems without the questions of a set, whose sha256 they record; unchanged for an empty set.
 
     Raises:
-        SpeechIQError: A system was not asked one of the questions, or in other words, or no question is left.
+        SpeechIQError: A system misses one of the questions, or has it in another wording, or has no question left.
     """
     return [_without(system, confirmed) for system in systems] if confirmed else list(systems)
 
 
-def refuse_strangers(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
-    """Raises a `SpeechIQError` where a question of a set was not asked, or in other words.
+def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
+    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there.
 
     Args:
-        confirmed: Of the set.
-        asked: Question -> `Question.asked`.
-        runs: Where it was asked, in words.
+        confirmed: The questions of the set.
+        asked: Question -> `Question.asked`, for the questions of the runs.
+        runs: The runs, in words.
     """
     fix = "give runs of the same tasks, or a set that was confirmed for these"
     if missing := sorted(confirmed.keys() - asked.keys()):
@@ -184,18 +184,21 @@ def refuse_strangers(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, s
             f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
             f"{show_item(missing[0])}; {fix}"
         )
-    if changed := [item for item, of in confirmed.items() if of.asked != asked[item]]:
+    if changed := [item for item, question in confirmed.items() if question.asked != asked[item]]:
         raise SpeechIQError(
-            f"{len(changed)} of {len(confirmed)} questions read otherwise in {runs} than in the set, such as "
+            f"{len(changed)} of {len(confirmed)} questions have another wording in {runs} than in the set, such as "
             f"{show_item(changed[0])}; {fix}"
         )
 
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
-    refuse_strangers(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    check_wording(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:
-        raise SpeechIQError(f"level apply: leaving out {len(confirmed)} questions leaves system {system.name!r} none")
+        raise SpeechIQError(
+            f"level apply: without the {len(confirmed)} excluded questions, system {system.name!r} has none left; "
+            "exclude fewer"
+        )
     return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
 
 
@@ -214,7 +217,7 @@ def _read_review(path: Path) -> dict[int, _Review]:
             raise SpeechIQError(f"{where}: {error}; {ADVICE_REVIEW}") from error
         item = rows[number].id, rows[number].question_id
         if (first := seen.setdefault(item, number)) != number:
-            raise SpeechIQError(f"{where}: {show_item(item)} stands in line {first} already; delete one of the two")
+            raise SpeechIQError(f"{where}: {show_item(item)} is a duplicate of line {first}; delete one of the two")
     if not rows:
         raise SpeechIQError(f"{str(path)!r} has no line to confirm; {ADVICE_REVIEW}")
     return rows

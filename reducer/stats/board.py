@@ -22,11 +22,11 @@ class Bars(NamedTuple):
     """Error bars of mean raw scores.
 
     Attributes:
-        draws: How many were made.
-        left_out: How many of them lack every clip of some category and count nowhere.
-        seed: Of the draws.
-        intervals: category -> 95 % interval of the mean raw score.
-        std: category -> its standard error, shape (systems,).
+        draws: Number of draws.
+        left_out: Number of draws without any clip of some category; they do not count.
+        seed: Seed of the draws.
+        intervals: Category -> 95 % interval of the mean raw score.
+        std: Category -> its standard error, shape (systems,).
     """
 
     draws: int
@@ -43,11 +43,11 @@ class Board(NamedTuple):
         suite: Name of the suite.
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
-        mismatches: In what they differ, if that was allowed.
-        means: category -> mean raw score, which grows with ability.
-        ranks: category -> rank from 1; equal systems share the best rank of their group.
+        mismatches: How they differ, if that was allowed.
+        means: Category -> mean raw score, which grows with ability.
+        ranks: Category -> rank from 1; equal systems share the best rank of their group.
         bars: Error bars; None without draws.
-        remarks: How much was asked, and which numbers mean little.
+        remarks: The size of the categories, and which numbers say little.
     """
 
     suite: str
@@ -67,7 +67,7 @@ class Board(NamedTuple):
 
     @property
     def order(self) -> list[int]:
-        """Return the rows of the systems, lowest mean rank first, equal ones by name."""
+        """Return the rows of the systems, lowest mean rank first, then by name."""
         return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.mean_ranks))]
 
     @property
@@ -83,18 +83,18 @@ def rate(
 
     Args:
         suite: Name of the suite.
-        systems: As `read_tasks` gives them.
-        allow_mismatch: Whether systems may have been asked other clips, questions or task versions. What is shared is
-            scored then, and the board says what differs.
-        draws: Of the bootstrap; 0 leaves it out.
-        seed: Of the bootstrap.
+        systems: As `read_tasks` returns them.
+        allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
+            share is scored then, and the board names the mismatches.
+        draws: Number of bootstrap draws; 0 leaves out the error bars.
+        seed: Seed of the draws.
 
     Raises:
-        SpeechIQError: Systems differ in what they were asked and that is not allowed, or cannot be scored.
+        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
     pool = align(kept)
     means = {category: raw.mean(axis=1) for category, raw in pool.raw.items()}
-    ranks = {category: competition_ranks(of) for category, of in means.items()}
+    ranks = {category: competition_ranks(scores) for category, scores in means.items()}
     bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
     return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept))

@@ -1,8 +1,8 @@
-"""Compute error bars: how far scores move if other clips from the same source are asked.
+"""Compute error bars: how much scores change with other clips from the same source.
 
-The draws as they are give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
-are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentised
-bootstrap), taken in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
+The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
+are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentized
+bootstrap), used in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class Bootstrap(NamedTuple):
     """Error bars of a pool, systems in the pool's order.
 
     Attributes:
-        draws: How many were made.
-        left_out: How many of them could not be scored and count nowhere.
-        seed: Of the draws.
-        raw: level -> interval of the mean raw score, a fraction that grows with ability.
-        raw_std: level -> its standard error, shape (systems,).
-        z: level -> interval of Z_j.
-        siq: Interval of the SIQ.
+        draws: Number of draws.
+        left_out: Number of draws that could not be scored; they do not count.
+        seed: Seed of the draws.
+        raw: Level -> interval of the mean raw score, a fraction that grows with ability.
+        raw_std: Level -> its standard error, shape (systems,).
+        z: Level -> interval of Z_j.
+        siq: Interval of SIQ.
         siq_std: Its standard error, shape (systems,).
-        ranks: Probability of each rank, shape (systems, systems): a row a system, columns ranks from 1. Equal systems
-            share the best rank of their group, so that rows sum to 1 and columns need not.
+        ranks: Probability of each rank, shape (systems, systems): one row per system, one column per rank from 1. Equal
+            systems share the best rank of their group, so that rows sum to 1 and columns need not.
         clips: Number of clips of the smallest level.
     """
 
@@ -61,13 +61,13 @@ def resample(
 
     Args:
         pool: The systems.
-        scale: A frozen scale on the pool's clips; None sets a new one from the pool in every draw.
-        rule: Of the level weights if there is no `scale`.
-        draws: How many.
+        scale: A fixed scale on the pool's clips; None sets a new scale from the pool in every draw.
+        rule: Rule of the level weights, without `scale`.
+        draws: Number of draws.
         seed: Equal seeds give equal draws.
 
     Raises:
-        SpeechIQError: What `draws.draw` refuses.
+        SpeechIQError: As for `draws.draw`.
     """
     drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
     ranks = np.array([competition_ranks(siq) for siq in drawn.siq])
@@ -86,18 +86,18 @@ def resample(
 
 
 def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int, int, dict[str, Interval], PerLevel]:
-    """Return the error bars of mean raw scores alone.
+    """Return the error bars of mean raw scores only.
 
     Args:
         pool: The systems.
-        draws: How many.
+        draws: Number of draws.
         seed: Equal seeds give equal draws.
 
     Returns:
         (draws that could not be scored, the seed, level -> interval, level -> standard error).
 
     Raises:
-        SpeechIQError: What `draws.draw` refuses.
+        SpeechIQError: As for `draws.draw`.
     """
     drawn = draw(pool, scale=flat(pool), draws=draws, seed=seed)
     return drawn.left_out, seed, _intervals_of_raw(pool, drawn), _std_of_raw(drawn)
@@ -112,14 +112,14 @@ def _std_of_raw(drawn: Draws) -> PerLevel:
 
 
 def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
-    """How each system's SIQ moves when one system leaves the pool that sets the scale.
+    """Return the change of each system's SIQ when one system leaves the pool that sets the scale.
 
     Returns:
-        Shape (systems left out, systems), in SIQ. NaN on the diagonal, and in the row of a system without which nothing
-        can be scored (one other system alone, or others that tie on a level).
+        Shape (systems left out, systems), in SIQ. NaN on the diagonal, and in the row of a system without which the
+        others cannot be scored (a single other system, or others that tie on a level).
 
     Raises:
-        SpeechIQError: What `calibrate` refuses in the whole pool.
+        SpeechIQError: As for `calibrate` on the whole pool.
     """
     whole = score(pool, calibrate(pool, rule)).siq
     shifts = np.full((len(whole), len(whole)), np.nan)
@@ -136,5 +136,5 @@ def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
 
 
 def _within(cloud: Cloud, lowest: float, highest: float) -> Cloud:
-    """Return the cloud with an interval that does not leave what the score can be."""
+    """Return the cloud with its interval limited to possible scores."""
     return cloud._replace(lowest=lowest, highest=highest)

@@ -1,29 +1,36 @@
-"""Compare two systems: by how much they differ, whether that is chance, and which clips decide it.
+"""Compare two systems: how much they differ, whether that is chance, and which clips decide it.
 
-All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2, studentised as in
-`bootstrap`), and a system is better only if every interval that was asked for lies on its side of 0. Each has a
-permutation test: how often a difference as large comes about if a coin decides, clip by clip, whose answers are whose.
+All intervals come from the same draws (the coupled bootstrap of the LLMSemDist paper, section 2.2, studentized as in
+`bootstrap`). A system is better only if every interval that must agree lies on its side of 0. Each difference has a
+permutation test: how often a difference at least as large results if the two systems are swapped at random on each
+clip.
 
-The scale is a frozen one, or that of a pool of three or more. Two systems alone stand at Z = +1 and -1 whatever they
-did, so that they are compared by their raw scores only.
+The scale is that of norms, or of a pool of three or more systems. Two systems alone always have Z = +1 and -1, so that
+only their raw scores are compared.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.show.remarks import explain_lacking
+from speechiq.reducer.read.measure import Category
+from speechiq.reducer.show.remarks import explain_missing_levels
 from speechiq.reducer.siq.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
+from speechiq.reducer.stats.frames import comparison_html, difference_frame
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SIQ = "siq"
 EXACT = 14
@@ -31,19 +38,19 @@ FLIPS = 9999
 CHUNK_CELLS = 2**20
 DECIMALS = 9
 NO_SCALE = (
-    "two systems alone stand at Z +1 and -1 whatever they did, so that SIQ needs a scale; "
+    "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
 )
 
 
 class Difference(NamedTuple):
-    """System a minus system b; smaller differences than 1e-9 are rounding and count as 0.
+    """The score of system a minus that of system b; differences below 1e-9 are rounding and count as 0.
 
     Attributes:
         a: Score of a.
         b: Score of b.
         low: Lower end of the difference's 95 % interval; NaN without draws.
-        high: Upper end.
+        high: Upper end of the same interval.
         p: Two-sided p value of the permutation test.
     """
 
@@ -55,11 +62,12 @@ class Difference(NamedTuple):
 
     @property
     def value(self) -> float:
+        """Return the difference."""
         return round(self.a - self.b, DECIMALS) + 0.0
 
     @property
     def side(self) -> int:
-        """1 where the interval speaks for a, -1 where it speaks for b, 0 where it holds 0."""
+        """Return 1 if the interval favors a, -1 if it favors b, and 0 if it includes 0."""
         return int(self.low > 0) - int(self.high < 0)
 
 
@@ -67,11 +75,11 @@ class Share(NamedTuple):
     """A clip's part in the difference.
 
     Attributes:
-        clip: Its id.
-        total: Of the SIQ difference, in SIQ; without a scale, of the mean of the levels' raw differences, in per cent;
-            for a suite without a scale, of the mean of the categories' differences, each in standard deviations of its
-            raw scores. All clips' parts sum to that difference. Above 0 speaks for a.
-        levels: level -> its part in `total`.
+        clip: Id of the clip.
+        total: Part in the SIQ difference, in SIQ; without a scale, in the mean of the levels' raw differences, in
+            percent; for a suite without a scale, in the mean of the categories' differences, each in standard
+            deviations of its raw scores. All clips' parts sum to that difference. A part above 0 favors a.
+        levels: Level -> its part in `total`.
     """
 
     clip: str
@@ -83,17 +91,18 @@ class Comparison(NamedTuple):
     """The differences between two systems.
 
     Attributes:
-        a: Name of the one system.
-        b: Name of the other.
-        draws: How many were made.
-        left_out: How many of them could not be scored and count nowhere.
-        seed: Of draws and permutations.
-        raw: level -> difference of the mean raw scores, fractions that grow with ability.
-        z: level -> difference in Z_j; empty without a scale.
+        a: Name of system a.
+        b: Name of system b.
+        draws: Number of draws.
+        left_out: Number of draws that could not be scored; they do not count.
+        seed: Seed of draws and permutations.
+        raw: Level -> difference of the mean raw scores, fractions that grow with ability.
+        z: Level -> difference in Z_j; empty without a scale.
         siq: Difference in SIQ; None without a scale.
-        asked: What was asked to agree: levels, `siq`.
+        asked: What must agree for a system to be better: levels, `siq`.
         clips: Every clip's part, largest first.
-        no_siq: Why there is no SIQ and what to do; None if there is one.
+        no_siq: Why SIQ is missing and what to do; None if it is not.
+        levels: Level -> how it is scored.
     """
 
     a: str
@@ -107,6 +116,29 @@ class Comparison(NamedTuple):
     asked: tuple[str, ...]
     clips: list[Share]
     no_siq: str | None = None
+    levels: Mapping[str, Category] = MappingProxyType({})
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the differences as a pandas frame, one row per score.
+
+        Returns:
+            Index `score`: each level (`remember`), its Z (`remember_z`) if there is a scale, and `siq`. Columns:
+            `unit`; `a` and `b`, the scores of both systems; `difference`, a minus b, with the ends `low` and `high` of
+            its 95 % interval; `p` of the permutation test; `favors`, the system that the interval favors, empty if
+            it includes 0. `frame.attrs` has the names of `a` and `b`.
+
+        Example:
+            ```python
+            speechiq.compare("whisper-base", "whisper-tiny.en", "runs").to_frame()
+            ```
+        """
+        return difference_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of a={self.a!r} and b={self.b!r}, better: {self.better!r}>"
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
 
     @property
     def caution(self) -> str | None:
@@ -115,13 +147,13 @@ class Comparison(NamedTuple):
 
     @property
     def sides(self) -> dict[str, int]:
-        """Of what was asked: which side its interval speaks for (`Difference.side`)."""
+        """Return the side that each interval of `asked` favors (`Difference.side`)."""
         found = self.raw | ({SIQ: self.siq} if self.siq else {})
         return {name: found[name].side for name in self.asked}
 
     @property
     def better(self) -> str | None:
-        """The system that all asked intervals speak for; None where they do not agree on one."""
+        """Return the system that all intervals of `asked` favor; None if they do not agree on one."""
         winner: dict[tuple[int, ...], str] = {(1,): self.a, (-1,): self.b}
         return winner.get(tuple({*self.sides.values()}))
 
@@ -141,23 +173,23 @@ def compare(
     """Compare two systems of a pool.
 
     Args:
-        pool: Holds both, and whatever else sets the scale.
-        a: Name of the one.
-        b: Name of the other.
-        scale: A frozen scale on the pool's clips; None takes the pool's own if it has three systems or more. A pool
-            that lacks a level has no SIQ, and raw scores alone are compared.
-        rule: Of the level weights if there is no `scale`.
-        asked: Which intervals must agree: levels (by raw score), `siq`. None asks for all there are.
-        draws: Of the bootstrap; 0 leaves the intervals out, and with them the verdict.
-        seed: Of draws and permutations.
-        raw_only: Why raw scores alone are compared, for a suite without a scale.
+        pool: The two systems, and further ones that set the scale.
+        a: Name of system a.
+        b: Name of system b.
+        scale: A fixed scale on the pool's clips; None takes the pool's own if it has three systems or more. Without
+            one of the levels of SIQ, only raw scores are compared.
+        rule: Rule of the level weights, without `scale`.
+        asked: Which intervals must agree: levels (by raw score), `siq`. None means all.
+        draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
+        seed: Seed of draws and permutations.
+        raw_only: Why only raw scores are compared, for a suite without a scale.
 
     Raises:
-        SpeechIQError: Something asked that is not there, or what `draws.draw` refuses.
+        SpeechIQError: `asked` has a name that is not compared, or as for `draws.draw`.
     """
     no_siq = (
         raw_only
-        or explain_lacking(pool)
+        or explain_missing_levels(pool)
         or (f"no SIQ: {NO_SCALE}" if scale is None and len(pool.systems) < 3 else None)
     )
     scaled = no_siq is None
@@ -174,17 +206,18 @@ def compare(
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
     of_z = [gap * clips.spread(level, _per_z(scale.levels[level])) for level, gap in gaps.items()]
     units = [1 / _deviation(raw) if raw_only else POINTS if scaled else 100.0 for raw in pool.raw.values()]
-    weights = [unit * of.weight for unit, of in zip(units, scale.levels.values(), strict=True)]
+    weights = [unit * level_scale.weight for unit, level_scale in zip(units, scale.levels.values(), strict=True)]
     shares = np.array([weight * part for weight, part in zip(weights, of_z, strict=True)])
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed)
 
-    values = [*(of.raw for of in scores.levels.values()), *(of.z for of in scores.levels.values()), scores.siq]
+    levels = scores.levels.values()
+    values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     ends = [(math.nan, math.nan)] * len(values)
     if drawn:
         ends = [_ends(interval) for interval in _intervals(drawn, own_draws, one, other)]
     found = [
-        Difference(float(of[one]), float(of[other]), low, high, chance)
-        for of, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
+        Difference(float(value[one]), float(value[other]), low, high, chance)
+        for value, (low, high), chance in zip(values, ends, p.tolist(), strict=True)
     ]
     return Comparison(
         a=a,
@@ -198,16 +231,17 @@ def compare(
         asked=asked,
         clips=_in_order(clips.names, shares, list(gaps)),
         no_siq=no_siq,
+        levels=pool.levels,
     )
 
 
 def _deviation(raw: np.ndarray) -> float:
-    """Return the standard deviation of raw scores over systems and clips; 1 if all are equal, and nothing differs."""
+    """Return the standard deviation of raw scores over systems and clips; 1 if all are equal."""
     return float(raw.std()) or 1.0
 
 
 def permute(parts: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Run a paired permutation test of sums over clips; a clip's parts change their sign together.
+    """Run a paired permutation test of sums over clips; all parts of a clip change sign together.
 
     All sign patterns are tried up to `EXACT` clips (16,384 patterns), else `FLIPS` at random. Sums that differ
     by rounding alone count as equal, so that p is 1 if no pattern gives a smaller difference.
@@ -243,8 +277,9 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     Unknown values are None.
     """
     plain = comparison._asdict()
+    del plain["levels"]
     for part in ("raw", "z"):
-        plain[part] = {level: _plain(of) for level, of in plain[part].items()}
+        plain[part] = {level: _plain(difference) for level, difference in plain[part].items()}
     return plain | {
         "caution": comparison.caution,
         "siq": comparison.siq and _plain(comparison.siq),
@@ -258,25 +293,27 @@ def _plain(difference: Difference) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in numbers.items()}
 
 
-def _check_asked(asked: Collection[str] | None, there: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
-    asked = there if asked is None else tuple(dict.fromkeys(asked))
+def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
+    asked = known if asked is None else tuple(dict.fromkeys(asked))
     if no_siq and SIQ in asked:
-        raise SpeechIQError(f"siq cannot be asked for here: {no_siq.removeprefix('no SIQ: ')}")
-    if not asked or not {*asked} <= {*there}:
-        near = "".join(did_you_mean(name, there) for name in asked if name not in there)
-        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(there)}")
+        raise SpeechIQError(f"siq cannot be compared here: {no_siq.removeprefix('no SIQ: ')}")
+    if not asked or not {*asked} <= {*known}:
+        near = "".join(did_you_mean(name, known) for name in asked if name not in known)
+        raise SpeechIQError(f"levels {', '.join(asked)!r}: {near}name some of {', '.join(known)}")
     return asked
 
 
 def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
-    """Return the draws of one system's scores minus another's, clip by clip: the rest of the pool is not used."""
+    """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
     gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
-    scale = scale._replace(levels={level: of._replace(mean=0.0) for level, of in scale.levels.items()})
+    scale = scale._replace(
+        levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
+    )
     return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
 
 
 def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> list[Interval]:
-    """Return the intervals of the raw differences, those of Z, and that of the SIQ."""
+    """Return the intervals of the raw differences, of Z, and of SIQ."""
     raw = [cloud.interval for cloud in drawn.raw_clouds.values()]
     if own_draws:
         clouds = (*own_draws.z_clouds.values(), own_draws.siq_cloud)
@@ -286,9 +323,9 @@ def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> l
     return [*raw, *z, Interval(siq.low - MEAN, siq.high - MEAN)]
 
 
-def _per_z(of: LevelScale) -> np.ndarray:
-    """By how much a clip's raw score moves Z (eqs. 4 and 5), shape (clips,)."""
-    return np.asarray(of.discrimination / (of.discrimination.sum() * of.std))
+def _per_z(level_scale: LevelScale) -> np.ndarray:
+    """Return how much a clip's raw score changes Z (eqs. 4 and 5), shape (clips,)."""
+    return np.asarray(level_scale.discrimination / (level_scale.discrimination.sum() * level_scale.std))
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

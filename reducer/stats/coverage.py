@@ -1,4 +1,4 @@
-"""Hold the coverage of intervals in simulation, and the caution about it on small sets."""
+"""Record the coverage of intervals in simulation, and warn about intervals from few clips."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ENOUGH = 50
 
 
 class Coverage(NamedTuple):
-    """The least and the most that 95 % intervals of SIQ covered over the simulated populations, per cent."""
+    """The lowest and highest coverage of 95 % intervals of SIQ over the simulated populations, in percent."""
 
     own_scale: tuple[int, int]
     norms: tuple[int, int]
@@ -37,7 +37,7 @@ def caution_of_raw(clips: int) -> str | None:
 
 
 def caution(clips: int) -> str | None:
-    """Return the caution that marks intervals of small sets in every output; None from 50 clips on.
+    """Return the caution about intervals of small sets; None from 50 clips on.
 
     Args:
         clips: Number of clips of the smallest level.

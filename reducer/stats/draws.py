@@ -1,11 +1,11 @@
 """Draw clips with replacement, and score the systems on every draw.
 
-A draw takes as many clips as there are, with replacement; a clip's questions and levels come along together. Every
-score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a frozen
-scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends on clip i alone.
+A draw takes as many clips as the pool has, with replacement; a clip's questions and levels are drawn together. Every
+score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a fixed
+scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends only on clip i.
 
-A draw that cannot be scored, because none of its clips separates the systems on some level (eq. 5 divides 0 by 0),
-is left out of every number and counted.
+A draw cannot be scored if none of its clips separates the systems on some level (eq. 5 divides 0 by 0). Such draws are
+left out of every number and counted.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ PerLevel = dict[str, np.ndarray]
 
 
 class Clips(NamedTuple):
-    """The clips of a pool's levels, taken together.
+    """The clips of all levels of a pool.
 
     Attributes:
-        names: Every clip that some level has, sorted.
-        places: level -> where each of its clips stands among `names`.
+        names: Every clip of some level, sorted.
+        places: Level -> the position of each of its clips in `names`.
     """
 
     names: tuple[str, ...]
@@ -51,11 +51,12 @@ class Clips(NamedTuple):
 
     @classmethod
     def of(cls, pool: Pool) -> Clips:
+        """Return the clips of a pool."""
         place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
         return cls(tuple(place), {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()})
 
     def spread(self, level: str, values: np.ndarray) -> np.ndarray:
-        """Values of a level's clips, shape (..., its clips), as values of all clips: 0 where the level lacks one."""
+        """Return values of a level's clips, shape (..., its clips), as values of all clips; 0 for all other clips."""
         spread = np.zeros((*values.shape[:-1], len(self.names)))
         spread[..., self.places[level]] = values
         return spread
@@ -65,13 +66,13 @@ class Draws(NamedTuple):
     """The scores of every draw that can be scored.
 
     Attributes:
-        raw: level -> mean raw score, shape (draws, systems).
-        z: level -> Z_j, shape (draws, systems).
-        siq: Shape (draws, systems).
-        left_out: How many draws could not be scored.
-        raw_clouds: level -> draws from which the interval of the mean raw score is made.
-        z_clouds: level -> the same for Z_j.
-        siq_cloud: The same for the SIQ.
+        raw: Level -> mean raw score, shape (draws, systems).
+        z: Level -> Z_j, shape (draws, systems).
+        siq: SIQ, shape (draws, systems).
+        left_out: Number of draws that could not be scored.
+        raw_clouds: Level -> the draws for the interval of the mean raw score.
+        z_clouds: Level -> the same for Z_j.
+        siq_cloud: The same for SIQ.
     """
 
     raw: PerLevel
@@ -98,66 +99,72 @@ def draw(
         pool: The systems.
         scale: As for `resample`.
         rule: As for `resample`.
-        draws: How many, at least `FEWEST_DRAWS`.
+        draws: Number of draws, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
-        unseen: On a frozen scale, intervals of X_j count the variance of the heaviest clip this many more times, for
-            equally heavy clips that the set lacks; differences between two systems use 0.
+        unseen: On a fixed scale, intervals of X_j count the variance of the heaviest clip this many more times, for
+            equally heavy clips that are not in the set; differences between two systems use 0.
 
     Raises:
-        SpeechIQError: Too few draws, a single clip, a pool that cannot be scored, or one that cannot be scored on more
-            than half of the draws.
+        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
+            draws.
     """
     if draws < FEWEST_DRAWS:
-        raise SpeechIQError(f"{draws} draws have no 95 % interval: give at least {FEWEST_DRAWS}, better {DRAWS}")
+        raise SpeechIQError(
+            f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, better {DRAWS}"
+        )
     clips = Clips.of(pool)
     if len(clips.names) < 2:
-        raise SpeechIQError("a single clip has no error bar: run more clips, or go without (--bootstrap 0)")
+        raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = _counts(len(clips.names), draws, seed)
-    chunks = [{level: chunk @ of.T for level, of in parts.items()} for chunk in counts]
-    whole = {level: of.sum(axis=1) for level, of in parts.items()}
-    sums = {level: np.vstack([whole[level], *(of[level] for of in chunks)]) for level in parts}
+    chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
+    of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
+    sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {level: read(of, pool.raw[level], scale and scale.levels[level]) for level, of in sums.items()}
-    kept = np.logical_and.reduce([of.scored for of in found.values()])
+        fixed = scale.levels if scale else {}
+        found = {level: read(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
+    kept = np.logical_and.reduce([level_sums.scored for level_sums in found.values()])
     if kept[1:].mean() < 0.5:
         level = min(found, key=lambda level: found[level].scored.sum())
         raise SpeechIQError(
-            f"{(~kept).sum()} of {draws} draws hold no clip that tells the systems apart, most often at level {level}: "
-            "too few such clips for error bars; run more clips, or go without (--bootstrap 0)"
+            f"{(~kept).sum()} of {draws} draws have no clip that separates the systems, most often at level {level}: "
+            "too few such clips for error bars; run more clips, or leave error bars out (--bootstrap 0)"
         )
-    found = {level: Sums(*(values[kept] for values in of)) for level, of in found.items()}
+    found = {level: Sums(*(values[kept] for values in level_sums)) for level, level_sums in found.items()}
     shares: PerLevel = (
-        {level: scale.levels[level].weight + np.zeros((len(of.raw), 1)) for level, of in found.items()}
+        {level: scale.levels[level].weight + np.zeros((len(level_sums.raw), 1)) for level, level_sums in found.items()}
         if scale
-        else share_out({level: of.spread for level, of in found.items()}, rule)
+        else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
     )
-    z = {level: of.ability / _deviation(of.ability, scale and scale.levels[level]) for level, of in found.items()}
+    z = {
+        level: level_sums.ability / _deviation(level_sums.ability, fixed.get(level))
+        for level, level_sums in found.items()
+    }
     siq = combine(z, shares)
     z_clouds = {
-        level: _frozen_cloud(of, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        level: _fixed_cloud(level_sums, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
         if scale
-        else _own_cloud(of)
-        for level, of in found.items()
+        else _own_cloud(level_sums)
+        for level, level_sums in found.items()
     }
-    centre = combine(
-        {level: of.centre for level, of in z_clouds.items()}, {level: of[0] for level, of in shares.items()}
+    center = combine(
+        {level: part.center for level, part in z_clouds.items()}, {level: part[0] for level, part in shares.items()}
     )
     sides = 1 if scale else 2
-    both = {level: np.concatenate([of[1:]] * sides) for level, of in shares.items()}
+    both = {level: np.concatenate([part[1:]] * sides) for level, part in shares.items()}
     span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
     return Draws(
-        {level: of.raw[1:] for level, of in found.items()},
-        {level: of[1:] for level, of in z.items()},
+        {level: level_sums.raw[1:] for level, level_sums in found.items()},
+        {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
-        {level: Cloud(of.raw[0], of.raw[0], of.raw[0] + noise(of.raw, of.raw_error)) for level, of in found.items()},
+        {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
         z_clouds,
         Cloud(
             siq[0],
-            centre,
-            combine({level: of.draws for level, of in z_clouds.items()}, both),
+            center,
+            combine({level: cloud.draws for level, cloud in z_clouds.items()}, both),
             MEAN - span,
             MEAN + span,
         ),
@@ -165,7 +172,7 @@ def draw(
 
 
 def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
-    """How often each draw holds each clip, shape (some draws, clips); the same whatever `CHUNK_CELLS` is."""
+    """Yield how often each draw has each clip, shape (some draws, clips); `CHUNK_CELLS` does not change the counts."""
     generator = np.random.default_rng(seed)
     size = max(1, CHUNK_CELLS // clips)
     even = np.full(clips, 1 / clips)
@@ -173,28 +180,34 @@ def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
         yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
 
 
-def _deviation(ability: np.ndarray, of: LevelScale | None) -> np.ndarray | float:
+def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:
     """Return the standard deviation by which eq. 5 divides."""
-    return of.std if of else ability.std(axis=-1, keepdims=True)
+    return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
 
 
-def _frozen_cloud(sums: Sums, of: LevelScale, widen: np.ndarray) -> Cloud:
-    """Return the draws of Z_j on a frozen scale."""
-    score = sums.ability[0] / of.std
-    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / of.std)
+def _raw_cloud(sums: Sums) -> Cloud:
+    """Return the draws of the mean raw score."""
+    score = sums.raw[0]
+    return Cloud(score, score, score + noise(sums.raw, sums.raw_error))
 
 
-def _widen(raw: np.ndarray, of: LevelScale, unseen: float) -> np.ndarray:
-    """Return by how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
-    weighted = weighted_score(raw, of.discrimination)
-    parts = (of.discrimination * (raw - weighted[:, None])) ** 2
+def _fixed_cloud(sums: Sums, level_scale: LevelScale, widen: np.ndarray) -> Cloud:
+    """Return the draws of Z_j on a fixed scale."""
+    score = sums.ability[0] / level_scale.std
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
+
+
+def _widen(raw: np.ndarray, level_scale: LevelScale, unseen: float) -> np.ndarray:
+    """Return how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
+    weighted = weighted_score(raw, level_scale.discrimination)
+    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
     total = parts.sum(axis=1)
     heaviest = np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
     return np.asarray(np.sqrt(1 + unseen * heaviest))
 
 
 def _own_cloud(sums: Sums) -> Cloud:
-    """Return the draws of Z_j, on both sides of the pool's, if each draw sets its own scale."""
+    """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own."""
     far = noise(sums.ability, sums.error)
     score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])

@@ -1,29 +1,29 @@
-"""Refuse systems that were not asked the same, or narrow them to what they share."""
+"""Refuse systems that differ in clips, questions or tasks, or narrow them to the items that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarise
+from speechiq.reducer.read.conditions import Mismatch, compare_items, compare_systems, summarize
 from speechiq.reducer.read.runs import System
-from speechiq.reducer.stats.pool import drop_lacking, share
+from speechiq.reducer.stats.pool import drop_empty_levels, share
 
 
 def narrow(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[list[System], list[Mismatch]]:
-    """Return the systems with the items that they are scored on: all, or, if they may differ, those that are shared.
+    """Return the systems with the items to score: all, or, if systems may differ, those that all share.
 
     Args:
-        systems: As `read_tasks` gives them.
-        allow_mismatch: Whether systems may have been asked other clips, questions or task versions.
+        systems: As `read_tasks` returns them.
+        allow_mismatch: Whether systems may have been run on different clips, questions or task versions.
 
     Returns:
-        (the systems, in what they differ).
+        (the systems, their mismatches).
 
     Raises:
-        SpeechIQError: Systems differ in what they were asked and that is not allowed, or share nothing on a level.
+        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
     """
-    systems = drop_lacking(systems)
+    systems = drop_empty_levels(systems)
     mismatches = compare_systems(systems)
     if not allow_mismatch:
         refuse(mismatches)
@@ -34,5 +34,5 @@ def narrow(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[lis
 def refuse(mismatches: Sequence[Mismatch]) -> None:
     """Raise a `SpeechIQError` that names mismatches, if there are any."""
     if mismatches:
-        fixes = ", or ".join(dict.fromkeys(of.fix for of in mismatches))
-        raise SpeechIQError(f"{summarise(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")
+        fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))
+        raise SpeechIQError(f"{summarize(mismatches)}; {fixes}, or add --allow-mismatch to mark the scores")

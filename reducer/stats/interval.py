@@ -1,4 +1,4 @@
-"""Compute the 95 % interval of a score: its width comes from draws about a centre, and it always holds the score."""
+"""Compute the 95 % interval of a score from draws around a center; it always includes the score."""
 
 from __future__ import annotations
 
@@ -17,44 +17,45 @@ class Interval(NamedTuple):
 
 
 class Cloud(NamedTuple):
-    """Draws about a centre.
+    """Draws around a center.
 
     Attributes:
         score: The reported score, shape (systems,).
-        centre: Middle of the interval, shape (systems,); the score with the loss of `attenuation` undone.
+        center: Middle of the interval, shape (systems,); the score with the loss of `attenuation` undone.
         draws: Shape (draws, systems).
         lowest: Lowest possible score.
         highest: Highest possible score.
     """
 
     score: np.ndarray
-    centre: np.ndarray
+    center: np.ndarray
     draws: np.ndarray
     lowest: float = -np.inf
     highest: float = np.inf
 
     @property
     def interval(self) -> Interval:
-        """Return the interval that holds 95 % of the draws about the centre, widened to hold the score.
+        """Return the interval around the center that includes 95 % of the draws, widened to include the score.
 
         >>> Cloud(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
         Interval(low=array([-0.95]), high=array([0.95]))
         """
-        half = np.percentile(np.abs(self.draws - self.centre), 100 * CONFIDENCE, axis=0)
-        low, high = (np.clip(end, self.lowest, self.highest) for end in (self.centre - half, self.centre + half))
+        half = np.percentile(np.abs(self.draws - self.center), 100 * CONFIDENCE, axis=0)
+        low, high = (np.clip(end, self.lowest, self.highest) for end in (self.center - half, self.center + half))
         return Interval(np.minimum(low, self.score), np.maximum(high, self.score))
 
     def difference(self, one: int, other: int) -> Cloud:
-        """Return the cloud of one system's score minus another's, as of a single system."""
-        score, centre, draws = (of[..., [one]] - of[..., [other]] for of in (self.score, self.centre, self.draws))
-        return Cloud(score, centre, draws, self.lowest - self.highest, self.highest - self.lowest)
+        """Return the cloud of one system's score minus another's, as that of a single system."""
+        parts = (self.score, self.center, self.draws)
+        score, center, draws = (values[..., [one]] - values[..., [other]] for values in parts)
+        return Cloud(score, center, draws, self.lowest - self.highest, self.highest - self.lowest)
 
 
 def attenuation(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     """Return how much chance pulls Z towards 0: in the pool, and in draws from the pool.
 
-    The standard deviation that eq. 5 divides by holds the noise of the clips as well, so that Z of few clips is nearer
-    to 0 than Z of many. Draws show by how much: with r the mean product of a draw's Z and the pool's, noise is
+    The standard deviation that eq. 5 divides by includes the noise of the clips, so that Z of few clips is nearer
+    to 0 than Z of many. Draws show how much: with r the mean product of a draw's Z and the pool's, noise is
     1 / r^2 - 1 of the pool's variance between systems, and the pool itself keeps the root of 1 minus that.
 
     Args:

@@ -1,4 +1,4 @@
-"""Align systems clip by clip: build the raw score matrices X_raw of section 3.4, or refuse the systems."""
+"""Align systems clip by clip: build the raw score matrices X_raw of section 3.4, or refuse systems that do not fit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Pool(NamedTuple):
 
     Attributes:
         systems: Names, sorted, so that no number depends on the order in which runs were given.
-        clips: level -> clip ids, sorted.
-        raw: level -> X_raw, shape (systems, clips): larger is better, finite.
-        levels: level -> how it is scored; a level that it lacks has scores without limits.
+        clips: Level -> clip ids, sorted.
+        raw: Level -> X_raw, shape (systems, clips): larger is better, finite.
+        levels: Level -> its category; the scores of a level without one have no limits.
 
     `clips` and `raw` have the levels that the systems are scored on.
     """
@@ -47,7 +47,7 @@ def align(systems: Iterable[System]) -> Pool:
         systems: Distinctly named systems, in any order.
 
     Raises:
-        SpeechIQError: A system lacks a level, the items differ between systems, or a score is not finite.
+        SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite.
 
     >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
     >>> from speechiq.reducer.siq.levels import LEVELS
@@ -61,7 +61,7 @@ def align(systems: Iterable[System]) -> Pool:
     clips, raw, levels = {}, {}, levels_of(systems)
     for level in levels:
         items = _common_items(level, systems)
-        scores = np.array([np.fromiter(map(of.scores[level].get, items), float, len(items)) for of in systems])
+        scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
         _refuse_non_finite(level, systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
@@ -70,22 +70,23 @@ def align(systems: Iterable[System]) -> Pool:
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
-    """Return the systems with only those items that all of them, and others, have.
+    """Return the systems with only the items that all of them, and `others`, have.
 
     Args:
         systems: In any order.
-        others: level -> items.
+        *others: Level -> items, for each further side.
 
     Raises:
-        SpeechIQError: A system lacks a level, or nothing is shared on one.
+        SpeechIQError: A system misses a level, or no item of a level is shared.
     """
     systems = list(systems)
     refuse_missing(systems)
     shared = {}
     for level in levels_of(systems):
-        shared[level] = set.intersection(*(set(of[level]) for of in (*others, *(system.scores for system in systems))))
+        sides = (*others, *(system.scores for system in systems))
+        shared[level] = set.intersection(*(set(items[level]) for items in sides))
         if not shared[level]:
-            raise SpeechIQError(f"level {level}: no clip is shared, so nothing can be scored; run the same tasks")
+            raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
     return [
         system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
         for system in systems
@@ -93,17 +94,19 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
 
 
 def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
-    """Return the levels that systems are scored on, each with its column.
+    """Return level -> its category, for the levels that systems are scored on.
 
     Raises:
-        SpeechIQError: Systems are scored on other levels or columns than the first of them.
+        SpeechIQError: A system is scored on other levels or columns than the first system.
     """
     if not systems:
         return {}
     first, *others = systems
     for system in others:
         if system.levels != first.levels:
-            levels = [f"{', '.join(of.levels)} {others_than_usual(of.levels) or ''}".strip() for of in (first, system)]
+            levels = [
+                f"{', '.join(one.levels)} {others_than_usual(one.levels) or ''}".strip() for one in (first, system)
+            ]
             raise SpeechIQError(
                 f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
                 "read all systems with the same levels and measures"
@@ -111,11 +114,11 @@ def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
     return first.levels
 
 
-def drop_lacking(systems: Sequence[System]) -> list[System]:
-    """Return the systems without the levels that none of them has scores for.
+def drop_empty_levels(systems: Sequence[System]) -> list[System]:
+    """Return the systems without the levels at which no system has scores.
 
     Raises:
-        SpeechIQError: Some systems have scores at a level and others lack them.
+        SpeechIQError: Some systems have scores at a level and others do not.
     """
     levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
     shared = [level for level in levels if all(level in system.scores for system in systems)]
@@ -125,11 +128,11 @@ def drop_lacking(systems: Sequence[System]) -> list[System]:
 
 
 def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
-    """Raise a `SpeechIQError` if a system lacks a level.
+    """Raise a `SpeechIQError` if a system misses a level.
 
     Args:
         systems: In any order.
-        otherwise: What else the user can do.
+        otherwise: A further fix, in words.
     """
     for system in systems:
         for level in system.levels:
@@ -142,7 +145,7 @@ def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
 
 
 def find_identical(pool: Pool) -> list[tuple[str, ...]]:
-    """Return the groups of systems whose scores are the same on every clip of every level.
+    """Return the groups of systems that have equal scores on every clip of every level.
 
     >>> raw = {"remember": np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])}
     >>> find_identical(Pool(("a", "b", "c"), {"remember": ("x", "y")}, raw))
@@ -155,18 +158,18 @@ def find_identical(pool: Pool) -> list[tuple[str, ...]]:
 
 
 def _common_items(level: str, systems: list[System]) -> list[Item]:
-    """The items every system answered, sorted, so that those of one clip stand together."""
-    asked = [system.scores[level].keys() for system in systems]
-    everything = set().union(*asked)
-    partial = sorted(everything - everything.intersection(*asked))
+    """Return the items of every system, sorted, so that the items of a clip are adjacent."""
+    answered = [system.scores[level].keys() for system in systems]
+    all_items = set().union(*answered)
+    partial = sorted(all_items - all_items.intersection(*answered))
     if partial:
-        lacking = [system.name for system, keys in zip(systems, asked, strict=True) if everything - keys]
+        incomplete = [system.name for system, keys in zip(systems, answered, strict=True) if all_items - keys]
         raise SpeechIQError(
-            f"level {level}: {len(partial)} of {len(everything)} items are not scored by every system, "
-            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}; lacking in "
-            f"{', '.join(map(repr, lacking))}: run all systems on the same tasks with the same --limit"
+            f"level {level}: {len(partial)} of {len(all_items)} items are not scored by every system, "
+            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}; missing in "
+            f"{', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit"
         )
-    return sorted(everything)
+    return sorted(all_items)
 
 
 def _refuse_non_finite(level: str, systems: list[System], items: list[Item], scores: np.ndarray) -> None:
@@ -175,6 +178,6 @@ def _refuse_non_finite(level: str, systems: list[System], items: list[Item], sco
         row, column = bad[0]
         raise SpeechIQError(
             f"system {systems[row].name!r}, level {level}, {show_item(items[column])}: "
-            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are no finite "
-            f"number); rerun the system's {level} task or leave the system out"
+            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are not finite "
+            f"numbers); rerun the system's {level} task or leave the system out"
         )

@@ -12,8 +12,8 @@ ROUNDING = 1e-9
 def separates(raw: np.ndarray) -> bool:
     """Return whether the mean scores of at least two systems differ beyond their paired 95 % interval.
 
-    The intervals are Student's, over clips, and are widened for the number of pairs (Bonferroni): of systems that are
-    equal, fewer than one level in 20 is said to separate them.
+    The intervals are Student's, over clips, and are widened for the number of pairs (Bonferroni): if systems are
+    equal, fewer than one level in 20 separates them.
 
     Args:
         raw: X_raw of one level, shape (systems, clips).

@@ -12,13 +12,13 @@ LARGEST_STRETCH = 4.0
 
 
 class Sums(NamedTuple):
-    """One level of the pool (row 0) and of all draws.
+    """Scores of one level, of the pool (row 0) and of all draws.
 
     Attributes:
         raw: Mean raw scores, shape (1 + draws, systems).
         raw_error: Their standard errors.
         ability: X_j of eq. 4 minus the mean that eq. 5 subtracts.
-        error: Its standard error; one for all systems if the pool sets the scale, so that differences keep their sense.
+        error: Its standard error; one for all systems if the pool sets the scale, so that differences stay meaningful.
         spread: Standard deviation of all raw scores, which eq. 6 divides by, shape (1 + draws, 1).
         scored: Whether eq. 5 can be computed, shape (1 + draws,).
     """
@@ -31,18 +31,18 @@ class Sums(NamedTuple):
     scored: np.ndarray
 
 
-def rows(raw: np.ndarray, of: LevelScale, scale: Scale | None) -> np.ndarray:
+def rows(raw: np.ndarray, level_scale: LevelScale, scale: Scale | None) -> np.ndarray:
     """Return the rows that a draw sums over clips, shape (6 systems + 6, clips).
 
-    The raw scores about each system's mean, the same weighted by V (about the mean that eq. 5 subtracts), and first and
-    second moment of the clip's cells about the level's mean.
+    These are the raw scores minus each system's mean, the same weighted by V (minus the mean that eq. 5 subtracts), and
+    the first and second moment of the clip's cells minus the level's mean.
     """
     cells = raw - raw.mean()
-    ability = raw - (of.mean if scale else raw.mean(axis=0))
+    ability = raw - (level_scale.mean if scale else raw.mean(axis=0))
     return np.vstack(
         [
             _ratio_rows(raw - raw.mean(axis=1, keepdims=True), np.ones(raw.shape[1])),
-            _ratio_rows(ability, of.discrimination),
+            _ratio_rows(ability, level_scale.discrimination),
             cells.mean(axis=0),
             (cells**2).mean(axis=0),
         ]
@@ -63,8 +63,8 @@ def _ratio(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return means, np.sqrt(np.maximum(squares - 2 * means * cross + means**2 * weights2, 0)) / weights
 
 
-def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
-    """Return one level of all draws, of which those that cannot be scored are not finite."""
+def read(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | None) -> Sums:
+    """Return the scores of one level for all draws; draws that cannot be scored are not finite."""
     of_raw, of_ability, first, second = np.split(
         sums, [3 * len(pool) + 2, 6 * len(pool) + 4, 6 * len(pool) + 5], axis=1
     )
@@ -72,7 +72,7 @@ def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
     ability, error = _ratio(of_ability)
     clips = of_raw[:, -1:]
     spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
-    if of is None:
+    if level_scale is None:
         error = np.sqrt((error**2).mean(axis=1, keepdims=True))
         scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
     else:
@@ -81,6 +81,6 @@ def read(sums: np.ndarray, pool: np.ndarray, of: LevelScale | None) -> Sums:
 
 
 def noise(values: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Return how far each draw is from the pool, in its own standard errors times those of the pool."""
+    """Return the distance of each draw from the pool, in its own standard errors times those of the pool."""
     stretch = np.divide(errors[0], errors[1:], out=np.full_like(errors[1:], LARGEST_STRETCH), where=errors[1:] > 0)
     return np.asarray((values[1:] - values[0]) * np.minimum(stretch, LARGEST_STRETCH))

@@ -68,7 +68,7 @@ def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     folders = three_runs / "good", three_runs / "bad"
     alone = siq_compare(*folders)
     assert alone.exit_code == 0, alone.output
-    assert "no SIQ: two systems alone stand at Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
+    assert "no SIQ: two systems alone always have Z +1 and -1" in alone.stdout and " SIQ  " not in alone.stdout
     with_pool = siq_compare(*folders, three_runs / "middle")
     assert "SIQ on the scale of the pool of 3 systems" in with_pool.stdout
     norms = tmp_path / "three.json"
@@ -100,7 +100,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
     assert rows["No letter"] == ["—", "25.0"] and rows["Cut"] == rows["Loops"] == ["—", "—"]
     assert "No letter: answers without a letter; (E): questions answered with (E); Cut: clips" in result.stdout
     flags = json.loads(out.read_text())["flags"]
-    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["loops"]) == (None, 0.25, None)
+    assert (flags["a"]["unparsed"], flags["b"]["unparsed"], flags["b"]["repetition"]) == (None, 0.25, None)
 
 
 def test_questions_left_out_are_told(three_runs):
@@ -173,11 +173,11 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad"], "'good' is not a folder or file; .* siq compare NAME_A NAME_B RUNS"),
         (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
         (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
-        (["{root}", "bad", "{root}"], "holds 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
+        (["{root}", "bad", "{root}"], "has 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
-        (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal weighs nothing here: .* add --norms"),
+        (["{root}/good", "{root}/bad", "--weights", "equal"], "--weights equal has no effect here: .* add --norms"),
         (["good", "bad", "{root}", "--norms", "nowhere"], "no norms 'nowhere'"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],
@@ -264,7 +264,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
     assert asked.exit_code == 0 and "Apply acc. %" not in asked.stdout
     whole = siq_compare("a", "b", tmp_path / "with", "--levels", "remember,understand", "--clips", 0)
     assert "Apply acc. %" in whole.stdout and "by the intervals of remember, understand\n" in whole.stdout
-    assert "siq cannot be asked for here: it needs Apply" in str(
+    assert "siq cannot be compared here: it needs Apply" in str(
         siq_compare("a", "b", tmp_path / "without", "--levels", "siq").exception
     )
 

@@ -112,7 +112,7 @@ def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
     data = json.loads((two_runs / "siq.json").read_text())
     assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
-    assert data["mismatches"] == ["level understand: system 'bad' lacks 1 of 4 items, such as clip 'demo/2'"]
+    assert data["mismatches"] == ["level understand: system 'bad' misses 1 of 4 items, such as clip 'demo/2'"]
 
 
 def test_nothing_is_overwritten_unless_forced(two_runs):
@@ -168,7 +168,7 @@ def tie(root: Path) -> None:
 
 
 BAD_INPUT = {
-    "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or a scale that others made: --norms demo"),
+    "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or norms: --norms demo"),
     "missing level": (
         lambda root: write_run(root / "third", {"apply": levels(0.5)["apply"]}, system="third"),
         "system 'third' has no remember scores",
@@ -209,7 +209,7 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}", "--norms", "magic"], "no norms 'magic'"),
         (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo' are not in system 'bad'"),
         (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
-        (["{root}", "--bootstrap", "3"], "3 draws have no 95 % interval"),
+        (["{root}", "--bootstrap", "3"], "3 draws are too few for a 95 % interval"),
         (["{root}", "--json", "{root}/no/such/siq.json"], "cannot write"),
         (["{root}", "--json", "x" * 300], "cannot write"),
         (["{root}", "--norms", "x" * 300], "no norms"),

@@ -190,8 +190,8 @@ def test_a_page_has_both(both, tmp_path, chromium):
     [
         (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean numbers?"),
         (["--measure", "names=hit"], "--measure names=hit: unknown column 'hit'; choose from missed"),
-        (["--weights", "equal"], "--weights equal: only SIQ has it, and these runs hold suite keywords alone"),
-        (["--norms", "demo"], "--norms demo: only SIQ has it"),
+        (["--weights", "equal"], "--weights equal: only SIQ has this option, and these runs have only suite keywords"),
+        (["--norms", "demo"], "--norms demo: only SIQ has this option"),
     ],
 )
 def test_what_a_suite_lacks_is_refused(keywords, arguments, message):

@@ -111,7 +111,7 @@ def number(value: Any) -> float:
 
 def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
     text = str(doc.text)
-    rules = next((kind for kind in RULES if kind in (doc.normalizer, doc.normaliser)), DEFAULT)
+    rules = next((kind for kind in RULES if kind in (doc.normalizer, doc.former_normalizer)), DEFAULT)
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
     steps = dict(zip(distinct, compare(words, [normalize(written, rules) for written in distinct]), strict=True))

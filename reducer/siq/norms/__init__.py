@@ -1,4 +1,4 @@
-"""Norms: a pool of systems frozen into a scale that others are read off, so that adding a system moves nobody."""
+"""Store a pool of systems as a scale for other systems, so that adding a system changes no other score."""
 
 from speechiq.reducer.siq.norms.file import SHIPPED, read, write
 from speechiq.reducer.siq.norms.match import compare

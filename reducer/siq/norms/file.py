@@ -1,4 +1,4 @@
-"""Write and read norms as files: written once, read strictly. The schema is in docs/concepts/norms.md."""
+"""Write norms to files, and read them with all checks. The schema is in docs/concepts/norms.md."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from speechiq.reducer.siq.scale import ROUNDING, share_out
 
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.json"))}
 ADVICE_FILE = "name a file in a folder that exists and is yours"
-#: Of the numbers in norms: squares of scores are the largest, and what eq. 5 divides by is not below the smallest.
+#: Limits of the numbers in norms: squares of scores are the largest; eq. 5 divides by nothing below the smallest.
 LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
 ADVICE_NORMS = "make norms with `siq norms build`"
 
 
 def write(norms: Norms, path: Path) -> None:
-    """Writes norms to a file, whole or not at all."""
-    text = json.dumps(norms.frozen, indent=1, allow_nan=False) + "\n"
+    """Write norms to a file, completely or not at all."""
+    text = json.dumps(norms.content, indent=1, allow_nan=False) + "\n"
     write_whole(path, text.encode(), ADVICE_FILE)
 
 
@@ -36,7 +36,7 @@ def read(place: str | Path) -> Norms:
         place: A file, or the name of norms that come with the package (`SHIPPED`).
 
     Raises:
-        SpeechIQError: There is no such file, or it is not what `write` wrote.
+        SpeechIQError: The file does not exist, or `write` did not write it like this.
     """
     path = SHIPPED.get(str(place), Path(place))
     if not exists(path):
@@ -48,35 +48,37 @@ def read(place: str | Path) -> Norms:
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
     except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
-        raise SpeechIQError(f"{str(path)!r} does not hold norms ({error}); {ADVICE_NORMS}") from error
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({error}); {ADVICE_NORMS}") from error
     if fault := _find_fault(norms, content_sha256(content)):
-        raise SpeechIQError(f"{str(path)!r} does not hold norms ({fault}); {ADVICE_NORMS}")
+        raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault}); {ADVICE_NORMS}")
     return norms
 
 
-def _find_fault(norms: Norms, told: str) -> str | None:
+def _find_fault(norms: Norms, recorded: str) -> str | None:
     if not all(map(str.isprintable, (norms.name, norms.rule, norms.excluded or "", *norms.systems))):
         return "it has a name that does not print"
     if list(norms.levels) != list(LEVELS):
         return f"its levels are {', '.join(norms.levels) or 'none'}, not {', '.join(LEVELS)}"
-    for level, of in norms.levels.items():
-        if of.metric not in LEVELS[level].measure.columns:
-            return (
-                f"{level} was read from {of.metric!r}, this speechiq reads {', '.join(LEVELS[level].measure.columns)}"
-            )
-        if not all(abs(number) <= LARGEST for number in (of.mean, of.std, of.spread, of.weight, *of.clips.values())):
+    for level, level_norms in norms.levels.items():
+        columns, weights = LEVELS[level].measure.columns, level_norms.clips.values()
+        if level_norms.metric not in columns:
+            return f"{level} is scored by {level_norms.metric!r}, not by one of {', '.join(columns)}"
+        deviations = level_norms.std, level_norms.spread
+        numbers = (level_norms.mean, *deviations, level_norms.weight, *weights)
+        if not all(abs(number) <= LARGEST for number in numbers):
             return f"{level} has a number that is not finite or above {LARGEST:g}"
-        of_clips = of.clips.values()
-        if not (min(of.std, of.spread) > SMALLEST and of.weight >= 0 and any(of_clips) and min(of_clips) >= 0):
-            return f"{level} has a std or weights that no pool gives"
-        if bool(of.questions) != (len(LEVELS[level].item) > 1) or of.questions.keys() - of.clips.keys():
+        if not (min(deviations) > SMALLEST and level_norms.weight >= 0 and any(weights) and min(weights) >= 0):
+            return f"{level} has a std or weights that are not possible"
+        questions = level_norms.questions
+        if bool(questions) != (len(LEVELS[level].item) > 1) or questions.keys() - level_norms.clips.keys():
             return f"the questions of {level} do not fit its clips"
     try:
-        weights = share_out({level: of.spread for level, of in norms.levels.items()}, norms.rule)
+        expected = share_out({level: level_norms.spread for level, level_norms in norms.levels.items()}, norms.rule)
     except SpeechIQError as error:
         return str(error)
-    if not all(math.isclose(of.weight, weights[level], abs_tol=ROUNDING) for level, of in norms.levels.items()):
-        return "the level weights are not what its rule makes of the spreads"
-    if content_sha256({key: norms.frozen[key] for key in norms.frozen if key != "sha256"}) != told:
-        return "its numbers are not written as speechiq writes them"
+    given = {level: level_norms.weight for level, level_norms in norms.levels.items()}
+    if not all(math.isclose(given[level], expected[level], abs_tol=ROUNDING) for level in given):
+        return "the level weights do not follow from its rule and spreads"
+    if content_sha256({key: norms.content[key] for key in norms.content if key != "sha256"}) != recorded:
+        return "its numbers are not in the form that speechiq writes"
     return None

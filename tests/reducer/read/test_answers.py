@@ -76,7 +76,7 @@ def test_systems_that_were_not_asked_the_same_are_refused(tmp_path):
     assert refusal(tmp_path).startswith("system 'b' did not answer 1 of 2 questions, such as clip 'clip' question 'q2'")
     write_answers(tmp_path / "b", "b", {"q1": "AAAAA", "q2": "AAAAA"})
     change_rows(one, lambda row: row | {"doc": row["doc"] | {"options": ["four", "three", "two", "one"]}})
-    assert "line 1: clip 'clip' question 'q1' reads otherwise here" in refusal(tmp_path)
+    assert "line 1: clip 'clip' question 'q1' differs from another system's run in its wording" in refusal(tmp_path)
 
 
 def test_a_question_answered_twice_is_refused(tmp_path):

@@ -45,7 +45,7 @@ def test_shares_over_clips_and_questions(tmp_path):
     write_rows(tmp_path / f"samples_demo_2_{stamp}.jsonl", rows)
     (system,) = read_systems([tmp_path]).systems
     assert system.flags == Flags(
-        unparsed=pytest.approx(0.3), none_of_the_above=0.25, not_heard_in_full=pytest.approx(2 / 3), loops=0.25
+        unparsed=pytest.approx(0.3), none_of_the_above=0.25, incomplete_audio=pytest.approx(2 / 3), repetition=0.25
     ), "demo/0 was cut at Apply, demo/2 at Remember, demo/3 did not say"
 
 
@@ -73,9 +73,9 @@ def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
     ranking = rank(read_systems([tmp_path]).systems)
     known, unknown = (row["flags"] for row in as_json(*ranking[1:])["systems"])
     assert unknown == dict.fromkeys(Flags._fields)
-    assert known == {"unparsed": 0.5, "none_of_the_above": None, "not_heard_in_full": 0.0, "loops": 0.0}
+    assert known == {"unparsed": 0.5, "none_of_the_above": None, "incomplete_audio": 0.0, "repetition": 0.0}
     rows = list(csv.DictReader(io.StringIO(as_csv(*ranking[1:]))))
-    assert [row["unparsed"] for row in rows] == ["0.5", ""] and [row["loops"] for row in rows] == ["0.0", ""]
+    assert [row["unparsed"] for row in rows] == ["0.5", ""] and [row["repetition"] for row in rows] == ["0.0", ""]
     text = show(as_table(*ranking[1:]))
     assert (
         "No letter" in text

@@ -38,12 +38,12 @@ def test_a_task_without_a_category_is_its_own():
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        (with_measure(direction="up"), r"metadata\.measure\.direction: 'up' cannot be used .*; write higher or lower"),
+        (with_measure(direction="up"), r"metadata\.measure\.direction: 'up' is not valid .*; write higher or lower"),
         (with_measure(chance=1.5), r"metadata\.measure\.chance: 1\.5 is outside the range 0 to 1; write the score of"),
         (with_measure(range=[1, 0]), r"metadata\.measure\.range: \[1\.0, 0\.0\] does not go from a lower to a higher"),
-        (with_measure(range="all"), r"metadata\.measure\.range: 'all' cannot be used .*; write the lowest and the"),
+        (with_measure(range="all"), r"metadata\.measure\.range: 'all' is not valid .*; write the lowest and the"),
         (with_measure(column=""), r"metadata\.measure\.column: '' is not a name that prints; name the column"),
-        (with_measure(unit=5), r"metadata\.measure\.unit: 5 cannot be used .*; write the heading of the score"),
+        (with_measure(unit=5), r"metadata\.measure\.unit: 5 is not valid .*; write the heading of the score"),
         (
             with_measure(colour="red"),
             r"metadata\.measure: .* \(Object contains unknown field `colour`\)",
@@ -54,12 +54,12 @@ def test_a_task_without_a_category_is_its_own():
         ),
         (with_measure(alternatives={"miss": {"unit": "x"}}), r"metadata\.measure\.alternatives: \['miss'\] names the"),
         (ABOUT | {"item": []}, r"metadata\.item: \[\] names no field; list fields of doc, the clip first"),
-        (ABOUT | {"item": "id"}, r"metadata\.item: 'id' cannot be used .*; list fields of doc"),
+        (ABOUT | {"item": "id"}, r"metadata\.item: 'id' is not valid .*; list fields of doc"),
         (ABOUT | {"suite": "../x"}, r"metadata\.suite: '\.\./x' is not a plain name; write a plain name"),
-        (ABOUT | {"category": 5}, r"metadata\.category: 5 cannot be used .*; write a plain name"),
-        ({"measure": MEASURE, "item": ["id"]}, r"metadata lacks suite; write a plain name"),
-        (ABOUT | {"measure": {"column": "miss"}}, r"metadata lacks measure\.direction; write higher or lower"),
-        (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' cannot be used \(Expected `object`"),
+        (ABOUT | {"category": 5}, r"metadata\.category: 5 is not valid .*; write a plain name"),
+        ({"measure": MEASURE, "item": ["id"]}, r"metadata has no suite; write a plain name"),
+        (ABOUT | {"measure": {"column": "miss"}}, r"metadata has no measure\.direction; write higher or lower"),
+        (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' is not valid \(Expected `object`"),
     ],
 )
 def test_a_description_that_cannot_be_used_is_one_line(metadata, message):
@@ -103,7 +103,8 @@ def test_tasks_of_a_suite_that_disagree_are_refused(tmp_path):
     with pytest.raises(SpeechIQError) as refused:
         categories_of(group(tasks)["toy"])
     message = str(refused.value)
-    assert message.startswith(f"'{second}', task 'demo_0': metadata.measure.direction: 'higher' is not 'lower', as in")
+    where = f"'{second}', task 'demo_0': metadata.measure.direction"
+    assert message.startswith(f"{where}: 'higher' differs from 'lower' in")
     assert f"'{first}', task 'demo_0' of the same suite 'toy' and category 'keyword'; rerun" in message
 
 

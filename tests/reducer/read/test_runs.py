@@ -282,7 +282,7 @@ def test_a_run_without_its_results_file_does_not_vanish(tmp_path):
     lost = write_run(tmp_path / "b", levels(0.6), system="b")
     lost.unlink()
     message = refusal(tmp_path)
-    assert message.startswith(f"{str(samples_of(lost, 'demo_0'))!r} holds scores, but no results file beside it")
+    assert message.startswith(f"{str(samples_of(lost, 'demo_0'))!r} has scores, but no results file in its folder")
     assert "(3 such files)" in message and message.endswith("or add --allow-missing")
     systems, warnings = read_systems([tmp_path], allow_missing=True)
     assert [system.name for system in systems] == ["a"] and len(warnings) == 3

@@ -80,7 +80,7 @@ def test_tables_json_and_csv_agree(two_sets):
     assert result.exit_code == 0, result.exception
     titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
     assert [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("Speech IQ")] == titles
-    assert "each data set counted once: large (12 clips), small (4 clips)" in result.stdout
+    assert "each data set with the same weight: large (12 clips), small (4 clips)" in result.stdout
     assert "in the first table each clip counts once, so a data set with more clips counts more" in result.stdout
     data = json.loads(out.read_text())
     tables = {"all": data["systems"], "macro-average": data["macro_average"]}

@@ -96,7 +96,7 @@ def test_a_set_that_does_not_fit_the_runs(runs, tmp_path):
     )
     answers = read_answers([other])
     with pytest.raises(
-        SpeechIQError, match="1 of 1 questions read otherwise in the runs than in the set, such as clip"
+        SpeechIQError, match="1 of 1 questions have another wording in the runs than in the set, such as clip"
     ):
         count(answers, {("clip", "q03"): Confirmed("another wording", "unanswerable")})
     with pytest.raises(SpeechIQError, match="no question with the verdict 'unanswerable'"):

@@ -33,11 +33,11 @@ OTHER = {
         "apply",
         {"content_sha256": "0123456789abcdef" * 4},
         "clips",
-        "content_sha256 is '0123456789ab' in system 'new' and not told (older runs do not: run them again) in norms",
+        "content_sha256 is '0123456789ab' in system 'new' and not recorded (run older runs again) in norms",
     ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),
-    "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not told in"),
+    "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not recorded"),
     "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
 }
 
@@ -164,7 +164,7 @@ def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
     rows = {row["system"]: row["mismatches"] for row in as_json(*together[1:])["systems"]}
     assert alone.context.mismatches == () and rows == {
         "new": [
-            "level remember: 1 of 4 items of norms 'pool' do not count for system 'new' beside 'partial', "
+            "level remember: 1 of 4 items of norms 'pool' do not count for system 'new': 'partial' misses them, "
             "such as clip 'demo/3'"
         ],
         "partial": ["level remember: 1 of 4 items of norms 'pool' are not in system 'partial', such as clip 'demo/3'"],
@@ -187,7 +187,7 @@ def test_other_names_of_tasks_are_the_same_tasks(tmp_path, built):
 
 def test_nothing_is_shared(tmp_path, built):
     scores = levels(0.7) | {"remember": {"x": 0.5}}
-    with pytest.raises(SpeechIQError, match="level remember: no clip is shared"):
+    with pytest.raises(SpeechIQError, match="level remember: the systems share no clip"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
     with pytest.raises(SpeechIQError, match="system 'new' has no apply scores"):
         systems = [*new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), *new(tmp_path / "whole")]
@@ -201,17 +201,19 @@ def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
         write_run(tmp_path / "pool" / name, scores, system=name)
     built = norms.build(systems_below(tmp_path / "pool"), "pool")
     scores = levels(0.7) | {"remember": {"demo/0": 0.5}}
-    with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' tells"):
+    with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' separates"):
         rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
 
 
 def test_norms_are_built_from_equal_terms_alone(tmp_path, pool):
     other = new(tmp_path, metadata={"apply": {"version": 2}})
-    with pytest.raises(SpeechIQError, match=r"equal terms: level apply.* version is 2 in system 'new' and 1 in system"):
+    with pytest.raises(
+        SpeechIQError, match=r"equal conditions: level apply.* version is 2 in system 'new' and 1 in system"
+    ):
         norms.build([*pool, *other], "pool")
     with pytest.raises(SpeechIQError, match="needs at least two"):
         norms.build(pool[:1], "pool")
-    with pytest.raises(SpeechIQError, match="a name that prints, not"):
+    with pytest.raises(SpeechIQError, match="a printable name, not"):
         norms.build(pool, "\x1b[2J")
 
 
@@ -230,26 +232,26 @@ UNFIT = {
     "wrong type": (change("levels", "apply", "mean", value="0.5"), "Expected `float`, got `str`"),
     "not finite": (change("levels", "apply", "mean", value=math.inf), "not finite"),
     "a NaN": (change("levels", "apply", "clips", "demo/0", value=math.nan), "not finite"),
-    "no spread": (change("levels", "apply", "std", value=0.0), "that no pool gives"),
-    "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that no pool gives"),
-    "no clips": (change("levels", "remember", "clips", value={}), "that no pool gives"),
-    "other metric": (change("levels", "remember", "metric", value="repetition"), "was read from 'repetition'"),
+    "no spread": (change("levels", "apply", "std", value=0.0), "that are not possible"),
+    "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that are not possible"),
+    "no clips": (change("levels", "remember", "clips", value={}), "that are not possible"),
+    "other metric": (change("levels", "remember", "metric", value="repetition"), "is scored by 'repetition'"),
     "missing level": (lambda content: content["levels"].pop("apply"), "its levels are remember, understand, not"),
     "no questions": (change("levels", "apply", "questions", value={}), "do not fit its clips"),
-    "weights": (change("levels", "apply", "weight", value=0.9), "not what its rule makes of the spreads"),
-    "no spread of cells": (change("levels", "apply", "spread", value=0.0), "that no pool gives"),
+    "weights": (change("levels", "apply", "weight", value=0.9), "do not follow from its rule and spreads"),
+    "no spread of cells": (change("levels", "apply", "spread", value=0.0), "that are not possible"),
     "a rule that is none": (change("rule", value="magic"), "unknown rule of level weights 'magic'"),
     "a rule that does not print": (change("rule", value="1,2,\x0b1"), "a name that does not print"),
     "a name that does not print": (change("name", value="\x1b[2J"), "a name that does not print"),
     "a system that does not print": (change("systems", value=["\x1b[2J", "b"]), "a name that does not print"),
     "a set that does not print": (change("excluded", value="\x1b[2J"), "a name that does not print"),
-    "whole numbers": (change("levels", "remember", "mean", value=0), "not written as speechiq writes them"),
+    "whole numbers": (change("levels", "remember", "mean", value=0), "not in the form that speechiq writes"),
 }
 
 
 @pytest.mark.parametrize(("spoil", "message"), UNFIT.values(), ids=UNFIT)
 def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_path, built, spoil, message):
-    content = json.loads(json.dumps(built.frozen))
+    content = json.loads(json.dumps(built.content))
     spoil(content)
     kept = {key: content[key] for key in content if key not in ("schema", "version", "sha256")}
     path = tmp_path / "norms.json"

@@ -24,8 +24,8 @@ def mean(values):
 
 
 def variance(values):
-    centre = mean(values)
-    return mean([(value - centre) ** 2 for value in values])
+    center = mean(values)
+    return mean([(value - center) ** 2 for value in values])
 
 
 def oracle_levels(raw: Table):
@@ -157,7 +157,7 @@ def test_the_rules_weigh_a_quiet_level_more():
     raw = {"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 0.5]])}
     assert level_weights(raw, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
     assert level_weights(raw, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
-    with pytest.raises(SpeechIQError, match=r"'magic'.*inverse-std, inverse-variance, equal, or a number"):
+    with pytest.raises(SpeechIQError, match=r"'magic'.*inverse-std, inverse-variance, equal, or one number"):
         level_weights(raw, "magic")
     assert level_weights(raw, "equal") == {"remember": 0.5, "apply": 0.5}
 
@@ -172,7 +172,7 @@ def test_weights_of_ones_own_are_a_rule():
     ("rule", "message"),
     [
         ("", "unknown rule"),
-        ("1,2", "or a number of its own for remember, understand, apply"),
+        ("1,2", "or one number each for remember, understand, apply"),
         ("1,2,3,4", "unknown rule"),
         ("a,b,c", "unknown rule"),
         ("1,-1,1", "not negative"),
@@ -252,7 +252,7 @@ def test_missing_level(level):
 def test_different_clips():
     message = refuse(ONE, TWO | {"remember": {("a",): 0.0, ("b",): 0.0}})
     assert "level remember: 1 of 2 items" in message
-    assert "clip 'b'" in message and "lacking in 's0':" in message
+    assert "clip 'b'" in message and "missing in 's0':" in message
 
 
 def test_different_questions_of_the_same_clip():

@@ -133,7 +133,7 @@ def test_hostile_text_stays_text(tmp_path):
         (JUDGED | {"q3": {"verdict": ["unanswerable"]}}, "line 1: verdict ['unanswerable'] is unknown"),
         (JUDGED | {"q4": '{"id": "cli'}, "line 2 is not a whole JSON object"),
         (JUDGED | {"q4": "[1]"}, "line 2 is not a whole JSON object (it holds [1])"),
-        (JUDGED | {"q4": {"question_id": "q3"}}, "line 2: clip 'clip' question 'q3' stands in line 1 already"),
+        (JUDGED | {"q4": {"question_id": "q3"}}, "line 2: clip 'clip' question 'q3' is a duplicate of line 1"),
         (JUDGED | {"q4": {"options": "one"}}, "line 2: Expected `array`, got `str` - at `$.options`"),
         (JUDGED | {"q4": {"note": None}}, "line 2: Expected `str`, got `null` - at `$.note`"),
         (JUDGED | {"q4": {"answer": 10**400}}, "line 2 is not a whole JSON object (it holds a number of 401 digits)"),
@@ -232,7 +232,9 @@ def test_a_set_of_other_questions_is_not_left_out(two_runs):
     )
     everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
     refused = siq("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", *everything))
-    assert str(refused.exception).startswith("level apply: leaving out 12 questions leaves system 'bad' none")
+    assert str(refused.exception).startswith(
+        "level apply: without the 12 excluded questions, system 'bad' has none left"
+    )
 
 
 @pytest.mark.parametrize("command", ["score", "report", "norms build", "compare"])
@@ -244,7 +246,7 @@ def test_questions_that_read_otherwise_are_not_left_out(two_runs, command, chang
     runs = [two_runs / "good", two_runs / "bad"]
     output = [] if command in ("score", "compare") else ["-o", two_runs / "out"]
     refused = siq(*command.split(), *runs, *output, "--exclude", chosen)
-    assert str(refused.exception).startswith("1 of 1 questions read otherwise in the runs of system '")
+    assert str(refused.exception).startswith("1 of 1 questions have another wording in the runs of system '")
     assert refused.stdout == "" and not (two_runs / "out").exists()
 
 

@@ -107,7 +107,7 @@ def oracle_stretch(values: np.ndarray, weights: np.ndarray, often: np.ndarray) -
 
 
 def oracle_z_draws(raw: np.ndarray, counts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Z of the pool, centre and draws of its interval on the pool's own scale, draw by draw."""
+    """Z of the pool, center and draws of its interval on the pool's own scale, draw by draw."""
     weights = raw.var(axis=0)
     about = raw - raw.mean(axis=0)
     pool = (about * weights).sum(axis=1) / weights.sum()
@@ -125,10 +125,10 @@ def oracle_z_draws(raw: np.ndarray, counts: list[np.ndarray]) -> tuple[np.ndarra
     return z, z / of_pool, draws / (of_pool * kept)
 
 
-def oracle_ends(score: np.ndarray, centre: np.ndarray, draws: np.ndarray, limit: float) -> np.ndarray:
-    half = np.percentile(np.abs(draws - centre), 95, axis=0)
+def oracle_ends(score: np.ndarray, center: np.ndarray, draws: np.ndarray, limit: float) -> np.ndarray:
+    half = np.percentile(np.abs(draws - center), 95, axis=0)
     return np.array(
-        [np.minimum(np.maximum(centre - half, -limit), score), np.maximum(np.minimum(centre + half, limit), score)]
+        [np.minimum(np.maximum(center - half, -limit), score), np.maximum(np.minimum(center + half, limit), score)]
     )
 
 
@@ -257,7 +257,7 @@ def test_draws_without_a_telling_clip_are_left_out_and_counted():
     assert bars.left_out / 2000 == pytest.approx(0.9**10, abs=0.05), "draws that miss the one clip"
     assert bars.ranks.tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
     apart = {level: np.roll(raw, i, axis=1) for i, level in enumerate(LEVELS)}
-    with pytest.raises(SpeechIQError, match=r"\d+ of 1000 draws hold no clip that tells the systems apart, .* level"):
+    with pytest.raises(SpeechIQError, match=r"\d+ of 1000 draws have no clip that separates the systems, .* level"):
         resample(pool._replace(raw=apart))
 
 
@@ -266,7 +266,7 @@ def test_refusals():
     one_clip = Pool(pool.systems, dict.fromkeys(LEVELS, ("c",)), dict.fromkeys(LEVELS, pool.raw["remember"]))
     with pytest.raises(SpeechIQError, match="a single clip has no error bar"):
         resample(one_clip)
-    with pytest.raises(SpeechIQError, match="10 draws have no 95 % interval: give at least 40"):
+    with pytest.raises(SpeechIQError, match="10 draws are too few for a 95 % interval: give at least 40"):
         resample(make_pool(), draws=10)
     with pytest.raises(SpeechIQError, match="unknown rule of level weights 'magic'"):
         resample(make_pool(), rule="magic")

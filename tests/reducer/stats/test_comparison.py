@@ -47,9 +47,9 @@ def test_differences_are_the_systems_and_intervals_those_of_the_clouds(rule):
     assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
     assert found.siq.value == pytest.approx(siq[1] - siq[3], abs=1e-8)
     cloud = drawn.siq_cloud
-    centre = cloud.centre[1] - cloud.centre[3]
-    half = np.percentile(np.abs(cloud.draws[:, 1] - cloud.draws[:, 3] - centre), 95)
-    ends = np.clip([centre - half, centre + half], -60, 60)
+    center = cloud.center[1] - cloud.center[3]
+    half = np.percentile(np.abs(cloud.draws[:, 1] - cloud.draws[:, 3] - center), 95)
+    ends = np.clip([center - half, center + half], -60, 60)
     assert (found.siq.low, found.siq.high) == pytest.approx(tuple(ends), abs=1e-7)
     for level, raw in pool.raw.items():
         assert found.raw[level].value == pytest.approx(raw[1].mean() - raw[3].mean(), abs=1e-8)
@@ -184,7 +184,7 @@ def test_two_systems_alone_have_no_siq():
     assert found.raw["apply"].value == 0 and found.raw["remember"].value != 0
     mean = np.mean([difference.value for difference in found.raw.values()])
     assert sum(share.total for share in found.clips) == pytest.approx(100 * mean, abs=1e-6)
-    with pytest.raises(SpeechIQError, match=r"siq cannot be asked for here: two systems alone .* --norms demo"):
+    with pytest.raises(SpeechIQError, match=r"siq cannot be compared here: two systems alone .* --norms demo"):
         compare(tied, "s1", "s3", asked=["siq"])
 
 

@@ -111,8 +111,8 @@ def test_weights_of_the_clips_are_all_of_the_siq(gathered):
 
 def test_flags_stand_beside_and_what_is_not_known_says_so(gathered):
     rows = {row.name: row for row in data.standings(gathered)}
-    assert rows["b/poor+thinker"].flags["not_heard_in_full"] == 1.0
-    assert rows[NAME].flags["not_heard_in_full"] is None and rows[NAME].flags["unparsed"] > 0
+    assert rows["b/poor+thinker"].flags["incomplete_audio"] == 1.0
+    assert rows[NAME].flags["incomplete_audio"] is None and rows[NAME].flags["unparsed"] > 0
     assert rows["gold+thinker"].identity.kind == "Control" and rows[NAME].identity.kind == "End to end"
     assert all(row.interval[0] <= row.siq + 1e-9 and row.siq - 1e-9 <= row.interval[1] for row in rows.values())
 

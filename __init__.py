@@ -1,0 +1,57 @@
+"""An IQ test for voice-understanding models: read runs of lm-eval, rank the systems, compare two of them.
+
+```python
+import speechiq
+
+ranking = speechiq.rank(speechiq.read_systems("runs"))
+ranking.to_frame()
+speechiq.plot.scores(ranking).show()
+speechiq.compare("whisper-base", "whisper-tiny.en", "runs").to_frame()
+```
+
+Each name is imported when it is first used, so that `import speechiq` itself is cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from speechiq import plot
+    from speechiq.core.errors import SpeechIQError
+    from speechiq.reducer.api import compare, rank, read_systems
+    from speechiq.reducer.siq.ranking import Ranking
+    from speechiq.reducer.stats.comparison import Comparison
+
+    __version__: str
+
+__all__ = ["Comparison", "Ranking", "SpeechIQError", "__version__", "compare", "plot", "rank", "read_systems"]
+
+_MODULES = {
+    "Comparison": "speechiq.reducer.stats.comparison",
+    "Ranking": "speechiq.reducer.siq.ranking",
+    "SpeechIQError": "speechiq.core.errors",
+    "compare": "speechiq.reducer.api",
+    "rank": "speechiq.reducer.api",
+    "read_systems": "speechiq.reducer.api",
+}
+
+if not TYPE_CHECKING:  # A type checker would take every name for one that exists.
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first used."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value: object = version("speechiq")
+        elif name == "plot":
+            value = import_module("speechiq.plot")
+        elif name in _MODULES:
+            value = getattr(import_module(_MODULES[name]), name)
+        else:
+            raise AttributeError(f"module 'speechiq' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,209 @@
+"""Read, rank and compare systems from Python, with the defaults of `siq score` and `siq compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import suites
+from speechiq.reducer.pairs import Held, choose, pair_up
+from speechiq.reducer.read.runs import Runs, System
+from speechiq.reducer.scoring import Options
+from speechiq.reducer.siq import norms as norms_files
+from speechiq.reducer.siq import scored, unanswerable
+from speechiq.reducer.siq.levels import SUITE, choose_levels
+from speechiq.reducer.siq.norms import Norms
+from speechiq.reducer.siq.ranking import Ranking
+from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.siq.scoring import SiqScoring
+from speechiq.reducer.siq.systems import read_systems as read_siq_systems
+from speechiq.reducer.siq.unanswerable import ConfirmedSet
+from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.draws import DRAWS
+from speechiq.reducer.suites import Found
+
+Place = str | PathLike[str]
+
+
+def read_systems(
+    paths: Place | Iterable[Place],
+    *,
+    levels: str | Iterable[str] | None = None,
+    measures: Mapping[str, str] | None = None,
+    allow_missing: bool = False,
+) -> Runs:
+    """Read every system that ran tasks of SIQ.
+
+    If a system ran a task more than once, the newest run counts; `Runs.warnings` says which ones were left out.
+
+    Args:
+        paths: One or several folders (any depth) or results files of lm-eval.
+        levels: Levels to read, such as `["remember", "apply"]`; None reads all.
+        measures: Level -> the column that scores it, such as `{"apply": "acc_strict"}`, if not the usual one.
+        allow_missing: Whether to leave out runs whose results file is missing or empty, with a warning.
+
+    Returns:
+        The systems, sorted by name, and the warnings.
+
+    Raises:
+        SpeechIQError: A path does not exist or holds no run of SIQ, a file of a run cannot be used, or a level or
+            column is unknown.
+
+    Example:
+        ```python
+        runs = speechiq.read_systems(["runs/whisper-base", "runs/whisper-tiny.en"])
+        [system.name for system in runs.systems]
+        ```
+    """
+    columns = [f"{level}={column}" for level, column in (measures or {}).items()]
+    names = levels if levels is None or isinstance(levels, str) else ",".join(levels)
+    return read_siq_systems(_as_paths(paths), allow_missing, levels=choose_levels(columns, names))
+
+
+def rank(
+    systems: Runs | Iterable[System],
+    *,
+    weights: str | None = None,
+    norms: Norms | Place | None = None,
+    exclude: ConfirmedSet | Place | None = None,
+    allow_mismatch: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Ranking:
+    """Rank systems by SIQ, against each other or on the scale of norms; see `siq score`.
+
+    Args:
+        systems: What `read_systems` returned, or some of its systems.
+        weights: Rule of the level weights: `inverse-std` (the default, eq. 6 of the paper), `inverse-variance`,
+            `equal`, or three numbers such as `"0.04,0.75,0.21"`. Norms have their own.
+        norms: Norms, their file, or the name `demo`; None makes the systems their own reference population.
+        exclude: Questions to leave out of Apply: a set of `siq unanswerable confirm`, or its file.
+        allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
+            share is scored then, and the scores are marked.
+        draws: Number of bootstrap draws for the 95 % intervals; 0 leaves the intervals out.
+        seed: Seed of the draws.
+
+    Raises:
+        SpeechIQError: Systems differ in their clips, questions or tasks and that is not allowed, or cannot be scored.
+
+    Example:
+        ```python
+        ranking = speechiq.rank(speechiq.read_systems("runs"))
+        ranking.to_frame()[["rank", "siq", "siq_low", "siq_high"]]
+        ```
+    """
+    options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
+    return scored.rank_systems(_listed(systems), options)
+
+
+def compare(
+    a: Place,
+    b: Place,
+    runs: Runs | Iterable[System] | Iterable[Place] | Place | None = None,
+    *,
+    suite: str | None = None,
+    levels: str | Iterable[str] | None = None,
+    weights: str | None = None,
+    norms: Norms | Place | None = None,
+    exclude: ConfirmedSet | Place | None = None,
+    allow_mismatch: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two systems: how much they differ, and whether that is chance; see `siq compare`.
+
+    Args:
+        a: Folder or results file of one system, or a part of its name in `runs`.
+        b: The same for the other system.
+        runs: Where systems are found by name, which also sets the scale of SIQ: what `read_systems` returned, or
+            folders and results files.
+        suite: The suite to compare; None takes SIQ if both systems ran it, else the one suite that both ran.
+        levels: What must agree for a system to be better: names of levels, `siq`; None means all.
+        weights: As for `rank`.
+        norms: As for `rank`.
+        exclude: As for `rank`.
+        allow_mismatch: As for `rank`.
+        draws: Number of bootstrap draws; 0 leaves out the intervals, and with them the verdict.
+        seed: Seed of draws and permutations.
+
+    Raises:
+        SpeechIQError: No system or several have a name, `a` and `b` are the same run, they share no suite, or cannot
+            be compared.
+
+    Example:
+        ```python
+        comparison = speechiq.compare("whisper-base", "whisper-tiny.en", "runs")
+        comparison.better
+        ```
+    """
+    options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
+
+    def find(paths: Sequence[Path]) -> Held:
+        found = suites.find(paths, False, options)
+        return Held(found, {name: found.read(name) for name in found.levels})
+
+    systems, paths = _split_runs(runs)
+    named = _hold(systems, options) if systems else find(paths) if paths else None
+    one, other = (choose(str(place), named, find) for place in (a, b))
+    required = [level.strip() for level in levels.split(",")] if isinstance(levels, str) else levels
+    pairs = list(pair_up(one, other, named, None if required is None else list(required), (str(a), str(b))))
+    names = [pair.suite for pair in pairs]
+    chosen = suite if suite is not None else SUITE if SUITE in names else names[0] if len(names) == 1 else None
+    if chosen not in names:
+        raise SpeechIQError(f"suite {suite!r}: both systems ran {', '.join(names)}; give suite= one of these")
+    pair = pairs[names.index(chosen)]
+    return one.held.found.scorings[pair.suite].compare(pair).found
+
+
+def _options(
+    weights: str | None,
+    norms: Norms | Place | None,
+    exclude: ConfirmedSet | Place | None,
+    allow_mismatch: bool,
+    draws: int,
+    seed: int,
+) -> Options:
+    """Return the options of a ranking or comparison; files are read."""
+    check_rule(weights or DEFAULT_RULE)
+    scale = norms if norms is None or isinstance(norms, Norms) else norms_files.read(str(norms))
+    if scale and weights is not None and weights != scale.rule:
+        raise SpeechIQError(
+            f"weights {weights!r} and norms {scale.name!r}: these norms were built with {scale.rule!r}; "
+            "leave weights out, or build norms with them"
+        )
+    if exclude is None:
+        exclude = unanswerable.NOTHING
+    elif not isinstance(exclude, ConfirmedSet):
+        exclude = unanswerable.read(Path(exclude))
+    return Options(weights, scale, exclude, allow_mismatch, draws, seed)
+
+
+def _as_paths(paths: Place | Iterable[Place]) -> list[Path]:
+    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    if "" in given:
+        raise SpeechIQError("an empty path names no runs; is a variable unset? The current folder is '.'")
+    return [Path(path) for path in given]
+
+
+def _listed(systems: Runs | Iterable[System]) -> list[System]:
+    return systems.systems if isinstance(systems, Runs) else list(systems)
+
+
+def _split_runs(runs: Runs | Iterable[System] | Iterable[Place] | Place | None) -> tuple[list[System], list[Path]]:
+    """Return the systems among runs, and the paths among them."""
+    if runs is None:
+        return [], []
+    if isinstance(runs, Runs):
+        return runs.systems, []
+    listed: list[System | Place] = [runs] if isinstance(runs, str | PathLike) else list(runs)
+    systems = [run for run in listed if isinstance(run, System)]
+    return systems, _as_paths(run for run in listed if not isinstance(run, System))
+
+
+def _hold(systems: Sequence[System], options: Options) -> Held:
+    """Return systems of SIQ that were read already, as `suites.find` finds them."""
+    tasks = [task for system in systems for task in system.tasks]
+    found = Found({SUITE: tasks}, {SUITE: dict(systems[0].levels)}, {SUITE: SiqScoring(SUITE, options)}, [])
+    return Held(found, {SUITE: list(systems)})
