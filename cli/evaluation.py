@@ -212,7 +212,7 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
     logs = settings.output / LOGS
     logs.mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
-    with Display(len(todo)) as display:
+    with Display(len(todo), drawn=not verbose) as display:
         for system, name in todo.items():
             before = _find_results(settings.output)
             log = logs / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
