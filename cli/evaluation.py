@@ -120,6 +120,7 @@ def evaluate(
         fix = _advise_scale({*record.runs, *names.values()}, norms_file, settings)
         _run_all(names, settings, record, force=force, verbose=verbose)
         if len(record.runs) == 1 and norms_file is None:
+            show(*processes.find_table(_log_of(systems[0], output)))
             say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} {fix}")
             return
         _publish(output, record, norms_file, allow_mismatch)
@@ -209,13 +210,12 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
     todo = {system: name for system, name in names.items() if force or name not in finished}
     if len(todo) < len(names):
         say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
-    logs = settings.output / LOGS
-    logs.mkdir(parents=True, exist_ok=True)
+    (settings.output / LOGS).mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
-    with Display(len(todo)) as display:
+    with Display(len(todo), drawn=not verbose) as display:
         for system, name in todo.items():
             before = _find_results(settings.output)
-            log = logs / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
+            log = _log_of(system, settings.output)
             display.start(system)
             try:
                 _run_one(system, settings, log, display, verbose)
@@ -245,6 +245,10 @@ def _run_one(system: str, settings: Settings, log: Path, display: Display, verbo
     print(f"\n$ {shlex.join(lm_eval_command(system, settings))}", flush=True)
     if code := processes.run_in_view(system, settings):
         raise SpeechIQError(f"lm_eval ended with exit code {code}; the lines above show the reason")
+
+
+def _log_of(system: str, output: Path) -> Path:
+    return output / LOGS / f"{re.sub(NOT_IN_FILE_NAMES, '_', system)[:200]}.log"
 
 
 def _find_results(folder: Path) -> set[Path]:

@@ -22,11 +22,13 @@ class Display:
 
     Args:
         total: How many systems run.
+        drawn: Whether bars are drawn if stderr is a terminal; not if lm-eval writes to it.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, drawn: bool = True) -> None:
         self.total, self.number, self.begun = total, 0, 0.0
         self._console = Console(stderr=True)
+        self._drawn = drawn and self._console.is_terminal
         self._bars = Bars(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -35,7 +37,7 @@ class Display:
             TextColumn("{task.fields[stage]}"),
             TimeElapsedColumn(),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not self._drawn,
             transient=True,
         )
 
@@ -55,7 +57,7 @@ class Display:
         self.number += 1
         self.begun = time.monotonic()
         name = f"[{self.number}/{self.total}] {printable(system)}"
-        if not self._console.is_terminal:
+        if not self._drawn:
             say(name)
         self._task = self._bars.add_task(escape(name), total=None, stage=STARTING)
 

@@ -154,6 +154,12 @@ def find_warnings(log: Path) -> list[str]:
     return list(dict.fromkeys(line.partition("] ")[2] or line for line in lines if any(w in line for w in WARNINGS)))
 
 
+def find_table(log: Path) -> list[str]:
+    """Return the lines of the table with which lm-eval ends a run; none if there is no such file."""
+    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    return [line for line in lines if line.startswith("|")]
+
+
 def _last_error(lines: Sequence[str]) -> str:
     return next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), "")
 

@@ -67,7 +67,9 @@ def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held
     if len(matching) != 1:
         which = f"is part of {len(matching)} names" if matching else "is in no system's name"
         near = "" if matching else did_you_mean(given, {part for name in names for part in re.split(r"[+:]", name)})
-        raise SpeechIQError(f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}")
+        raise SpeechIQError(
+            f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
+        )
     return Chosen(named, named.by_suite(matching[0]))
 
 

@@ -39,7 +39,7 @@ def instant(monkeypatch):
     def write(system, settings, log, show):
         ran.append(system)
         show(Progress("transcribing", 1, 2, "clip"))
-        log.write_text("2026 WARNING  [speechiq.engines.x:1] one clip was cut\n")
+        log.write_text("2026 WARNING  [speechiq.engines.x:1] one clip was cut\n|acc|0.5|\n")
         if "broken" in system:
             raise SpeechIQError("the model is broken")
         skill = {"good": 0.9, "fair": 0.5, "poor": 0.1}[system.partition(",")[0]]
@@ -100,6 +100,7 @@ def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tm
 
 def test_one_system_without_norms_has_a_run_and_advice(instant, tmp_path):
     done = siq_eval("good", "-o", tmp_path)
+    assert done.stdout == "|acc|0.5|\n"
     assert (
         done.exit_code == 0
         and f"siq score {tmp_path} --norms demo" in done.stderr
@@ -227,7 +228,7 @@ def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
-    assert systems[0]["system"].startswith("gold+") and len(systems) == 3
+    assert systems[-1]["system"] == "letter:B" and len(systems) == 3
 
 
 def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
