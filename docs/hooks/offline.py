@@ -10,7 +10,8 @@ from mkdocs.structure.pages import Page
 
 #: A canonical link names the address of a page; it loads nothing.
 LOADED = re.compile(
-    r"""<(?!link rel="canonical")(?:script|link|img|iframe|source|audio|video)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^"'>\s]*"""
+    r"""<(?!link rel="canonical")(?:script|link|img|iframe|source|audio|video)\b"""
+    r"""[^>]*\b(?:src|href)=["']?(?:https?:)?//[^"'>\s]*"""
 )
 
 
