@@ -8,8 +8,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
+#: A canonical link names the address of a page; it loads nothing.
 LOADED = re.compile(
-    r"""<(?:script|link|img|iframe|source|audio|video)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^"'>\s]*"""
+    r"""<(?!link rel="canonical")(?:script|link|img|iframe|source|audio|video)\b"""
+    r"""[^>]*\b(?:src|href)=["']?(?:https?:)?//[^"'>\s]*"""
 )
 
 

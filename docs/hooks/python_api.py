@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 import speechiq
 
 PAGE = "reference/python.md"
-#: The parts of the package that are documented, and what they are for. A folder stands for its public modules.
+#: The parts of the package that are documented, and what they are for. Of a folder, all public modules.
 PARTS = {
     "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
     "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder needs a model."),
