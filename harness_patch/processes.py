@@ -155,7 +155,7 @@ def find_warnings(log: Path) -> list[str]:
 
 
 def find_table(log: Path) -> list[str]:
-    """Return the lines of the table with which lm-eval ends a run; none if there is no such file."""
+    """Return the lines of the table with which lm-eval ends a run; empty if the file is missing."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     return [line for line in lines if line.startswith("|")]
 

@@ -51,7 +51,6 @@ def pages() -> list[str]:
     ]
 
 
-@pytest.mark.xfail(strict=False, reason="files are rewritten room by room")
 @pytest.mark.parametrize("name", pages())
 def test_a_file_has_the_words_of_the_glossary(name):
     found = find((ROOT / name).read_text(encoding="utf-8"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
@@ -21,13 +23,14 @@ EXTRA, SLACK = 64, 1.5
 
 
 class CorrectionOptions(Options, frozen=True, kw_only=True):
-    """Define the options of a corrector in addition to those of its engine.
+    """Define the options of a corrector in addition to those of its engine."""
 
-    Attributes:
-        max_gen_toks: Maximum number of tokens of an answer; by default it depends on the length of the transcript.
-    """
-
-    max_gen_toks: Count | None = None
+    max_gen_toks: Annotated[
+        Count | None,
+        Meta(
+            description="Maximum number of tokens of an answer; by default it depends on the length of the transcript"
+        ),
+    ] = None
 
 
 class Corrected:
