@@ -8,6 +8,7 @@ from typer.main import get_command
 
 from docs.hooks.commands import describe_lm_eval, describe_siq
 from docs.hooks.extras import describe, read_extras
+from docs.hooks.python_api import ROOMS
 from docs.hooks.python_api import describe as describe_python
 from docs.hooks.repository import PAGES, rewrite
 from docs.hooks.tasks import describe_metrics, describe_tasks
@@ -15,6 +16,7 @@ from speechiq.cli.main import app
 from speechiq.engines.registry import KINDS, list_backends
 from speechiq.siq_tasks.catalog import list_tasks
 from tests.test_docs import ROOT, SETUP
+from tests.test_rooms import ROOMS as ALL_ROOMS
 
 EXTRAS = read_extras(ROOT.joinpath("setup.cfg").read_text(encoding="utf-8"))
 
@@ -56,6 +58,7 @@ def test_every_task_and_metric_is_listed():
 
 
 def test_the_python_reference_has_the_public_names_and_every_metric():
+    assert set(ROOMS) == set(ALL_ROOMS)
     page = "\n".join(describe_python(ROOT))
     modules = [f"::: speechiq.metrics.{file.stem}\n" for file in ROOT.glob("metrics/[a-z]*.py")]
     assert all(text in page for text in ["'read_systems'", "::: speechiq.plot", "::: speechiq.engines.base", *modules])

@@ -29,10 +29,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     root = Path(config.config_file_path).resolve().parent
     package = root / "build" / "reference" / "speechiq"
     package.mkdir(parents=True, exist_ok=True)
+    for link in package.iterdir():
+        link.unlink()
     for source in [*(root / room for room in ROOMS), *root.glob("*.py")]:
-        link = package / source.name
-        if source.name != "setup.py" and not link.is_symlink():
-            link.symlink_to(source)
+        if source.name != "setup.py":
+            (package / source.name).symlink_to(source)
     return config
 
 
