@@ -27,9 +27,7 @@ class CorrectionOptions(Options, frozen=True, kw_only=True):
 
     max_gen_toks: Annotated[
         Count | None,
-        Meta(
-            description="Maximum number of tokens of an answer; by default it depends on the length of the transcript"
-        ),
+        Meta(description="Maximum number of tokens of an answer; by default by the length of the transcript"),
     ] = None
 
 

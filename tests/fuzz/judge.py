@@ -30,7 +30,7 @@ class Hang(BaseException):
 
 
 def run_siq(arguments: Sequence[Any], outputs: Sequence[Path] = ()) -> str | None:
-    """Run `siq` in this process and return what is wrong with its behaviour, or None.
+    """Run `siq` in this process and return what is wrong with its behavior, or None.
 
     Args:
         arguments: Of the command.
