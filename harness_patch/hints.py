@@ -14,6 +14,8 @@ from typing import Any
 from speechiq.core.console import say
 
 PREFIX = "siq_"
+#: Set by a program that runs several systems and gives the next command itself.
+SILENT = "SIQ_NO_NEXT"
 #: Environment variables in which launchers put the number of a process.
 RANKS = ("RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 
@@ -77,7 +79,7 @@ def warn_if_unsaved(run: Command) -> None:
 
 def print_next(run: Command) -> None:
     """Print the command that comes after a run, below the table of lm-eval."""
-    if not run.evaluated:
+    if not run.evaluated or SILENT in os.environ:
         return
     sys.stdout.flush()
     if run.output_path is None or not run.log_samples:

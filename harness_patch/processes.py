@@ -15,6 +15,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
+from speechiq.harness_patch.hints import SILENT
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
@@ -169,12 +170,12 @@ def _here(system: str, settings: Settings) -> list[str]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Return the environment, with lm-eval's own tasks left out if no others than the suite's are named.
+    """Return the environment: no hint after each run, and no tasks of lm-eval if only those of the suite are named.
 
-    Their index takes most of the time of a start.
+    The index of lm-eval's tasks takes most of the time of a start.
     """
     ours = all(name.startswith(SUITE) for name in settings.tasks)
-    return ({"SIQ_TASKS": "only"} if ours else {}) | dict(os.environ)
+    return ({"SIQ_TASKS": "only"} if ours else {}) | dict(os.environ) | {SILENT: "1"}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -74,6 +74,7 @@ def test_each_command_is_printed_and_the_table_ends_the_run(demo_run):
     output, printed = demo_run
     for system in SYSTEMS:
         assert f"$ {shlex.join(lm_eval_command(f'{system},{OPTIONS}', Settings(output, TASKS)))}\n" in printed
+    assert "siq: next:" not in printed, "the demo shows the table itself"
     table = printed[printed.index("Speech IQ") :]
     assert all(system in table for system in SYSTEMS)
     assert "</html>" in (output / "report.html").read_text()
