@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from speechiq.cli import (
     compare,
+    correlate,
     demo,
     doctor,
     evaluation,
@@ -36,7 +37,10 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 PANELS = {
     "Run": ("eval", "run", "demo", "systems"),
     "Score": ("score", "hallucination", "norms"),
-    "Compare": ("compare",),
+    "Compare": (
+        "compare",
+        "correlate",
+    ),
     "Publish": ("report",),
     "Prepare data": ("tasks", "questions", "unanswerable"),
     "Machine": ("doctor", "store"),
@@ -69,6 +73,7 @@ for name, command, epilog in (
     ("score", score.score, score.EXAMPLES),
     ("hallucination", hallucination.hallucination, hallucination.EXAMPLES),
     ("compare", compare.compare, compare.EXAMPLES),
+    ("correlate", correlate.correlate, correlate.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):

@@ -1,0 +1,81 @@
+"""Define `siq correlate`: compare SIQ and plain metrics with the ranks that people give."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from speechiq.cli.examples import examples
+from speechiq.cli.options import (
+    PIPE_WIDTH,
+    AllowMismatch,
+    AllowMissing,
+    Exclude,
+    Force,
+    Measures,
+    Runs,
+    Weights,
+    read,
+    read_set,
+)
+from speechiq.cli.outputs import list_outputs
+from speechiq.core.console import say
+from speechiq.core.files import write_whole
+from speechiq.reducer.read.ranks import read_ranks
+from speechiq.reducer.show import correlation_table, records
+from speechiq.reducer.show.origin import origin
+from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.correlated import as_records, correlate_ranks
+from speechiq.reducer.siq.levels import choose_levels
+from speechiq.reducer.siq.ranking import rank
+
+SCHEMA = "speechiq-correlation"
+FORMATS = ("json", "csv")
+EXAMPLES = examples(
+    "siq correlate runs --ranks people.csv",
+    "siq correlate runs --ranks people.csv --weights inverse-variance --output correlation.json",
+)
+
+
+def correlate(
+    runs: Runs,
+    ranks: Annotated[
+        Path,
+        typer.Option(
+            help="Table (.csv, .tsv or .jsonl) with the column system and columns of ranks, 1 for the best; the first "
+            "is correlated with SIQ, with each level and with the other columns."
+        ),
+    ],
+    output: Annotated[
+        list[Path] | None, typer.Option("--output", "-o", help="File to write: the coefficients as .json or .csv.")
+    ] = None,
+    weights: Weights = None,
+    measure: Measures = None,
+    exclude: Exclude = None,
+    allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
+    force: Force = False,
+) -> None:
+    """Correlate SIQ and each plain metric of the systems in RUNS with ranks that people gave (paper, Table 3)."""
+    outputs = list_outputs(output, {}, FORMATS, force)
+    siq.check_rule(weights or siq.DEFAULT_RULE)
+    systems = read(runs, read_set(exclude), allow_missing, levels=choose_levels(measure or (), None))
+    given = read_ranks(ranks, [system.name for system in systems])
+    ranking = rank(systems, rule=weights or siq.DEFAULT_RULE, allow_mismatch=allow_mismatch)
+    if ranking.context.remarks.no_siq:
+        say(f"warning: {ranking.context.remarks.no_siq}")
+    rows = correlate_ranks(ranking, given)
+    first = next(iter(given))
+    shown = correlation_table.as_table(rows, first)
+    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(shown)
+    texts = {
+        "json": lambda: records.as_text({"ranks": first, "correlations": as_records(rows)} | origin(SCHEMA, runs)),
+        "csv": lambda: records.rows_as_csv(as_records(rows)),
+    }
+    for file in outputs:
+        write_whole(file.path, texts[file.format]().encode(), records.FIX)
+        say(f"wrote {file.path}")
