@@ -27,7 +27,9 @@ from speechiq.cli.options import (
     read_set,
 )
 from speechiq.cli.outputs import FormerJson, list_outputs
+from speechiq.cli.references import compare_references
 from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.reducer import suites
 from speechiq.reducer.pairs import Held, choose, pair_up
@@ -48,6 +50,7 @@ EXAMPLES = examples(
     "siq compare runs/one runs/other",
     "siq compare whisper-base whisper-tiny.en runs/demo",
     "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
+    "siq compare runs/voxpopuli --references",
 )
 
 
@@ -58,7 +61,9 @@ def compare(
             metavar="A", help="Folder or results file of one system, or a part of its name if RUNS are given."
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same for the other system.")],
+    b: Annotated[
+        str | None, typer.Argument(metavar="B", help="The same for the other system; not needed with --references.")
+    ] = None,
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -87,11 +92,24 @@ def compare(
     output: Annotated[
         list[Path] | None, typer.Option("--output", "-o", help="File to write: the comparison as .json.")
     ] = None,
+    references: Annotated[
+        bool,
+        typer.Option(
+            "--references",
+            help="Take all arguments as folders of runs, and compare the error rates of each system on the original "
+            "and the cleaned references of a set.",
+        ),
+    ] = False,
     force: Force = False,
     json: FormerJson = None,
 ) -> None:
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
     outputs = list_outputs(output, {"json": json}, ["json"], force)
+    if references:
+        places = [read_path(a), *([read_path(b)] if b else []), *(runs or [])]
+        return compare_references(places, measure, bootstrap, seed, allow_missing, outputs)
+    if b is None:
+        raise SpeechIQError(f"siq compare {a}: one system alone; name the other, or give --references")
     check_rule(weights or DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
 
