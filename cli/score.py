@@ -31,12 +31,15 @@ from speechiq.cli.outputs import ENDINGS, FormerCsv, FormerJson, FormerLatex, Fo
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, refuse_same, write_whole
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer import suites
+from speechiq.reducer.read.speeds import read_speeds
 from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import dashboards, markup, records, table
+from speechiq.reducer.show import dashboards, markup, records, speed_table, table
 from speechiq.reducer.show.by_suite import join, join_rows
 from speechiq.reducer.show.origin import as_columns, origin
 from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.siq.presets import PRESETS
 
 SCHEMA = "speechiq-scores"
 EXAMPLES = examples(
@@ -58,6 +61,10 @@ def score(
             "(the table). Give it once per file.",
         ),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help=f"Score as published numbers were scored: {', '.join(PRESETS)}; sets weights and measures."),
+    ] = None,
     weights: Weights = None,
     norms_file: NormsFile = None,
     allow_mismatch: AllowMismatch = False,
@@ -67,6 +74,9 @@ def score(
     levels: Only = None,
     by_dataset: Annotated[
         bool, typer.Option("--by-dataset", help="Add a table per data set, and the mean over data sets.")
+    ] = False,
+    speed: Annotated[
+        bool, typer.Option("--speed", help="Add a table of speeds: seconds of audio per second of work (RTFx).")
     ] = False,
     bootstrap: Draws = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Set the seed of the draws.")] = 0,
@@ -85,6 +95,8 @@ def score(
     if harness_json is not None:
         refuse_same([harness_json, *(file.path for file in outputs)])
         check_output_folder(harness_json, dashboards.ADVICE)
+    if preset is not None:
+        weights, measure = _read_preset(preset, weights, measure)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     norms = read_norms(norms_file, weights)
     if norms and by_dataset:
@@ -104,9 +116,13 @@ def score(
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for shown in tables:
         table.print_table(console, shown)
+    speeds = read_speeds(chain.from_iterable(found.tasks.values())) if speed else []
+    if speed:
+        console.print(speed_table.as_table(speeds))
 
     about = origin(SCHEMA, runs, list(chain.from_iterable(found.tasks.values())))
     common = as_columns(about)
+    about |= {"speeds": [each._asdict() for each in speeds]} if speed else {}
     texts: dict[str, Callable[[], str]] = {
         "json": lambda: records.as_text(join({suite: each.content for suite, each in scored.items()}) | about),
         "csv": lambda: records.rows_as_csv(join_rows(scored, common)),
@@ -120,3 +136,16 @@ def score(
         for each in scored.values():
             dashboards.write_harness(each.export, harness_json)
         say(f"wrote {harness_json}, a folder per system")
+
+
+def _read_preset(name: str, weights: str | None, measures: list[str] | None) -> tuple[str, list[str]]:
+    """Return the weights and measures of a preset, which leaves no place for others.
+
+    Raises:
+        SpeechIQError: The preset is unknown, or weights or measures are given as well.
+    """
+    if name not in PRESETS:
+        raise SpeechIQError(f"--preset {name}: unknown; {did_you_mean(name, PRESETS)}known are {', '.join(PRESETS)}")
+    if weights is not None or measures:
+        raise SpeechIQError(f"--preset {name}: it sets the weights and measures; leave out --weights and --measure")
+    return PRESETS[name].weights, list(PRESETS[name].measures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,7 +22,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.core.store import store_folder, use_store
-from speechiq.core.usage import usage
+from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import Job, first_clip, group_questions
@@ -76,8 +75,8 @@ class HFAudio(SpeechModel, LM):
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
         warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
-        self._store, self._before = store, Counter(usage)
-        self._done: tuple[Counter[str], ...] = ()
+        self._store, self._before = store, snapshot()
+        self._done: tuple[Work, ...] = ()
         self._references: dict[Clip, str] = {}
         with use_store(store):
             self.system = build_system(
@@ -107,7 +106,7 @@ class HFAudio(SpeechModel, LM):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count the work inside the block, use this model's response cache, and log above the progress bars."""
-        self._before, self._done = Counter(usage), ()
+        self._before, self._done = snapshot(), ()
         loggers = [logging.getLogger(name) for name in (None, "lm_eval", "transformers")]
         with use_store(self._store), logging_redirect_tqdm(loggers):
             yield
@@ -183,13 +182,13 @@ class HFAudio(SpeechModel, LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """Return what ran, for the `config` of the results file."""
-        done = sum(self._done, Counter()) or usage - self._before
-        counts = ", ".join(f"{count} {name}" for name, count in sorted(done.items()))
+        done = total(iter(self._done)) if self._done else since(self._before)
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(done.usage.items()))
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
         name, system = expand_alias(self.pretrained), self.system.describe()
-        return {"siq": {"pretrained": name, "system": system, "usage": dict(done)}}
+        return {"siq": {"pretrained": name, "system": system, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the tensors of all processes."""
@@ -200,7 +199,7 @@ class HFAudio(SpeechModel, LM):
 
         lm-eval chains the entries of the list; another order of values changes the last digit of a score.
         """
-        gathered, done = zip(*accelerate.utils.gather_object([(obj, usage - self._before)]), strict=True)
+        gathered, done = zip(*accelerate.utils.gather_object([(obj, since(self._before))]), strict=True)
         self._done = done
         return [in_doc_order(gathered)] if self.rank == dst else None
 

@@ -15,7 +15,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines.base import ASREngine, Setup
@@ -53,7 +53,11 @@ class CheckpointASR(ASREngine):
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip to its end, with an n-best list in `hypotheses` if `nbest` is set."""
         verb = f"{self.checkpoint.name} transcribing"
-        with self.checkpoint.loaded() as model, progress_bar(total=len(clips), verb=verb, unit="clip") as progress:
+        with (
+            self.checkpoint.loaded() as model,
+            progress_bar(total=len(clips), verb=verb, unit="clip") as progress,
+            measured("transcribing", sum(clip.duration for clip in clips)),
+        ):
             return run_in_batches(
                 clips,
                 lambda batch: self._transcribe_batch(model, batch),

@@ -21,7 +21,7 @@ from speechiq.core.identity import identity
 from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Count, Options
 
@@ -76,7 +76,10 @@ class FasterWhisperASR(ASREngine):
         """
         model = self._load()
         verb = f"faster-whisper:{self.model} transcribing"
-        with progress_bar(total=len(clips), verb=verb, unit="clip") as progress:
+        with (
+            progress_bar(total=len(clips), verb=verb, unit="clip") as progress,
+            measured("transcribing", sum(clip.duration for clip in clips)),
+        ):
             return run_in_batches(
                 clips,
                 lambda batch: [self._transcribe_clip(model, clip) for clip in batch],

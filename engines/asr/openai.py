@@ -12,7 +12,7 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, replace_surrogates
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import ASREngine, Setup
 
@@ -51,7 +51,8 @@ class OpenAIASR(ASREngine):
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""
         usage["asr_clips"] += len(clips)
-        return self.remote.run(clips, self._transcribe, "transcribing", "clip", on_result)
+        with measured("transcribing", sum(clip.duration for clip in clips)):
+            return self.remote.run(clips, self._transcribe, "transcribing", "clip", on_result)
 
     def _transcribe(self, clip: Clip) -> Response:
         text = " ".join(map(self._send, self.remote.chunks(clip)))

@@ -18,7 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
@@ -49,6 +49,7 @@ class PocketSphinxASR(ASREngine):
         with (
             ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
             progress_bar(total=len(clips), verb="pocketsphinx transcribing", unit="clip") as progress,
+            measured("transcribing", sum(clip.duration for clip in clips)),
         ):
             return run_concurrently(
                 clips,

@@ -21,7 +21,7 @@ from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.encodings import EncodingCache, cache_encodings
 from speechiq.engines._shared.loading import Loading
@@ -215,7 +215,12 @@ class AudioLLM(AudioEngine):
         self.inputs.check_clips(prompts)
         verb, total, unit = label
         title = f"{self.checkpoint.name} {verb}"
-        with self.checkpoint.loaded() as model, progress_bar(total=total, verb=title, unit=unit) as progress:
+        seconds = sum(clip.duration for clip in {clip for prompt in prompts for clip in prompt.clips})
+        with (
+            self.checkpoint.loaded() as model,
+            progress_bar(total=total, verb=title, unit=unit) as progress,
+            measured(verb, seconds),
+        ):
             return run_in_batches(
                 list(zip(prompts, requests, strict=True)),
                 partial(self._run_batch, model, PrefixCaches(), build, decode, progress.update),

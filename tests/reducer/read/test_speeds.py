@@ -1,0 +1,65 @@
+"""Speeds of runs: read from results files, shown on request, never part of SIQ."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core import usage
+from speechiq.core.errors import SpeechIQError
+from tests.reducer.conftest import levels, write_run
+
+MEASURED = {"transcribing": {"audio_seconds": 412.5, "work_seconds": 20.5, "rtfx": 20.1}}
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        config = {"device": "cpu", "batch_size": "auto", "siq": {"speed": MEASURED if name == "good" else {}}}
+        write_run(tmp_path / "runs" / name, levels(skill), system=name, config=config)
+    return tmp_path / "runs"
+
+
+def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
+    out = tmp_path / "out.json"
+    plain = siq("score", runs)
+    done = siq("score", runs, "--speed", "-o", out)
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "RTFx" not in plain.stdout and done.stdout.startswith(plain.stdout) and "20.1" in done.stdout
+    (speed,) = json.loads(out.read_text())["speeds"]
+    assert (speed["system"], speed["work"], speed["rtfx"]) == ("good", "transcribing", 20.1)
+    assert (speed["device"], speed["batch_size"]) == ("cpu", "auto")
+
+
+def test_runs_without_speeds_say_so(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        write_run(tmp_path / name, levels(skill), system=name)
+    assert "no run recorded a speed" in siq("score", tmp_path, "--speed").stdout
+
+
+def test_a_speed_that_is_not_a_number_is_one_line(tmp_path):
+    for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
+        config = {"siq": {"speed": {"transcribing": {"rtfx": "fast", "audio_seconds": 1, "work_seconds": 1}}}}
+        write_run(tmp_path / name, levels(skill), system=name, config=config)
+    refused = siq("score", tmp_path, "--speed")
+    assert isinstance(refused.exception, SpeechIQError) and "the recorded speed is invalid" in str(refused.exception)
+
+
+def test_work_is_measured_and_added_over_processes():
+    before = usage.snapshot()
+    with usage.measured("transcribing", 30.0):
+        pass
+    one = usage.since(before)
+    assert one.audio["transcribing"] == 30 and 0 < one.work["transcribing"] < 1
+    both = usage.total(iter([one, one]))
+    assert both.audio["transcribing"] == 60 and both.speeds()["transcribing"]["rtfx"] == pytest.approx(
+        30 / one.work["transcribing"]
+    )
+    with pytest.raises(ZeroDivisionError), usage.measured("transcribing", 30.0):
+        _ = 1 / 0
+    assert usage.since(before).audio["transcribing"] == 30
