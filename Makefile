@@ -75,10 +75,10 @@ build: $(INSTALLED)  ## wheel and sdist, into dist/
 	$(BIN)/python -m build --outdir dist .
 
 docs: example  ## the documentation site, into site/
-	$(BIN)/python -m mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 docs-serve: example  ## the same on http://127.0.0.1:8000, rebuilt whenever a page changes
-	$(BIN)/python -m mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 example: $(INSTALLED) runs/demo/report.html
 	mkdir -p $(EXAMPLE)

@@ -7,21 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from speechiq.cli import question_import
+from speechiq.cli.clips import Metadata, list_clips
 from speechiq.cli.examples import examples
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
-from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder
 
-app = typer.Typer(no_args_is_help=True, help="Write and check the questions of the level Apply.")
+app = typer.Typer(no_args_is_help=True, help="Write, import and check the questions of the level Apply.")
+app.command("import", epilog=question_import.EXAMPLES)(question_import.import_questions)
 
 BaseURL = Annotated[
     str | None,
     typer.Option(help="Set the URL of openai: authors that name none; the key is read from OPENAI_API_KEY."),
-]
-Metadata = Annotated[
-    list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="Setting of the tasks, as for lm_eval --metadata, such as subset=all."),
 ]
 
 
@@ -65,7 +63,7 @@ def write_command(
     from speechiq.siq_tasks.suite import metadata as about
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
-    clips = _list_clips(dataset, metadata)
+    clips = list_clips(dataset, metadata)
     if not dry_run:
         authors = {name: spec.open(base_url) for name, spec in authors.items()}
     plan = writing.Plan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
@@ -110,23 +108,10 @@ def check_command(
     from speechiq.siq_tasks.questions.check import check_file, describe
     from speechiq.siq_tasks.questions.endpoints import parse_author
 
-    references = {clip["id"]: clip["text"] for clip in _list_clips(dataset, metadata)} if dataset else None
+    references = {clip["id"]: clip["text"] for clip in list_clips(dataset, metadata)} if dataset else None
     author = parse_author(reader).open(base_url) if reader else None
     with stop_in_one_line():
         report = check_file(file, references, author, dataset or "")
     show(*describe(report))
     if report.faults:
         raise typer.Exit(1)
-
-
-def _list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
-    from speechiq.harness_patch._lm_eval import parse_value
-    from speechiq.siq_tasks.suite import list_clips
-
-    given = {}
-    for item in metadata or ():
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
-        given[key] = parse_value(value)
-    return list_clips(dataset, **given)

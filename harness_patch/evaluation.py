@@ -68,6 +68,8 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
             during.enter_context(_given(options))
+            if "tasks" in kwargs:
+                kwargs["tasks"] = _without_unwritten_questions(kwargs["tasks"])
             return simple_evaluate(*args, **kwargs)
 
     return guarded
@@ -124,6 +126,22 @@ def _refuse_shared_cache(path: str | None) -> None:
             f"--use_cache {path}: lm-eval's cache has no key for the system and would give a system the transcripts of "
             f"another; leave it out, the response cache (SIQ_STORE, on by default) stores the answers per system"
         )
+
+
+def _without_unwritten_questions(names: Any) -> Any:
+    """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line."""
+    from speechiq.harness_patch.missing_questions import leave_out_apply
+    from speechiq.siq_tasks.options import given
+
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return names
+    choice = leave_out_apply(names, given.get().metadata)
+    if choice.left_out and hints.is_first_process():
+        say(
+            f"Apply is left out of {', '.join(choice.left_out)}, which have no questions yet: write them with `siq "
+            f"questions write --dataset {choice.left_out[0]}`, or import them with `siq questions import`"
+        )
+    return choice.tasks
 
 
 @contextmanager

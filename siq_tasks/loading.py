@@ -20,12 +20,13 @@ from speechiq.core.files import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
+from speechiq.siq_tasks.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
-from speechiq.siq_tasks.subset import SELECTIONS, choose, counts, ids_sha256
+from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.tables import read_field, read_id
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Prepared(NamedTuple):
     Attributes:
         clips: `id`, `text`, the items of a clip and its `warnings`, longest first.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
-            be scored), `rows`.
+            be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
     """
 
@@ -58,7 +59,7 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     return prepare(**metadata).clips
 
 
-@takes(*Source._fields, "subset", "selection", "questions")
+@takes(*Source._fields, "subset", "selection", "ties", "questions")
 def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one level; the `custom_dataset` of every set that is prepared from rows.
 
@@ -80,7 +81,9 @@ def load(level: str | None = None, dataset: str | None = None, questions: str | 
     rows: Sequence[Mapping[str, Any]] = ()
     if level == "apply":
         rows = _questions_for(test, dataset, questions)
-    return Loaded(build_docs(level, dataset, test.clips, rows, metadata), test.record | settings)
+    imported = sorted({row["source_sha256"] for row in rows if "source_sha256" in row})
+    record = test.record | settings | ({"questions_sha256": imported} if imported else {})
+    return Loaded(build_docs(level, dataset, test.clips, rows, metadata), record)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[str, Any]]:
@@ -92,7 +95,11 @@ def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[
 
 
 def prepare(
-    dataset: str | None = None, subset: int | str = "all", selection: str = SELECTIONS[0], **metadata: Any
+    dataset: str | None = None,
+    subset: int | str = "all",
+    selection: str = SELECTIONS[0],
+    ties: str = TIES[0],
+    **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
 
@@ -101,6 +108,7 @@ def prepare(
         subset: Number of clips, or `all`.
         selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
             numbers).
+        ties: Order of clips of one length: `id`, or `order` (of the data set).
         **metadata: Fields of `Source`; other keys that lm-eval passes are ignored.
 
     Raises:
@@ -108,15 +116,23 @@ def prepare(
     """
     if selection not in SELECTIONS:
         raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
+    if ties not in TIES:
+        raise SpeechIQError(f"ties={ties}: unknown; known are {', '.join(TIES)}")
     dataset = check_plain(dataset, "metadata.dataset")
     source = read_source(metadata)
-    key = [LAYOUT, dataset, source, source.state(), subset, selection]
+    key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
     name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
-        test = _prepare(dataset, source, subset, selection)
+        commit = find_commit(source)
+        pinned = source if commit is None else source._replace(dataset_revision=commit)
+        test = _prepare(dataset, pinned, subset, selection, ties)
+        if commit is not None:
+            test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
+    elif news := describe_new_version(dataset, source, test.record.get("dataset_commit")):
+        log.warning("%s", news)
     for warning in list_warnings(test.clips):
         log.warning("%s: %s", dataset, warning)
     return test
@@ -155,7 +171,7 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _prepare(dataset: str, source: Source, subset: int | str, selection: str) -> Prepared:
+def _prepare(dataset: str, source: Source, subset: int | str, selection: str, ties: str) -> Prepared:
     with open_rows(source) as rows:
         places = _name_rows(dataset, source, rows)
         texts = rows.columns[source.text_column]
@@ -164,7 +180,7 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str) ->
             raise SpeechIQError(
                 f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
             )
-        chosen = choose(_measure(scored, source, rows, selection), subset)
+        chosen = choose(_measure(scored, source, rows, selection), subset, ties)
         clips = [
             {"id": key, "text": texts[scored[key]], **save_audio(rows.audio[scored[key]], key)}
             for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip")

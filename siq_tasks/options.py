@@ -57,15 +57,36 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def keys_of(loader: Any, level: Any) -> frozenset[str] | None:
+def for_dataset(metadata: Mapping[str, Any], dataset: Any) -> dict[str, Any]:
+    """Return the metadata that apply to one data set: `DATASET.KEY` applies to that set alone, and precedes `KEY`.
+
+    Args:
+        metadata: Metadata of a task, with the keys for all data sets of a run.
+        dataset: Name of the task's data set.
+
+    >>> for_dataset({"subset": 9, "medasr.subset": 2, "voxpopuli.subset": 1}, "medasr")
+    {'subset': 2}
+    """
+    prefix = f"{dataset}."
+    own = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
+    return {key: value for key, value in metadata.items() if "." not in key} | own
+
+
+def keys_of(loader: Any, level: Any, dataset: Any = None) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
+
+    With the name of a data set, `DATASET.KEY` is among them.
 
     Args:
         loader: `custom_dataset` of the task; a value that is not a function declares no keys.
         level: Level in the task's metadata; a value that is not a level adds no keys.
+        dataset: Data set in the task's metadata.
     """
     declared = DECLARED.get(loader) if callable(loader) else None
-    return None if declared is None else declared | LEVELS.get(str(level), frozenset())
+    if declared is None:
+        return None
+    keys = declared | LEVELS.get(str(level), frozenset())
+    return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
 def refuse_unknown(known: frozenset[str] | None) -> None:
@@ -80,7 +101,8 @@ def refuse_unknown(known: frozenset[str] | None) -> None:
     run = given.get()
     if run.suite_alone and known is not None:
         known = known.union(*LEVELS.values())
-        refuse({key: value for key, value in run.metadata.items() if find_nearest(key, known, SIMILAR)}, known)
+        of_all = {key: value for key, value in run.metadata.items() if "." not in key}
+        refuse({key: value for key, value in of_all.items() if find_nearest(key, known, SIMILAR)}, known)
 
 
 def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
@@ -111,5 +133,6 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     """
     for key in sorted(metadata.keys() - set(known)):
         near = find_nearest(key, known, SIMILAR)
-        fix = f"did you mean {near}?" if near else f"leave it out (known: {', '.join(sorted(known)) or 'none'})"
+        names = ", ".join(sorted(name for name in known if "." not in name)) or "none"
+        fix = f"did you mean {near}?" if near else f"leave it out (known: {names})"
         raise SpeechIQError(f"--metadata {key}={metadata[key]}: no task of this run reads it; {fix}")

@@ -9,6 +9,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.normalizer import normalize
 
 SELECTIONS = ("longest-audio", "longest-text")
+#: Order of clips of one length: by id, or that of the data set, as in the released numbers.
+TIES = ("id", "order")
 NOT_SCORED = "ignore time segment in scoring"
 
 
@@ -22,18 +24,22 @@ def counts(text: str) -> bool:
     return bool(words) and words != NOT_SCORED
 
 
-def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
-    """Return the ids of the `size` longest, longest first, ties by id.
+def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -> list[str]:
+    """Return the ids of the `size` longest, longest first.
 
     Args:
-        lengths: Id -> seconds of audio or characters of the reference, for all clips that can be scored.
+        lengths: Id -> seconds of audio or characters of the reference, for all clips that can be scored, in the order
+            of the data set.
         size: Number of clips, or `all`.
+        ties: Order of clips of one length, one of `TIES`.
 
     Raises:
         SpeechIQError: The size is not a positive whole number or `all`, or is above the number of clips.
 
     >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
     ['c', 'a']
+    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
+    ['c', 'b']
     """
     wanted = len(lengths) if size == "all" else size
     if type(wanted) is not int or wanted < 1:
@@ -45,7 +51,8 @@ def choose(lengths: Mapping[str, float], size: int | str) -> list[str]:
         raise SpeechIQError(
             f"subset={size!s:.40}: only {len(lengths)} clips can be scored; give a lower number, or all"
         )
-    return sorted(lengths, key=lambda key: (-lengths[key], key))[:wanted]
+    ordered = sorted(lengths) if ties == "id" else lengths
+    return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
 
 
 def ids_sha256(ids: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from lm_eval.api.task import ConfigurableTask
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
 from speechiq.siq_tasks.docs import digest_content
-from speechiq.siq_tasks.options import keys_of, refuse_unknown
+from speechiq.siq_tasks.options import for_dataset, keys_of, refuse_unknown
 
 
 class SpeechTask(ConfigurableTask):
@@ -24,13 +24,15 @@ class SpeechTask(ConfigurableTask):
     def __init__(self, config: dict[str, Any]) -> None:
         refuse_unknown(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
-        metadata = rename_metadata(own.get("metadata", {})) | config.get("shared_metadata", {})
+        given = own.get("metadata", {})
+        metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | config.get("shared_metadata", {})
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
         """Return the keys of metadata that the task reads; see `options.keys_of`."""
-        return keys_of(self.config.custom_dataset, self.config.metadata.get("level"))
+        about = self.config.metadata
+        return keys_of(self.config.custom_dataset, about.get("level"), about.get("dataset"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Load the docs with `custom_dataset`.

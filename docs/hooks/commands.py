@@ -55,6 +55,7 @@ METADATA = {
     "length_column": ("column", "Column with the seconds of audio; without it, they are read from the files."),
     "subset": ("number or all", "Number of clips of the test."),
     "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
+    "ties": ("id, order", "Order of clips of one length: by id, or that of the data set."),
     "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")

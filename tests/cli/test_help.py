@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 from importlib.metadata import version
 
 import pytest
@@ -75,10 +74,7 @@ def test_what_is_written_is_named_by_output(words):
 
 
 def test_versions_are_printed_without_torch():
-    shown = subprocess.run(
-        ["python", "-X", "importtime", "-m", "speechiq.cli.main", "--version"],
-        capture_output=True, text=True, env=os.environ,
-    )  # fmt: skip
+    shown = run("python", "-X", "importtime", "-m", "speechiq.cli.main", "--version")
     assert shown.returncode == 0, shown.stderr[-500:]
     for package in ("speechiq", "lm-eval", "transformers", "torch"):
         assert f"{package} {version(package)}\n" in shown.stdout

@@ -1,0 +1,234 @@
+"""Join released questions, which name no clips, to the clips of a data set by the text of their references.
+
+The authors of the paper released a JSON list with one object per clip: `{"gold": reference, "qa": [{"question",
+"options", "correct answer"}, ...]}`. The options are one text with four lines, `(A) ...` to `(D) ...`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from rapidfuzz import fuzz, process
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import read_plain
+from speechiq.core.json_text import decode
+from speechiq.metrics.choice import LETTERS
+from speechiq.metrics.normalizer import normalize
+from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_fault
+
+#: The lowest similarity of two references (0 to 100) that counts as a near match.
+NEAR = 97.0
+#: The lowest share of entries that must be joined; a file of another data set has fewer.
+ENOUGH = 0.9
+PROMPT_VERSION = 0
+
+_OPTION = re.compile(r"^\s*\(?([A-D])[).]\s*(.*\S)\s*$")
+_LETTER = re.compile(r"\(?\s*([A-Z])\s*\)?\.?")
+_TAG = re.compile(r"[<\[][^<>\[\]]*[>\]]|\binaudible\b", re.IGNORECASE)
+
+
+class ReleasedQuestion(msgspec.Struct, frozen=True):
+    """One question of a released file."""
+
+    question: str
+    options: str
+    answer: str = msgspec.field(name="correct answer")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """The questions about one clip, which is known by its reference alone."""
+
+    gold: str
+    qa: list[ReleasedQuestion]
+
+
+_ENTRIES = msgspec.json.Decoder(list[Entry])
+
+
+class Released(NamedTuple):
+    """A released file.
+
+    Attributes:
+        entries: One per clip.
+        sha256: Of the file.
+    """
+
+    entries: list[Entry]
+    sha256: str
+
+
+class NearMatch(NamedTuple):
+    """An entry whose reference is almost that of a clip.
+
+    Attributes:
+        gold: The reference in the file.
+        clip: Id of the clip.
+        text: The reference of the clip.
+        similarity: 0 to 100 (`rapidfuzz.fuzz.ratio` of the normalized texts).
+    """
+
+    gold: str
+    clip: str
+    text: str
+    similarity: float
+
+
+@dataclass
+class Import:
+    """The outcome of joining a file to a data set.
+
+    Attributes:
+        rows: Lines of the question file, `PER_CLIP` or more per clip.
+        entries: How many entries the file has.
+        joined: How many of them have a clip.
+        near: Near matches, taken or not.
+        strangers: References of entries that have no clip.
+        without: Ids of clips that have no entry.
+        left_out: Reason -> how many questions are left out for it.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    entries: int = 0
+    joined: int = 0
+    near: list[NearMatch] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether at least `ENOUGH` of the entries have a clip."""
+        return self.joined >= ENOUGH * self.entries
+
+
+def read_released(path: Path) -> Released:
+    """Read a released file.
+
+    Raises:
+        SpeechIQError: The file cannot be read, is cut off, has another form, or has no entries.
+    """
+    fix = "give a JSON list of objects with gold and qa (question, options, correct answer)"
+    try:
+        content = read_plain(path)
+        entries = decode(content, _ENTRIES)
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; correct the path") from error
+    except msgspec.ValidationError as error:
+        raise SpeechIQError(f"{str(path)!r} does not hold released questions ({error}); {fix}") from error
+    except ValueError as error:
+        raise SpeechIQError(f"{str(path)!r} is not whole JSON ({error}); download it again") from error
+    if not entries:
+        raise SpeechIQError(f"{str(path)!r} has no entries; {fix}")
+    return Released(entries, hashlib.sha256(content).hexdigest())
+
+
+def join_released(
+    released: Released, clips: Sequence[Mapping[str, Any]], writer: str, take_near: bool = False
+) -> Import:
+    """Return the question file that a released file makes for the clips of a data set.
+
+    Normalized references are compared without transcriber's tags. Of several clips with one text, the k-th gets the
+    k-th entry with that text.
+
+    Args:
+        released: The file.
+        clips: `id` and `text` of each clip, in the order of the data set.
+        writer: Who wrote the questions, for the lines of the question file.
+        take_near: Whether near matches are joined too.
+    """
+    outcome = Import(entries=len(released.entries))
+    free: dict[str, list[str]] = defaultdict(list)
+    for clip in reversed(clips):
+        free[_key(clip["text"])].append(clip["id"])
+    found: dict[str, Entry] = {}
+    strangers: list[Entry] = []
+    for entry in released.entries:
+        if ids := free[_key(entry.gold)]:
+            found[ids.pop()] = entry
+        else:
+            strangers.append(entry)
+    texts = {clip["id"]: clip["text"] for clip in clips}
+    rest = {clip: _key(text) for clip, text in texts.items() if clip not in found}
+    for entry in strangers:
+        near = process.extractOne(_key(entry.gold), rest, scorer=fuzz.ratio, score_cutoff=NEAR)
+        if near:
+            _, similarity, clip = near
+            outcome.near.append(NearMatch(entry.gold, clip, texts[clip], similarity))
+            del rest[clip]
+            if take_near:
+                found[clip] = entry
+                continue
+        outcome.strangers.append(entry.gold)
+    outcome.joined = len(found)
+    outcome.without = [clip["id"] for clip in clips if clip["id"] not in found]
+    for clip in clips:
+        outcome.rows += _lay_out(clip["id"], found.get(clip["id"]), writer, released.sha256, outcome.left_out)
+    return outcome
+
+
+def _lay_out(
+    clip: str, entry: Entry | None, writer: str, sha256: str, left_out: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of one clip; a question that cannot be used is a line that gives the reason."""
+    questions: list[ReleasedQuestion | None] = list(entry.qa) if entry else []
+    questions += [None] * (PER_CLIP - len(questions))
+    for number, question in enumerate(questions, 1):
+        about = {"id": clip, "question_id": f"{clip}-q{number}", "source_sha256": sha256}
+        if question is None:
+            yield about | {"left_out": "no question in the imported file"}
+            continue
+        row = about | _read_question(question) | {"writer": writer, "checkers": [], "prompt_version": PROMPT_VERSION}
+        if reason := _find_reason(row):
+            left_out[reason] += 1
+            row = about | {"left_out": reason}
+        yield row
+
+
+def _read_question(question: ReleasedQuestion) -> dict[str, Any]:
+    letter = _LETTER.fullmatch(question.answer.strip())
+    return {
+        "question": question.question.strip(),
+        "options": parse_options(question.options),
+        "answer": letter[1] if letter else question.answer,
+    }
+
+
+def _find_reason(row: Mapping[str, Any]) -> str | None:
+    """Return why a question cannot be used, without the words of the question, so that reasons can be counted."""
+    options, answer = row["options"], row["answer"]
+    if len(options) != OPTIONS:
+        return "options unreadable"
+    if answer not in list(LETTERS[:OPTIONS]):
+        return "the right letter has no option"
+    if _TAG.search(options[LETTERS.index(answer)]):
+        return "the right option holds a transcriber's tag"
+    if len({normalize(option) or option for option in options}) != OPTIONS:
+        return "duplicate options"
+    return "a question or option that breaks a rule of question files" if find_fault(row) else None
+
+
+def parse_options(text: str) -> list[str]:
+    r"""Return the texts of options A to D, one per line of `text`; empty if they are not exactly these four.
+
+    >>> parse_options(" (A) Ann \n(B) Dan\n(C) Jan\n (D) Stan")
+    ['Ann', 'Dan', 'Jan', 'Stan']
+    >>> parse_options("(A) Ann\n(B) Dan\n(C) Jan")
+    []
+    """
+    lines = [_OPTION.match(line) for line in text.splitlines() if line.strip()]
+    found = [(line[1], line[2]) for line in lines if line]
+    if len(found) != len(lines) or [letter for letter, _ in found] != list(LETTERS[:OPTIONS]):
+        return []
+    return [option for _, option in found]
+
+
+def _key(text: str) -> str:
+    return normalize(_TAG.sub(" ", text))

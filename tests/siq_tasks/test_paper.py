@@ -1,0 +1,135 @@
+"""The paper's test on small files of its authors' schemas: from released questions to SIQ."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.demo import demo
+from tests.conftest import run
+from tests.siq_tasks.conftest import VALUES, write_parquet
+
+README = """---
+configs:
+- config_name: {name}
+  data_files: [{{split: {split}, path: data/*.parquet}}]
+---
+"""
+#: Set -> configuration, split, column of the text and the domain of the demo's clips that stand for it.
+SETS = {
+    "paper_earnings22": ("all", "test", "sentence", "earnings"),
+    "paper_voxpopuli": ("en", "test", "raw_text", "parliament"),
+    "paper_medasr": ("default", "train", "transcription", "medical"),
+}
+LLM = "demo:SmolLM2-135M-Instruct"
+
+
+@pytest.fixture(scope="module")
+def authors(tmp_path_factory, demo_models):
+    """Folders with the authors' columns, and their questions without clip ids."""
+    folder = tmp_path_factory.mktemp("authors")
+    asked = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
+    VALUES.update(dict.fromkeys(("sentence", "raw_text", "normalized_text", "audio_id", "language"), "string"))
+    for dataset, (name, split, column, domain) in SETS.items():
+        clips = [clip for clip in demo.list_clips() if clip["domain"] == domain]
+        rows = [{"audio": demo.HERE.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]
+        if dataset == "paper_voxpopuli":
+            more = [
+                {"audio_id": Path(c["id"]).name, "language": "en", "normalized_text": c["text"].lower()} for c in clips
+            ]
+            rows = [row | extra for row, extra in zip(rows, more, strict=True)]
+        write_parquet(folder / dataset / "data" / "part.parquet", rows)
+        folder.joinpath(dataset, "README.md").write_text(README.format(name=name, split=split))
+        entries = [
+            {
+                "gold": clip["text"],
+                "qa": [
+                    {
+                        "question": row["question"],
+                        "options": "\n".join(f"({k}) {v} " for k, v in zip("ABCD", row["options"], strict=True)),
+                        "correct answer": row["answer"],
+                    }
+                    for row in asked
+                    if row["id"] == clip["id"]
+                ],
+            }
+            for clip in clips
+        ]
+        folder.joinpath(f"{dataset}.json").write_text(json.dumps(entries))
+    return folder
+
+
+def sources(folder, *sets):
+    return [f"{dataset}.dataset_path={folder / dataset}" for dataset in sets or SETS]
+
+
+def lm_eval(system, output, metadata, tasks="siq_paper", **env):
+    return run(
+        "lm_eval", "--model", "hf-audio", "--model_args", f"pretrained={system}", "--tasks", tasks,
+        "--metadata", ",".join(metadata), "--batch_size", "auto", "--log_samples", "--output_path", str(output),
+        env=os.environ | env,
+    )  # fmt: skip
+
+
+def test_the_tasks_name_the_sources_of_the_authors():
+    found = {task.dataset: task for task in list_tasks() if "siq_paper" in task.group.split(", ")}
+    assert {name: task.source for name, task in found.items()} == {
+        "paper_earnings22": "anton-l/earnings22_robust (all, test)",
+        "paper_voxpopuli": "facebook/voxpopuli (en, test)",
+        "paper_medasr": "jarvisx17/Medical-ASR-EN (default, train)",
+    }
+    assert [found[name].clips for name in SETS] == [200, 200, 400]
+
+
+@pytest.mark.slow
+def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path / "questions"))
+    monkeypatch.setenv("SIQ_CACHE", os.environ.get("SIQ_CACHE", ""))
+    store = {"SIQ_STORE": str(tmp_path / "store")}
+    metadata = [*sources(authors), "subset=2", f"embedder={LLM}"]
+    early = lm_eval("letter:A", tmp_path / "early", metadata, **store)
+    assert early.returncode == 0, early.stderr[-2000:]
+    assert (
+        "Apply is left out of paper_earnings22, paper_medasr, paper_voxpopuli, which have no questions" in early.stderr
+    )
+    assert not list((tmp_path / "early").rglob("samples_*_apply_*"))
+    for dataset in SETS:
+        given = ["--metadata", f"dataset_path={authors / dataset}", "--metadata", "subset=all"]
+        done = CliRunner().invoke(
+            app, ["questions", "import", str(authors / f"{dataset}.json"), "--dataset", dataset, *given]
+        )
+        assert done.exit_code == 0, (done.output, done.exception)
+        assert "4 entries: 4 joined" in done.output
+    for asr in ("gold", "silence", "pocketsphinx:en-us"):
+        done = lm_eval(f"{asr}+{LLM},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert "left out" not in done.stderr
+    out = tmp_path / "siq.json"
+    scored = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--preset", "paper", "-o", str(out)])
+    assert scored.exit_code == 0, (scored.output, scored.exception)
+    content = json.loads(out.read_text())
+    assert content["systems"][0]["system"].startswith("gold+")
+    results = json.loads(next((tmp_path / "runs").rglob("results_*.json")).read_text())
+    about = results["configs"]["siq_paper_medasr_apply"]["metadata"]
+    assert len(about["questions_sha256"]) == 1 and about["dataset_path"] == str(authors / "paper_medasr")
+    assert not [key for key in about if "." in key]
+    asked = results["configs"]["siq_paper_medasr_apply"]["generation_kwargs"]
+    assert (asked["temperature"], asked["do_sample"]) == (0.4, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (["paper_earnings2.subset=2"], "paper_earnings2.subset=2: no task of this run reads it; did you mean"),
+        (["paper_medasr.subst=2"], "paper_medasr.subst=2: no task of this run reads it; did you mean"),
+    ],
+)
+def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tmp_path, metadata, message):
+    given = [*sources(authors), "subset=2", f"embedder={LLM}", *metadata]
+    done = lm_eval("letter:A", tmp_path, given, "siq_paper_earnings22,siq_paper_medasr,siq_paper_voxpopuli")
+    assert done.returncode == 1 and message in done.stderr
