@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from operator import mul
@@ -104,6 +104,16 @@ class Prompt:
         """Return the name of the prompt in messages."""
         return _name(self.text, ", ".join(clip.name for clip in self.clips))
 
+    @property
+    def subject(self) -> str:
+        """Return what distinguishes the clips of this prompt from those of others."""
+        return "".join(clip.key for clip in self.clips)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of audio of all clips together."""
+        return sum(clip.duration for clip in self.clips)
+
     def coverage(self, shares: Sequence[float]) -> float:
         """Return the audio coverage of all clips together, from that of each clip; NaN without clips."""
         seconds = [clip.duration for clip in self.clips]
@@ -118,11 +128,13 @@ class TextPrompt:
         text: The text.
         shared: Characters up to the end of the last transcript in it, which prompts about one clip may share.
         about: Names of the clips that it is about, for messages; empty for a prompt about no clip.
+        seconds: Seconds of audio of these clips together.
     """
 
     text: str
     shared: int = 0
     about: str = ""
+    seconds: float = 0.0
 
     @property
     def key(self) -> list[str]:
@@ -133,6 +145,20 @@ class TextPrompt:
     def name(self) -> str:
         """Return the name of the prompt in messages."""
         return _name(self.text, self.about)
+
+    @property
+    def subject(self) -> str:
+        """Return what distinguishes the clips that it is about from those of others."""
+        return self.about
+
+
+def audio_seconds(prompts: Iterable[Prompt | TextPrompt]) -> float:
+    """Return the seconds of audio that prompts are about; several prompts about one clip count once.
+
+    >>> audio_seconds([TextPrompt("Who?", about="a", seconds=2.0), TextPrompt("When?", about="a", seconds=2.0)])
+    2.0
+    """
+    return sum({prompt.subject: prompt.seconds for prompt in prompts}.values())
 
 
 def _name(text: str, about: str) -> str:

@@ -148,6 +148,7 @@ def _without_unwritten_questions(names: Any) -> Any:
 def _given(options: Mapping[str, Any]) -> Iterator[None]:
     """Pass the user's metadata to the tasks, without the model arguments that lm-eval adds to it."""
     from speechiq.siq_tasks.options import Given, given
+    from speechiq.siq_tasks.set_metadata import expand_sets
 
     arguments = options.get("model_args") or {}
     if isinstance(arguments, str):
@@ -159,7 +160,9 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
     names = options.get("tasks") or []
     token = given.set(
         Given(
-            former_names.rename_metadata({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
+            former_names.rename_metadata(
+                expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()})
+            ),
             suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIX) for name in names),
         )
     )

@@ -57,21 +57,6 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def for_dataset(metadata: Mapping[str, Any], dataset: Any) -> dict[str, Any]:
-    """Return the metadata that apply to one data set: `DATASET.KEY` applies to that set alone, and precedes `KEY`.
-
-    Args:
-        metadata: Metadata of a task, with the keys for all data sets of a run.
-        dataset: Name of the task's data set.
-
-    >>> for_dataset({"subset": 9, "medasr.subset": 2, "voxpopuli.subset": 1}, "medasr")
-    {'subset': 2}
-    """
-    prefix = f"{dataset}."
-    own = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
-    return {key: value for key, value in metadata.items() if "." not in key} | own
-
-
 def keys_of(loader: Any, level: Any, dataset: Any = None) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 

@@ -11,7 +11,8 @@ from lm_eval.api.task import ConfigurableTask
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
 from speechiq.siq_tasks.docs import digest_content
-from speechiq.siq_tasks.options import for_dataset, keys_of, refuse_unknown
+from speechiq.siq_tasks.options import keys_of, refuse_unknown
+from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 
 
 class SpeechTask(ConfigurableTask):
@@ -24,7 +25,7 @@ class SpeechTask(ConfigurableTask):
     def __init__(self, config: dict[str, Any]) -> None:
         refuse_unknown(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
-        given = own.get("metadata", {})
+        given = expand_sets(own.get("metadata", {}))
         metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | config.get("shared_metadata", {})
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 

@@ -12,8 +12,9 @@ from typing import Any, Generic, TypeVar
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Scored
+from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.replies import CONTENT_FILTER, LENGTH
+from speechiq.core.usage import measured
 from speechiq.engines._shared.independence import check_samples
 from speechiq.engines._shared.remote import RemoteModel
 from speechiq.engines.base import Writer
@@ -24,7 +25,7 @@ SEEDS = 2**31  # some endpoints take no larger one
 BAD_REQUEST, UNPROCESSABLE = 400, 422
 CUT_OFF = {LENGTH: "ended at the token limit", CONTENT_FILTER: "were cut off by a content filter"}
 
-PromptType = TypeVar("PromptType")
+PromptType = TypeVar("PromptType", Prompt, TextPrompt)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -104,7 +105,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         on_result: OnResult = drop,
     ) -> list[list[str]]:
         rows = list(zip(prompts, seeds, strict=True))
-        return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
+        with measured("answering", audio_seconds(prompts)):
+            return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
 
     def loglikelihood(
         self, prompts: Sequence[PromptType], continuations: Sequence[Sequence[str]], on_result: OnResult = drop

@@ -19,7 +19,7 @@ from speechiq.core.context import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt, Scored, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint
@@ -215,11 +215,10 @@ class AudioLLM(AudioEngine):
         self.inputs.check_clips(prompts)
         verb, total, unit = label
         title = f"{self.checkpoint.name} {verb}"
-        seconds = sum(clip.duration for clip in {clip for prompt in prompts for clip in prompt.clips})
         with (
             self.checkpoint.loaded() as model,
             progress_bar(total=total, verb=title, unit=unit) as progress,
-            measured(verb, seconds),
+            measured(verb, audio_seconds(prompts)),
         ):
             return run_in_batches(
                 list(zip(prompts, requests, strict=True)),

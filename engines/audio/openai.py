@@ -11,8 +11,9 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
+from speechiq.core.usage import measured
 from speechiq.engines._shared.chat import ChatEndpoint
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import AudioEngine, Setup
@@ -66,7 +67,8 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Transcribe the clip of each prompt; see `AudioEngine.transcribe`."""
-        return self._run(prompts, self._transcribe_clip, "transcribing", "clip", on_result)
+        with measured("transcribing", audio_seconds(prompts)):
+            return self._run(prompts, self._transcribe_clip, "transcribing", "clip", on_result)
 
     def _transcribe_clip(self, prompt: Prompt) -> Response:
         texts: list[str] = []

@@ -25,7 +25,8 @@ from speechiq.core.context import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Scored, TextPrompt
+from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
+from speechiq.core.usage import measured
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
 from speechiq.engines._shared.prefill import (
@@ -119,7 +120,8 @@ class TransformersLLM(TextEngine):
         self._check(prompts, [row.ids for row in rows], int(settings.get("max_gen_toks", ANSWER)))
         label = "answering", sum(map(len, seeds)), "answer"
         write_answers = partial(_sample, self.tokenizer, settings)
-        return self._run(label, rows, seeds, write_answers, on_result, steps=lambda item: len(item[1]))
+        seconds = audio_seconds(prompts)
+        return self._run(label, seconds, rows, seeds, write_answers, on_result, steps=lambda item: len(item[1]))
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings in effect; see `sampling.sampling_settings`."""
@@ -148,7 +150,8 @@ class TransformersLLM(TextEngine):
             tails.append([row[start:] for row in full])
             longest.append(max([head, *full], key=len))
         self._check(prompts, longest, 0)
-        return self._run(("scoring", len(rows), "prompt"), rows, tails, loglikelihoods, on_result)
+        label = "scoring", len(rows), "prompt"
+        return self._run(label, audio_seconds(prompts), rows, tails, loglikelihoods, on_result)
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
         """Refuse prompts that, with `more` tokens, exceed the context or the vocabulary, before the model is loaded."""
@@ -168,6 +171,7 @@ class TransformersLLM(TextEngine):
     def _run(
         self,
         label: tuple[str, int, str],
+        seconds: float,
         rows: Sequence[Row],
         requests: Sequence[Request],
         decode: Decode[Request, Result],
@@ -178,13 +182,14 @@ class TransformersLLM(TextEngine):
 
         Args:
             label: of the progress bar: verb, total and unit.
+            seconds: of audio that the prompts are about, for the speed.
             rows: the prompts.
             requests: one per prompt, such as its seeds or its continuations.
             decode: continues the prompts of a batch.
             on_result: see `engines.base`.
             steps: how much an item adds to the progress bar.
         """
-        with self.checkpoint.loaded() as model, self._bar(*label) as progress:
+        with self.checkpoint.loaded() as model, self._bar(*label) as progress, measured(label[0], seconds):
             if not can_join(DynamicCache(config=model.config)):
                 rows = [Row(row.ids, shared=0) for row in rows]
             return run_in_batches(

@@ -25,8 +25,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.opening import first_line
 from speechiq.core.progress import progress_bar
-from speechiq.core.prompt import Scored, TextPrompt
-from speechiq.core.usage import usage
+from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
+from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import read_generation_config
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
@@ -154,7 +154,11 @@ class LMEvalText(TextEngine):
         """Answer each prompt, in the model's chat template if it has one; a greedy answer is computed only once."""
         settled = self._settle(settings)
         rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
-        with self._residence.loaded(), self._progress("answering", len(rows)) as progress:
+        with (
+            self._residence.loaded(),
+            self._progress("answering", len(rows)) as progress,
+            measured("answering", audio_seconds(prompts)),
+        ):
             return self._answer(rows, settled, progress, on_result)
 
     def _settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +222,11 @@ class LMEvalText(TextEngine):
             SpeechIQError: the model type has no log-likelihoods.
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
-        with self._residence.loaded(), self._progress("scoring", len(rows)) as progress:
+        with (
+            self._residence.loaded(),
+            self._progress("scoring", len(rows)) as progress,
+            measured("scoring", audio_seconds(prompts)),
+        ):
             return run_in_batches(
                 rows,
                 self._loglikelihoods,

@@ -10,7 +10,8 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Scored, TextPrompt
+from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
+from speechiq.core.usage import measured
 from speechiq.engines._shared.chat import ChatEndpoint
 from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
 from speechiq.engines.base import Setup, TextEngine
@@ -76,7 +77,8 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             SpeechIQError: the server has no log-probabilities of prompts.
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
-        return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", on_result)
+        with measured("scoring", audio_seconds(prompts)):
+            return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", on_result)
 
     def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
         prompts = [self._read_prompt(text) for text in (context, *(context + text for text in group))]

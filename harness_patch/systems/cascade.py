@@ -73,7 +73,8 @@ class Cascade:
                     shared = len(text)
                 else:
                     text += part
-            texts.append(TextPrompt(text, shared, ", ".join(clip.name for clip in prompt.clips)))
+            names = ", ".join(clip.name for clip in prompt.clips)
+            texts.append(TextPrompt(text, shared, names, prompt.seconds))
         return texts
 
     def _transcripts(self, prompts: Sequence[Prompt]) -> Mapping[Clip, Response]:

@@ -57,7 +57,9 @@ class Corrected:
         hypotheses = [_distinct(response.hypotheses or (response.text,)) for response in responses]
         with_words = [i for i, texts in enumerate(hypotheses) if any(map(str.split, texts))]
         limits = {i: self._limit(clips[i], max(hypotheses[i], key=len)) for i in with_words}
-        prompts = {i: TextPrompt(ask(hypotheses[i]), about=clips[i].name) for i in with_words}
+        prompts = {
+            i: TextPrompt(ask(hypotheses[i]), about=clips[i].name, seconds=clips[i].duration) for i in with_words
+        }
         found = {i: read(answer, hypotheses[i]) for i, answer in self._ask(prompts, limits).items()}
         corrected = []
         for i, (response, texts) in enumerate(zip(responses, hypotheses, strict=True)):

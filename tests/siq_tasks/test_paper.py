@@ -91,7 +91,9 @@ def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", os.environ.get("SIQ_CACHE", ""))
     store = {"SIQ_STORE": str(tmp_path / "store")}
     metadata = [*sources(authors), "subset=2", f"embedder={LLM}"]
-    early = lm_eval("letter:A", tmp_path / "early", metadata, **store)
+    sets = tmp_path / "sets.yaml"
+    sets.write_text("".join(f"{dataset}: {{dataset_path: {authors / dataset}}}\n" for dataset in SETS))
+    early = lm_eval("letter:A", tmp_path / "early", [f"sets={sets}", *metadata[len(SETS) :]], **store)
     assert early.returncode == 0, early.stderr[-2000:]
     assert (
         "Apply is left out of paper_earnings22, paper_medasr, paper_voxpopuli, which have no questions" in early.stderr
@@ -108,6 +110,8 @@ def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
         done = lm_eval(f"{asr}+{LLM},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
         assert done.returncode == 0, done.stderr[-2000:]
         assert "left out" not in done.stderr
+    speeds = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--speed"]).output
+    assert "transcribing" in speeds and "scoring" in speeds, "the recognizer and the language model have speeds"
     out = tmp_path / "siq.json"
     scored = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--preset", "paper", "-o", str(out)])
     assert scored.exit_code == 0, (scored.output, scored.exception)
