@@ -65,6 +65,8 @@ def convert(notebook: nbformat.NotebookNode, place: str) -> str:
 
 def _show(output: dict[str, Any]) -> str:
     if output["output_type"] == "stream":
+        if output["name"] == "stderr":  # warnings that contain paths of this machine
+            return ""
         return f"```text\n{output['text'].rstrip()}\n```"
     data = output["data"]
     if FIGURE in data:
