@@ -232,8 +232,7 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
         for failure in failures[:-1]:
             say(failure)
         raise SpeechIQError(
-            f"{failures[-1]}; {len(todo) - len(failures)} of {len(todo)} systems ran, and the same command runs only "
-            f"the others"
+            f"{failures[-1]}; {len(failures)} of {len(todo)} systems failed, and the same command runs only these"
         )
 
 

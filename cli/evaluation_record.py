@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from speechiq.cli.evaluation_inputs import hash_inputs
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, read_plain, refuse_to_overwrite, write_whole
 from speechiq.harness_patch.processes import Settings
@@ -30,12 +31,14 @@ class Run(msgspec.Struct, frozen=True):
         settings: Those that scores depend on.
         speechiq: Version that ran it.
         results: Its results files, below the folder of the evaluation.
+        inputs: Path -> sha256 of the transcript and question files that it read.
     """
 
     system: str
     settings: dict[str, Any]
     speechiq: str
     results: list[str]
+    inputs: dict[str, str] = {}
 
 
 class Record(msgspec.Struct):
@@ -88,12 +91,13 @@ def describe(settings: Settings) -> dict[str, Any]:
 def describe_run(system: str, settings: Settings, results: Iterable[Path]) -> Run:
     """Return what is recorded of a run that has just ended."""
     files = [os.path.relpath(file, settings.output) for file in results]
-    return Run(system, describe(settings), version("speechiq"), sorted(files))
+    return Run(system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings))
 
 
 def is_finished(run: Run, settings: Settings) -> bool:
-    """Return whether a recorded run has these settings, and its files still exist."""
+    """Return whether a recorded run has these settings and inputs, and its files still exist."""
     same = run.settings == describe(settings) and run.speechiq == version("speechiq")
+    same = same and run.inputs == hash_inputs(run.system, settings)
     return same and bool(run.results) and all(exists(settings.output / file) for file in run.results)
 
 

@@ -89,7 +89,7 @@ def print_next(run: Command) -> None:
         folder = output_folder(run.output_path)
         place = shlex.quote(str(folder))
         alone = len({file.parent for file in folder.glob("*/results_*.json")}) == 1
-        more = f" (SIQ compares systems: run a second one with --output_path {place} first)" if alone else ""
+        more = f" (SIQ compares systems: add --norms NORMS, or run others with --output_path {place})" if alone else ""
         say(f"next: siq score {place}{more}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,6 +45,7 @@ class TranscriptFile(ASREngine):
         self.file = expand(model)
         if not is_file(self.file):
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
+        self.sha256 = hashlib.sha256(self.file.read_bytes()).hexdigest()
         self.texts: dict[str, Response] = {}
         for _, where, row in read_objects(self.file, FIX):
             key, text = _read(row, where)
@@ -75,7 +77,7 @@ class TranscriptFile(ASREngine):
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the file and its number of lines; see `Engine.describe`."""
-        return {"transcripts": self.file.name, "clips": len(self.texts)}
+        return {"transcripts": self.file.name, "sha256": self.sha256, "clips": len(self.texts)}
 
 
 def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:

@@ -24,7 +24,7 @@ MEANINGS = {
     "understand": "how well its meaning is kept",
     "apply": "whether questions about it are answered",
 }
-WAYS = {"apply": "; for Apply write questions (`siq questions write`, docs/how-to/questions.md) and run the apply task"}
+WAYS = {"apply": "; run the data set's apply task as well, which needs a question file (`siq questions write`)"}
 
 
 class Count(NamedTuple):

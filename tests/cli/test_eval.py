@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from speechiq.cli import evaluation
+from speechiq.cli import evaluation, evaluation_inputs
 from speechiq.cli.evaluation_record import describe_run, read_record, write_record
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
@@ -94,7 +94,7 @@ def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_pa
 
 def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tmp_path):
     done = siq_eval("good", "broken", "fair", "-o", tmp_path)
-    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 2 of 3" in str(done.exception)
+    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(done.exception)
     assert set(read_record(tmp_path).runs) == {"good", "fair"} and not (tmp_path / "siq.json").exists()
 
 
@@ -238,3 +238,26 @@ def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "_run_one", stop)
     done = siq_eval("good", "fair", "-o", tmp_path)
     assert done.exit_code == 130 and "the same command goes on" in done.stderr
+
+
+def test_a_changed_transcript_file_runs_again(instant, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation_inputs, "_transcripts", lambda system: [tmp_path / f"{system}.jsonl"])
+    for system in ("good", "fair", "poor"):
+        (tmp_path / f"{system}.jsonl").write_text(system)
+    for _ in range(2):
+        assert siq_eval("good", "fair", "poor", "-o", tmp_path / "out").exit_code == 0
+    assert instant == ["good", "fair", "poor"]
+    (tmp_path / "fair.jsonl").write_text("another transcript")
+    assert siq_eval("good", "fair", "poor", "-o", tmp_path / "out").exit_code == 0
+    assert instant == ["good", "fair", "poor", "fair"]
+
+
+def test_inputs_are_transcripts_questions_and_the_texts_of_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path / "questions"))
+    for name in ("mine.jsonl", "questions/medasr.jsonl", "questions/voxpopuli.jsonl", "tasks/calls.csv", "tasks/a.wav"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    settings = Settings(tmp_path / "out", ("siq_medasr",), include_path=tmp_path / "tasks")
+    found = evaluation_inputs.hash_inputs(f"transcripts:{tmp_path / 'mine.jsonl'}+org/model,llm_dtype=auto", settings)
+    assert [Path(file).name for file in found] == ["mine.jsonl", "medasr.jsonl", "calls.csv"]
+    assert evaluation_inputs.hash_inputs("demo", Settings(tmp_path, ("siq_demo",))) == {}

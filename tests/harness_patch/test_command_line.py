@@ -168,7 +168,7 @@ def test_log_lines_that_do_not_help_are_held_back_during_a_speech_run_alone(capl
 
 def test_a_run_says_what_it_did_and_what_comes_next(saved):
     folder, printed = saved
-    more = f"(SIQ compares systems: run a second one with --output_path {folder} first)"
+    more = f"(SIQ compares systems: add --norms NORMS, or run others with --output_path {folder})"
     assert printed.endswith(f"siq: next: siq score {folder} {more}\n") and printed.count("siq: next:") == 1
     assert "siq: no model had to run" in printed
     assert "not a git repository" not in printed and "chat template" not in printed and "--log_samples" not in printed
