@@ -1,7 +1,7 @@
 """Take pictures of the report for the documentation: `python tools/screenshots.py RUNS OUTPUT_FOLDER`.
 
 Writes report.png (top of the page), compare.png (two systems), clip.png (one clip) and system.png (one system), in
-light colors, 1280 pixels wide, and the same as report-phone.png, ... 360 pixels wide. Needs playwright and Chromium.
+light colors, 1440 pixels wide, and the same as report-phone.png, ... 360 pixels wide. Needs playwright and Chromium.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.show import report
 from speechiq.reducer.show.report import Study
 
-SIZES = {"": {"width": 1280, "height": 900}, "-phone": {"width": 360, "height": 740}}
+SIZES = {"": {"width": 1440, "height": 900}, "-phone": {"width": 360, "height": 740}}
 #: Picture -> what is in it once the page has drawn it.
 READY = {
     "report": "#bell .point",
