@@ -70,7 +70,7 @@ def calls(monkeypatch):
     for kind in (*RECOGNIZERS, *PROMPTED):
         stand_in(kind, "transcribe", lambda _: Response("so it was", coverage=1.0))
     for kind in PROMPTED:
-        stand_in(kind, "audio_coverage", lambda _: 1.0)
+        stand_in(kind, "coverage", lambda _: 1.0)
     for kind in WRITES:
         stand_in(kind, "generate", lambda _, seeds: ["B"] * len(seeds))
     return calls
