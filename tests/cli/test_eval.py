@@ -94,7 +94,9 @@ def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_pa
 
 def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tmp_path):
     done = siq_eval("good", "broken", "fair", "-o", tmp_path)
-    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(done.exception)
+    assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(
+        done.exception
+    )
     assert set(read_record(tmp_path).runs) == {"good", "fair"} and not (tmp_path / "siq.json").exists()
 
 

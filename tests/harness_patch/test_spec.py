@@ -76,7 +76,7 @@ def test_an_unknown_option_is_named_with_the_known_ones(demo_models, options, me
     [
         (
             "demo:SmolLM2-135M-Instruct+demo:SmolLM2-135M-Instruct",
-            "a llama checkpoint .* a speech recognizer must",
+            "a llama checkpoint is not a speech recognizer",
         ),
         (
             "demo:whisper-base+demo:whisper-base",

@@ -101,7 +101,7 @@ def test_only_the_level_that_asks_questions_reads_them(manager, monkeypatch):
 
 def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
     manager = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
-    with pytest.raises(SpeechIQError, match="no language model"):
+    with pytest.raises(SpeechIQError, match="is not a language model"):
         manager.load("siq_demo_understand")
 
 

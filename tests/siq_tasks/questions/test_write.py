@@ -254,7 +254,9 @@ def test_a_journal_of_an_older_version_is_named_and_not_read(tmp_path):
     arguments = "write --dataset demo --writer openai:m --checker openai:m --dry-run"
     command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and "q.journal is of an older version and is not read: delete it" in done.stderr
+    assert (
+        done.returncode == 0 and "q.journal was written by an earlier version and is not read; delete it" in done.stderr
+    )
     assert [file.name for file in tmp_path.iterdir()] == ["q.journal"]
 
 

@@ -93,7 +93,7 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
 def test_an_unknown_pair_is_named(visit):
     here = visit()
     here.open("#compare/gold%2Bthinker/none")
-    assert here.tab.get_by_text("No two systems of this report are called gold+thinker and none.").is_visible()
+    here.tab.get_by_text("No two systems of this report are called gold+thinker and none.").wait_for()
 
 
 def test_a_view_of_the_clips_can_be_shared_and_left(visit):
