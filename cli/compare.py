@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,7 +12,6 @@ from rich.console import Console
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import (
-    PIPE_WIDTH,
     AllowMismatch,
     AllowMissing,
     Draws,
@@ -26,11 +24,11 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import FormerJson, list_outputs
+from speechiq.cli.outputs import FormerJson, list_outputs, write_outputs
 from speechiq.cli.references import compare_references
+from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import write_whole
 from speechiq.reducer import suites
 from speechiq.reducer.pairs import Held, choose, pair_up
 from speechiq.reducer.read.texts import read_texts
@@ -38,7 +36,7 @@ from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
 from speechiq.reducer.show.by_suite import join
 from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.records import FIX, as_text
+from speechiq.reducer.show.records import as_text
 from speechiq.reducer.show.table import fits, print_unbroken
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
@@ -127,7 +125,7 @@ def compare(
     for each in held:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
     required = None if levels is None else [name.strip() for name in levels.split(",")]
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = open_console()
     contents: dict[str, dict[str, Any]] = {}
     for pair in pair_up(one, other, named, required, (a, b)):
         compared = one.held.found.scorings[pair.suite].compare(pair)
@@ -137,12 +135,9 @@ def compare(
             console.print()
         _show(console, pair, compared, clips)
         contents[pair.suite] = compared.content
-    if outputs:
-        tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
-        text = as_text(join(contents) | origin(SCHEMA, [Path(a), Path(b), *(runs or [])], tasks))
-        for file in outputs:
-            write_whole(file.path, text.encode(errors="backslashreplace"), FIX)
-            say(f"wrote {file.path}")
+    tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
+    places = [Path(a), Path(b), *(runs or [])]
+    write_outputs(outputs, {"json": lambda: as_text(join(contents) | origin(SCHEMA, places, tasks))})
 
 
 def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import (
-    PIPE_WIDTH,
     AllowMismatch,
     AllowMissing,
     Exclude,
@@ -22,9 +19,9 @@ from speechiq.cli.options import (
     read,
     read_set,
 )
-from speechiq.cli.outputs import list_outputs
+from speechiq.cli.outputs import list_outputs, write_outputs
+from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.core.files import write_whole
 from speechiq.reducer.read.ranks import read_ranks
 from speechiq.reducer.show import correlation_table, records
 from speechiq.reducer.show.origin import origin
@@ -71,11 +68,9 @@ def correlate(
     rows = correlate_ranks(ranking, given)
     first = next(iter(given))
     shown = correlation_table.as_table(rows, first)
-    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(shown)
+    open_console().print(shown)
     texts = {
         "json": lambda: records.as_text({"ranks": first, "correlations": as_records(rows)} | origin(SCHEMA, runs)),
         "csv": lambda: records.rows_as_csv(as_records(rows)),
     }
-    for file in outputs:
-        write_whole(file.path, texts[file.format]().encode(), records.FIX)
-        say(f"wrote {file.path}")
+    write_outputs(outputs, texts)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from speechiq.cli.examples import examples
-from speechiq.cli.options import PIPE_WIDTH, AllowMissing, Force, Runs
-from speechiq.cli.outputs import FormerCsv, FormerJson, list_outputs
+from speechiq.cli.options import AllowMissing, Force, Runs
+from speechiq.cli.outputs import FormerCsv, FormerJson, list_outputs, write_outputs
+from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.core.files import write_whole
 from speechiq.reducer.read.answers import read_answers
-from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import hallucination as counting
 from speechiq.reducer.siq import unanswerable
 
@@ -44,7 +42,5 @@ def hallucination(
     for warning in answers.warnings:
         say(f"warning: {warning}")
     counts = counting.count(answers, questions)
-    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(counting.as_table(counts))
-    for file in outputs:
-        write_whole(file.path, WRITERS[file.format](counts).encode(), FIX)
-        say(f"wrote {file.path}")
+    open_console().print(counting.as_table(counts))
+    write_outputs(outputs, {name: partial(writer, counts) for name, writer in WRITERS.items()})

@@ -19,8 +19,6 @@ from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.systems import read_systems
 from speechiq.reducer.siq.unanswerable import ConfirmedSet
 
-#: Columns of a table that is not printed on a terminal.
-PIPE_WIDTH = 240
 MAX_DRAWS = 1_000_000
 
 

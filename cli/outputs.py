@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -10,7 +10,7 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, refuse_same
+from speechiq.core.files import check_output, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.show.records import FIX
 
@@ -59,6 +59,18 @@ def list_outputs(
     for output in outputs:
         check_output(output.path, force, FIX)
     return outputs
+
+
+def write_outputs(outputs: Iterable[Output], texts: Mapping[str, Callable[[], str]]) -> None:
+    """Write files whole, and say so for each; half a surrogate pair in a name is written as its escape.
+
+    Args:
+        outputs: What `list_outputs` returned.
+        texts: Format -> returns the text; only the formats of the files are made.
+    """
+    for file in outputs:
+        write_whole(file.path, texts[file.format]().encode(errors="backslashreplace"), FIX)
+        say(f"wrote {file.path}")
 
 
 def _read_format(path: Path, formats: Collection[str]) -> str:

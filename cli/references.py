@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from speechiq.cli.options import PIPE_WIDTH, read, read_set
-from speechiq.cli.outputs import Output
-from speechiq.core.console import say
-from speechiq.core.files import write_whole
+from speechiq.cli.options import read, read_set
+from speechiq.cli.outputs import Output, write_outputs
+from speechiq.cli.tables import open_console
 from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.records import FIX, as_text
+from speechiq.reducer.show.records import as_text
 from speechiq.reducer.show.references_table import as_table
 from speechiq.reducer.siq import references
 from speechiq.reducer.siq.levels import choose_levels
@@ -46,9 +42,7 @@ def compare_references(
     systems = read(runs, read_set(None), allow_missing, levels=levels)
     rows = references.compare_references(systems, draws, seed)
     unit = levels[references.LEVEL].unit
-    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(as_table(rows, unit))
+    open_console().print(as_table(rows, unit))
     content = {"references": [references.as_record(row) for row in rows]}
     tasks = [task for system in systems for task in system.tasks]
-    for file in outputs:
-        write_whole(file.path, as_text(content | origin(SCHEMA, runs, tasks)).encode(errors="backslashreplace"), FIX)
-        say(f"wrote {file.path}")
+    write_outputs(outputs, {"json": lambda: as_text(content | origin(SCHEMA, runs, tasks))})

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import (
-    PIPE_WIDTH,
     AllowMismatch,
     AllowMissing,
     Draws,
@@ -27,10 +24,19 @@ from speechiq.cli.options import (
     read_norms,
     read_set,
 )
-from speechiq.cli.outputs import ENDINGS, FormerCsv, FormerJson, FormerLatex, FormerMarkdown, list_outputs
+from speechiq.cli.outputs import (
+    ENDINGS,
+    FormerCsv,
+    FormerJson,
+    FormerLatex,
+    FormerMarkdown,
+    list_outputs,
+    write_outputs,
+)
+from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, refuse_same, write_whole
+from speechiq.core.files import check_output_folder, refuse_same
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer import suites
 from speechiq.reducer.read.speeds import read_speeds
@@ -113,7 +119,7 @@ def score(
     for warning in chain.from_iterable(each.warnings for each in scored.values()):
         say(f"warning: {warning}")
     tables = [shown for each in scored.values() for shown in each.tables]
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = open_console()
     for shown in tables:
         table.print_table(console, shown)
     speeds = read_speeds(chain.from_iterable(found.tasks.values())) if speed else []
@@ -129,9 +135,7 @@ def score(
         "markdown": lambda: "\n".join(map(markup.as_markdown, tables)),
         "latex": lambda: "\n".join(map(markup.as_latex, tables)),
     }
-    for file in outputs:
-        write_whole(file.path, texts[file.format]().encode(), records.FIX)
-        say(f"wrote {file.path}")
+    write_outputs(outputs, texts)
     if harness_json is not None:
         for each in scored.values():
             dashboards.write_harness(each.export, harness_json)

@@ -13,10 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.cli.options import PIPE_WIDTH
 from speechiq.core.console import printable
 
+#: Columns of tables that go into a file or a pipe, so that no name is broken.
+PIPE_WIDTH = 240
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def open_console() -> Console:
+    """Return the console for tables: as wide as the terminal, or `PIPE_WIDTH` for a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -32,7 +38,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*("" if cell is None else Text(printable(str(cell))) for cell in row))
-    Console(width=None if sys.stdout.isatty() else PIPE_WIDTH).print(table)
+    open_console().print(table)
 
 
 def print_json(content: Any) -> None:

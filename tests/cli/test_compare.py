@@ -271,7 +271,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
-    monkeypatch.setattr("speechiq.cli.compare.PIPE_WIDTH", width)
+    monkeypatch.setattr("speechiq.cli.tables.PIPE_WIDTH", width)
     shown = siq_compare("good", "bad", three_runs, "--clips", 0).stdout
     assert "…" not in shown and "favors" in shown
     assert max(map(len, shown.splitlines())) <= width
