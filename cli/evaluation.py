@@ -17,7 +17,6 @@ from speechiq.cli.evaluation_record import (
     Record,
     check_replaceable,
     describe_run,
-    hash_file,
     is_finished,
     read_record,
     refuse_other_settings,
@@ -30,7 +29,7 @@ from speechiq.cli.score import score
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, is_folder
+from speechiq.core.files import check_output_folder, hash_file, is_folder
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -13,7 +12,7 @@ import msgspec
 
 from speechiq.cli.evaluation_inputs import hash_inputs
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, read_plain, refuse_to_overwrite, write_whole
+from speechiq.core.files import exists, hash_file, read_plain, refuse_to_overwrite, write_whole
 from speechiq.harness_patch.processes import Settings
 
 NAME = "eval.json"
@@ -116,11 +115,6 @@ def refuse_other_settings(record: Record, systems: Iterable[str], settings: Sett
                 f"--output {settings.output}: it has a run of {run.system} with {key} {run.settings.get(key)}, "
                 f"not {now[key]}; give the same settings, or {FIX}"
             )
-
-
-def hash_file(path: Path) -> str:
-    """Return the sha256 of a file that may have changed since it was last read."""
-    return hashlib.sha256(read_plain(path)).hexdigest()
 
 
 def check_replaceable(record: Record, path: Path, force: bool) -> None:

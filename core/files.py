@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -71,6 +72,18 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
         if os.fstat(file.fileno()).st_size > largest:
             raise OSError(errno.EFBIG, f"it is larger than {largest} bytes")
         return file.read()
+
+
+def hash_file(path: str | Path) -> str:
+    """Return the sha256 of the content that a plain file has now.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        OSError: As for `read_plain`.
+    """
+    return hashlib.sha256(read_plain(path)).hexdigest()
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:

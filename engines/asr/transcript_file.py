@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, is_file
+from speechiq.core.files import expand, hash_file, is_file
 from speechiq.core.former_names import COLUMNS as FORMER
 from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
@@ -45,13 +44,13 @@ class TranscriptFile(ASREngine):
         self.file = expand(model)
         if not is_file(self.file):
             raise SpeechIQError(f"transcripts:{model}: no such file; give a JSONL file of ids and texts")
-        self.sha256 = hashlib.sha256(self.file.read_bytes()).hexdigest()
         self.texts: dict[str, Response] = {}
         for _, where, row in read_objects(self.file, FIX):
             key, text = _read(row, where)
             if key in self.texts:
                 raise SpeechIQError(f"{where}: id {key!r} is a duplicate; delete one of the lines")
             self.texts[key] = text
+        self.sha256 = hash_file(self.file)
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return the transcript of each clip.
