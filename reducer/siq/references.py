@@ -9,6 +9,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.stats.draws import count_clips
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
@@ -99,9 +100,9 @@ def _interval(differences: np.ndarray, draws: int, seed: int) -> tuple[float, fl
     """Return the 95 % interval of the mean over clips, by the percentiles of draws with replacement."""
     if not draws:
         return float("nan"), float("nan")
-    rng = np.random.default_rng(seed)
-    counts = rng.multinomial(len(differences), np.full(len(differences), 1 / len(differences)), draws)
-    low, high = np.percentile(counts @ differences / len(differences), [2.5, 97.5])
+    clips = len(differences)
+    means = np.concatenate([counts @ differences / clips for counts in count_clips(clips, draws, seed)])
+    low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 
 

@@ -117,7 +117,7 @@ def draw(
         raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
-    counts = _counts(len(clips.names), draws, seed)
+    counts = count_clips(len(clips.names), draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
     of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
     sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
@@ -171,7 +171,7 @@ def draw(
     )
 
 
-def _counts(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+def count_clips(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     """Yield how often each draw has each clip, shape (some draws, clips); `CHUNK_CELLS` does not change the counts."""
     generator = np.random.default_rng(seed)
     size = max(1, CHUNK_CELLS // clips)
