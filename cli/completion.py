@@ -28,8 +28,7 @@ def complete_tasks(incomplete: str) -> list[str]:
     from speechiq.siq_tasks.catalog import list_tasks
 
     before, comma, last = incomplete.rpartition(",")
-    tasks = list_tasks(check_files=False)
-    names = {task.name for task in tasks} | {group for task in tasks for group in task.group.split(", ")}
+    names = set[str]().union(*(task.names for task in list_tasks(check_files=False)))
     return sorted(f"{before}{comma}{name}" for name in names if name.startswith(last))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, is_file
+from speechiq.core.files import expand, hash_file, is_file
 from speechiq.harness_patch.processes import Settings
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.siq_tasks.catalog import list_tasks
@@ -28,7 +28,7 @@ def hash_inputs(system: str, settings: Settings) -> dict[str, str]:
         Path -> sha256, for transcript files, question files, and the texts of `--include-path`.
     """
     files = dict.fromkeys([*_transcripts(system), *_questions(settings.tasks), *_texts(settings.include_path)])
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if is_file(file)}
+    return {str(file): hash_file(file) for file in files if is_file(file)}
 
 
 def _transcripts(system: str) -> Iterator[Path]:
@@ -40,9 +40,14 @@ def _transcripts(system: str) -> Iterator[Path]:
 
 
 def _questions(names: tuple[str, ...]) -> Iterator[Path]:
-    for task in list_tasks(check_files=False):
-        if task.level == "apply" and not {task.name, *task.group.split(", ")}.isdisjoint(names):
-            yield from filter(None, [find_question_file(task.dataset)])
+    yield from filter(None, map(find_question_file, _sets_with_questions(names)))
+
+
+@cache
+def _sets_with_questions(names: tuple[str, ...]) -> list[str]:
+    """Return the data sets whose Apply task is among the named tasks, from the YAMLs, which do not change in a run."""
+    tasks = list_tasks(check_files=False)
+    return [task.dataset for task in tasks if task.level == "apply" and not task.names.isdisjoint(names)]
 
 
 def _texts(folder: Path | None) -> Iterator[Path]:

@@ -89,9 +89,9 @@ def show_command(
     from speechiq.siq_tasks.overview import describe
 
     tasks = list_tasks()
-    found = [task for task in tasks if name in (task.name, task.dataset, *task.group.split(", "))]
+    found = [task for task in tasks if name in {task.dataset, *task.names}]
     if not found and not is_folder(name):
-        groups = {group for task in tasks for group in task.group.split(", ")}
+        groups = {group for task in tasks for group in task.groups}
         known = [*(task.name for task in tasks), *sorted(groups), *sorted({task.dataset for task in tasks})]
         raise SpeechIQError(
             f"{name}: no such task, group, data set or folder of `siq tasks new`; {did_you_mean(name, known)}"

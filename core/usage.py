@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -62,6 +62,6 @@ def since(before: Work) -> Work:
     return Work(*(now - then for now, then in zip(snapshot(), before, strict=True)))
 
 
-def total(parts: Iterator[Work]) -> Work:
+def total(parts: Iterable[Work]) -> Work:
     """Return the work of several processes together."""
     return Work(*(sum(counters, Counter()) for counters in zip(*parts, strict=True)))

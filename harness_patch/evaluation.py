@@ -130,11 +130,11 @@ def _refuse_shared_cache(path: str | None) -> None:
 
 def _without_unwritten_questions(names: Any) -> Any:
     """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line."""
+    if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
+        return names
     from speechiq.harness_patch.missing_questions import leave_out_apply
     from speechiq.siq_tasks.options import given
 
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return names
     choice = leave_out_apply(names, given.get().metadata)
     if choice.left_out and hints.is_first_process():
         say(

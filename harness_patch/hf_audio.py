@@ -182,7 +182,7 @@ class HFAudio(SpeechModel, LM):
 
     def get_model_info(self) -> dict[str, Any]:
         """Return what ran, for the `config` of the results file."""
-        done = total(iter(self._done)) if self._done else since(self._before)
+        done = total(self._done) if self._done else since(self._before)
         counts = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in sorted(done.usage.items()))
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")

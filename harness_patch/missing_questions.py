@@ -32,17 +32,16 @@ def leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> Choice
         metadata: The user's metadata, in which `questions` or `DATASET.questions` may name a question file.
     """
     known = list_tasks(check_files=False)
-    wanted = [task for task in known if any(name in {task.name, *task.group.split(", ")} for name in names)]
-    named = {task.name for task in known} | {group for task in known for group in task.group.split(", ")}
+    wanted = [task for task in known if not task.names.isdisjoint(names)]
     left_out = list(_without_questions(wanted, metadata))
-    if not left_out or len(left_out) == len(wanted) or not named.issuperset(names):
+    of_suite = set[str]().union(*(task.names for task in known))
+    if not left_out or len(left_out) == len(wanted) or not of_suite.issuperset(names):
         return Choice(list(names), [])
     return Choice([task.name for task in wanted if task not in left_out], [task.dataset for task in left_out])
 
 
 def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -> Iterator[TaskInfo]:
     for task in tasks:
-        needs_file = task.level == "apply" and "question file" in task.needs
         given = {"questions", f"{task.dataset}.questions"} & metadata.keys()
-        if needs_file and not given and find_question_file(task.dataset) is None:
+        if task.needs_questions and not given and find_question_file(task.dataset) is None:
             yield task

@@ -43,6 +43,21 @@ class TaskInfo(NamedTuple):
     measure: str
     direction: str
 
+    @property
+    def groups(self) -> list[str]:
+        """Return the groups that contain the task, smallest first."""
+        return self.group.split(", ")
+
+    @property
+    def names(self) -> set[str]:
+        """Return the names for `--tasks` that include the task: its own, and those of its groups."""
+        return {self.name, *self.groups}
+
+    @property
+    def needs_questions(self) -> bool:
+        """Return whether the task reads a question file that is not in the package."""
+        return self.level == "apply" and self.source != IN_PACKAGE
+
 
 def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     """Return every task of the suite, by data set and level.

@@ -50,7 +50,7 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
         table = write_table(["task", "level", "measure", "better", "needs"], rows)
         sections.append(f"## {dataset}\n\n{'; '.join(filter(None, facts))}.\n\n{table}\n")
         for task in members:
-            for group in task.group.split(", "):
+            for group in task.groups:
                 groups.setdefault(group, []).append(task.name)
     listed = ((code(name), ", ".join(map(code, tasks_of))) for name, tasks_of in sorted(groups.items()))
     table = write_table(["group", "tasks"], listed)

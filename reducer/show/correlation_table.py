@@ -10,10 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
+from speechiq.reducer.show.table import UNKNOWN
 from speechiq.reducer.siq.correlated import Row
 from speechiq.reducer.stats.correlation import FEWEST, Coefficient
-
-UNKNOWN = "\N{EM DASH}"
 
 
 def as_table(rows: Sequence[Row], column: str) -> Table:

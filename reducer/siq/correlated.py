@@ -56,5 +56,5 @@ def as_records(rows: list[Row]) -> list[dict[str, Any]]:
         {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
         | {key: None if math.isnan(value) else value for key, value in coefficient._asdict().items()}
         for row in rows
-        for name, coefficient in zip(("pearson", "spearman", "kendall"), row.correlation[1:], strict=True)
+        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
     ]

@@ -56,7 +56,7 @@ def test_work_is_measured_and_added_over_processes():
         pass
     one = usage.since(before)
     assert one.audio["transcribing"] == 30 and 0 < one.work["transcribing"] < 1
-    both = usage.total(iter([one, one]))
+    both = usage.total([one, one])
     assert both.audio["transcribing"] == 60 and both.speeds()["transcribing"]["rtfx"] == pytest.approx(
         30 / one.work["transcribing"]
     )
