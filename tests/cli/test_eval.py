@@ -177,7 +177,8 @@ def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
     with progress_bar(total=3, verb="model transcribing", unit="clip") as bar:
         bar.update(3)
     os.close(writer)
-    states = [json.loads(line) for line in os.fdopen(reader)]
+    with os.fdopen(reader) as lines:
+        states = [json.loads(line) for line in lines]
     assert states[-1] == {"verb": "model transcribing", "done": 3, "total": 3, "unit": "clip"}
 
 

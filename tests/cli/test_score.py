@@ -35,7 +35,7 @@ def test_score_prints_and_writes(two_runs):
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
     data = json.loads(files[0].read_text())
     assert [row["system"] for row in data["systems"]] == ["good", "middle", "bad"]
-    assert [row["system"] for row in csv.DictReader(files[1].open())] == ["good", "middle", "bad"]
+    assert [row["system"] for row in csv.DictReader(files[1].read_text().splitlines())] == ["good", "middle", "bad"]
     assert siq(two_runs).exit_code == 0, "what was written is not taken for a run"
 
 
@@ -87,7 +87,10 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "bad": [],
         "good": ["level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'"],
     }
-    marks = {row["system"]: bool(row["mismatches"]) for row in csv.DictReader((two_runs / "siq.csv").open())}
+    marks = {
+        row["system"]: bool(row["mismatches"])
+        for row in csv.DictReader((two_runs / "siq.csv").read_text().splitlines())
+    }
     assert marks == {"bad": False, "good": True}
     assert "good" in next(line for line in marked.stdout.splitlines() if "≠" in line)
 

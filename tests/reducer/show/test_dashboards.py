@@ -97,7 +97,7 @@ def test_without_a_bootstrap_errors_are_as_lm_eval_writes_none(tmp_path):
 
 def test_sample_rows_have_lm_evals_schema_and_average_to_the_results(written):
     for path in written.glob("*/samples_*.jsonl"):
-        rows = [TypeAdapter(SampleResult).validate_json(line, strict=True) for line in path.open()]
+        rows = [TypeAdapter(SampleResult).validate_json(line, strict=True) for line in path.read_text().splitlines()]
         (metric,) = rows[0]["metrics"]
         task = utils.get_file_task_name(path.name)
         results = read(path.with_name(f"results_{utils.get_file_datetime(path.name)}.json"))["results"][task]

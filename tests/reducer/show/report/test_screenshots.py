@@ -17,5 +17,5 @@ def test_every_view_is_taken_in_both_widths(chromium, study: Path, page_file: Pa
     assert [file.name for file in files] == [f"{name}{size}.png" for size in SIZES for name in pictures]
     for file in files:
         with Image.open(file) as picture:
-            assert picture.width == (360 if "phone" in file.name else 1280)
+            assert picture.width == (360 if "phone" in file.name else SIZES[""]["width"])
             assert len(picture.getcolors(maxcolors=2**24)) > 20, "a page, not a blank one"
