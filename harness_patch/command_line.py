@@ -127,7 +127,7 @@ def _leave_group() -> None:
 def speech_help() -> str:
     """Return the part of `lm_eval run --help` about speech systems, made from the registered engines and options."""
     from speechiq.engines.registry import KINDS, list_backends
-    from speechiq.siq_tasks.options import LEVELS
+    from speechiq.siq_tasks.forms import FORMS
 
     backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in KINDS}
     engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
@@ -140,7 +140,7 @@ def speech_help() -> str:
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
         options="\n".join(map(_wrap, options)),
-        metadata=", ".join(sorted(frozenset().union(*LEVELS.values()))),
+        metadata=", ".join(sorted(frozenset().union(*(form.keys for form in FORMS.values())))),
     )
 
 

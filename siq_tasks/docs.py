@@ -10,10 +10,7 @@ from typing import Any, NamedTuple
 from datasets import Dataset
 
 from speechiq.core.clip import AudioFile
-from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.embedder import read_embedding
-from speechiq.metrics.normalizer import read_normalizer
-from speechiq.siq_tasks.suite import LEVELS
+from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
@@ -26,15 +23,7 @@ class Loaded(NamedTuple):
     record: dict[str, Any]
 
 
-def check_level(level: Any) -> str:
-    """Return `metadata.level` of a task, or raise a `SpeechIQError` if it is not one of the three."""
-    if not isinstance(level, str) or level not in LEVELS:
-        raise SpeechIQError(f"metadata.level: {level!r:.80} is not one of {', '.join(LEVELS)}; correct it")
-    return level
-
-
 def build_docs(
-    level: str,
     dataset: str,
     clips: Sequence[Mapping[str, Any]],
     questions: Sequence[Mapping[str, Any]],
@@ -43,17 +32,16 @@ def build_docs(
     """Return the docs of one task, checked before any model is loaded.
 
     Args:
-        level: `remember` or `understand` (one doc per clip), or `apply` (one doc per question).
         dataset: Name of the data set.
         clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
-        metadata: Metadata of the task; it states how the level Remember normalizes texts, and how Understand embeds
-            them.
+        metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the embedder is not a language model, or the normalizer is unknown.
+        SpeechIQError: A clip cannot be decoded, or the form or one of its settings is invalid.
     """
-    settings = read_settings(level, metadata)
+    form = read_form(metadata)
+    settings = form.read_settings(metadata)
     docs = {
         clip["id"]: {
             "id": clip["id"],
@@ -66,20 +54,10 @@ def build_docs(
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
-    if level == "apply":
-        return Dataset.from_list([docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} for row in questions])
+    if form.has_questions:
+        rows = [docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} | settings for row in questions]
+        return Dataset.from_list(rows)
     return Dataset.from_list([doc | settings for doc in docs.values()])
-
-
-def read_settings(level: str, metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings that the docs of a level contain: how texts are normalized or embedded.
-
-    Raises:
-        SpeechIQError: A value is unknown, or the embedder cannot be used.
-    """
-    if level == "remember":
-        return read_normalizer(metadata)
-    return read_embedding(metadata) if level == "understand" else {}
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

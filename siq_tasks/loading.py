@@ -19,7 +19,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
-from speechiq.siq_tasks.docs import Loaded, build_docs, check_level, read_settings
+from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
@@ -60,30 +61,29 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
 
 
 @takes(*Source._fields, "subset", "selection", "ties", "questions")
-def load(level: str | None = None, dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
-    """Load the docs of one level; the `custom_dataset` of every set that is prepared from rows.
+def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
+    """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
     Args:
-        level: Level in the task's metadata.
         dataset: Data set in the task's metadata.
         questions: Question file; by default the file that `siq questions write` makes.
-        **metadata: See `prepare` and `docs.read_settings`.
+        **metadata: See `prepare` and `forms.Form`.
 
     Raises:
         SpeechIQError: As for `prepare` and `build_docs`, or a required key of the metadata is missing.
     """
-    level = check_level(level)
+    form = read_form(metadata)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
-    settings = read_settings(level, metadata)
+    settings = form.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     test = prepare(dataset=dataset, **metadata)
     rows: Sequence[Mapping[str, Any]] = ()
-    if level == "apply":
+    if form.has_questions:
         rows = _questions_for(test, dataset, questions)
     imported = sorted({row["source_sha256"] for row in rows if "source_sha256" in row})
     record = test.record | settings | ({"questions_sha256": imported} if imported else {})
-    return Loaded(build_docs(level, dataset, test.clips, rows, metadata), record)
+    return Loaded(build_docs(dataset, test.clips, rows, metadata), record)
 
 
 def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Declare the keys of `--metadata` that the suite's tasks read, per level and per loader."""
+"""Declare the keys of `--metadata` that the suite's tasks read, per form and per loader."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import find_nearest
-from speechiq.metrics.embedder import OPTIONS
+from speechiq.siq_tasks.forms import FORMS
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
-#: Keys that each level reads, with any loader.
-LEVELS: dict[str, frozenset[str]] = {
-    "remember": frozenset({"normalizer"}),
-    "understand": frozenset({"embedder", *OPTIONS}),
-    "apply": frozenset(),
-}
 #: How similar an unknown key must be to a known one to count as a typing error (`difflib` ratio).
 SIMILAR = 0.8
 
@@ -42,10 +36,10 @@ given: ContextVar[Given] = ContextVar("given", default=NOTHING)
 
 
 def takes(*keys: str) -> Callable[[Loader], Loader]:
-    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, in addition to those of its task's level.
+    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, in addition to those of its task's form.
 
     >>> @takes("snr")
-    ... def load(level, snr, **others): ...
+    ... def load(snr, **others): ...
     >>> DECLARED[load]
     frozenset({'snr'})
     """
@@ -57,20 +51,20 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def keys_of(loader: Any, level: Any, dataset: Any = None) -> frozenset[str] | None:
+def keys_of(loader: Any, form: Any, dataset: Any = None) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 
     With the name of a data set, `DATASET.KEY` is among them.
 
     Args:
         loader: `custom_dataset` of the task; a value that is not a function declares no keys.
-        level: Level in the task's metadata; a value that is not a level adds no keys.
+        form: Form of the task; a value that is not a form adds no keys.
         dataset: Data set in the task's metadata.
     """
     declared = DECLARED.get(loader) if callable(loader) else None
     if declared is None:
         return None
-    keys = declared | LEVELS.get(str(level), frozenset())
+    keys = declared | (FORMS[form].keys if isinstance(form, str) and form in FORMS else frozenset())
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
@@ -85,7 +79,7 @@ def refuse_unknown(known: frozenset[str] | None) -> None:
     """
     run = given.get()
     if run.suite_alone and known is not None:
-        known = known.union(*LEVELS.values())
+        known = known.union(*(form.keys for form in FORMS.values()))
         of_all = {key: value for key, value in run.metadata.items() if "." not in key}
         refuse({key: value for key, value in of_all.items() if find_nearest(key, known, SIMILAR)}, known)
 

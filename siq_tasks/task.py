@@ -11,6 +11,7 @@ from lm_eval.api.task import ConfigurableTask
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
 from speechiq.siq_tasks.docs import digest_content
+from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.options import keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 
@@ -23,17 +24,18 @@ class SpeechTask(ConfigurableTask):
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        refuse_unknown(keys_of(config.get("custom_dataset"), config.get("metadata", {}).get("level")))
+        shared = config.get("shared_metadata", {})
+        refuse_unknown(keys_of(config.get("custom_dataset"), name_form(config.get("metadata", {}) | shared)))
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
         given = expand_sets(own.get("metadata", {}))
-        metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | config.get("shared_metadata", {})
+        metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | shared
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:
         """Return the keys of metadata that the task reads; see `options.keys_of`."""
         about = self.config.metadata
-        return keys_of(self.config.custom_dataset, about.get("level"), about.get("dataset"))
+        return keys_of(self.config.custom_dataset, name_form(about), about.get("dataset"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Load the docs with `custom_dataset`.

@@ -16,8 +16,9 @@ from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.normalizer import RULES
+from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
-from speechiq.siq_tasks.options import DECLARED, LEVELS
+from speechiq.siq_tasks.options import DECLARED
 
 PAGE = "reference/commands.md"
 INTRODUCTION = """# Commands
@@ -100,7 +101,7 @@ def describe_lm_eval() -> str:
 
 
 def _describe_metadata() -> str:
-    readers = {f"level {level}": keys for level, keys in LEVELS.items()} | {
+    readers = {f"form {name}": form.keys for name, form in FORMS.items()} | {
         "sets that are prepared from rows": DECLARED[load]
     }
     unknown = frozenset().union(*readers.values()) ^ METADATA.keys()

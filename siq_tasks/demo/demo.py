@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.docs import Loaded, build_docs, read_settings
+from speechiq.siq_tasks.docs import Loaded, build_docs
+from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions
 
@@ -20,9 +21,9 @@ def list_clips(**_metadata: Any) -> list[dict[str, Any]]:
 
 
 @takes()
-def load(level: str, **metadata: Any) -> Loaded:
-    """Load the docs of one level; lm-eval passes every item of metadata and model_args."""
-    clips, questions = list_clips(), []
-    if level == "apply":
+def load(**metadata: Any) -> Loaded:
+    """Load the docs of one task; lm-eval passes every item of metadata and model_args."""
+    form, clips, questions = read_form(metadata), list_clips(), []
+    if form.has_questions:
         questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
-    return Loaded(build_docs(level, "demo", clips, questions, metadata), read_settings(level, metadata))
+    return Loaded(build_docs("demo", clips, questions, metadata), form.read_settings(metadata))
