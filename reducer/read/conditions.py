@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
-from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.results_file import CONDITION, TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import show_item
 
@@ -38,7 +38,7 @@ FIELDS = {
 #: Normalizer of runs that do not record one: the rules of the package whisper-normalizer, which speechiq used first.
 FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
-ABSENT = {"content_sha256": "not recorded (run older runs again)"}
+ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
 
 
@@ -71,7 +71,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """
     fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
     recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
-    return {"task": printable(task.task), **fields, **recorded}
+    under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
+    return {"task": printable(task.task), **fields, **recorded, **under}
 
 
 def by_level(system: System) -> dict[str, list[Conditions]]:
@@ -177,6 +178,7 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     """Return data set -> field -> values, over all its tasks."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
+        task = {CONDITION: None, **task}
         if "normalizer" in task:
             task = {"normalizer_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})

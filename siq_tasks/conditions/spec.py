@@ -13,8 +13,9 @@ from typing import NamedTuple, NoReturn
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 
-#: Signal-to-noise ratios and levels beyond this are refused; `inf` dB means no noise.
+#: Levels beyond this (dB) are refused; an infinite signal-to-noise ratio means no noise.
 LARGEST_DB = 100.0
+SNR = {"dB": (-LARGEST_DB, math.inf)}
 NYQUIST_HZ = 8_000.0
 _STEP = re.compile(r"(?P<kind>[^:@]+)(?::(?P<value>[^@]+))?(?:@(?P<strength>.+))?")
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Za-z]*)")
@@ -107,8 +108,12 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
         given = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
         _refuse(step, given, kind)
     number, (low, high) = float(match["number"]), units[unit]
-    if not low <= number <= high:
-        _refuse(step, f"{text} is outside {low:g} to {high:g}{unit and f' {unit}'}", kind)
+    if not low <= number <= high or LARGEST_DB < number < math.inf == high:
+        _refuse(
+            step,
+            f"{text} is outside {low:g} to {(LARGEST_DB if high == math.inf else high):g}{unit and f' {unit}'}",
+            kind,
+        )
     return number, unit
 
 
@@ -123,7 +128,7 @@ def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -
 def _read_noise(kind: str) -> Callable[[str, str, str], Step]:
     def parse(step: str, value: str, strength: str) -> Step:
         text = _only(step, kind, value, strength, has_value=False)
-        return Step(step, kind, *_read(step, kind, text, {"dB": (-LARGEST_DB, math.inf)}))
+        return Step(step, kind, *_read(step, kind, text, SNR))
 
     return parse
 
@@ -140,14 +145,14 @@ def _read_babble(step: str, value: str, strength: str) -> Step:
         _refuse(step, f"{value!r} is not a number of voices from 1 to 20", "babble")
     if not strength:
         _refuse(step, "it has no strength", "babble")
-    number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), "dB": (-LARGEST_DB, math.inf)})
+    number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), **SNR})
     return Step(step, "babble", number, unit, value)
 
 
 def _read_folder(step: str, value: str, strength: str) -> Step:
     if not value or not strength:
         _refuse(step, "it needs a folder and a strength", "noise")
-    return Step(step, "noise", *_read(step, "noise", strength, {"dB": (-LARGEST_DB, math.inf)}), name=value)
+    return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value)
 
 
 def _read_codec(step: str, value: str, strength: str) -> Step:
