@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 
-#: Levels beyond this (dB) are refused; an infinite signal-to-noise ratio means no noise.
+#: Levels beyond this are refused; an infinite signal-to-noise ratio means no noise.
 LARGEST_DB = 100.0
 SNR = {"dB": (-LARGEST_DB, math.inf)}
 NYQUIST_HZ = 8_000.0
@@ -108,12 +108,8 @@ def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, floa
         given = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
         _refuse(step, given, kind)
     number, (low, high) = float(match["number"]), units[unit]
-    if not low <= number <= high or LARGEST_DB < number < math.inf == high:
-        _refuse(
-            step,
-            f"{text} is outside {low:g} to {(LARGEST_DB if high == math.inf else high):g}{unit and f' {unit}'}",
-            kind,
-        )
+    if not low <= number <= high:
+        _refuse(step, f"{text} is outside {low:g} to {high:g}{unit and f' {unit}'}", kind)
     return number, unit
 
 

@@ -99,7 +99,7 @@ def test_a_request_has_the_changed_sound(docs):
         ("white@10kg", "the unit 'kg' is not dB"),
         ("white:10dB", "the strength comes after '@'"),
         ("white@lotsdB", "'lotsdB' is not a number"),
-        ("white@1000dB", "outside"),
+        ("white@-1000dB", "outside -100 to inf dB"),
         ("babble:0@0.5", "'0' is not a number of voices"),
         ("babble:3", "has no strength"),
         ("reverb:0.6", r"0.6 has no unit \(s\)"),
