@@ -40,6 +40,8 @@ FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
 ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
+FIX = "run the same tasks"
+FIX_OF_CONDITIONS = "compare conditions by siq robustness"
 
 
 class Mismatch(NamedTuple):
@@ -48,7 +50,7 @@ class Mismatch(NamedTuple):
     Attributes:
         system: The system's name.
         level: Name of the category.
-        aspect: One of `ASPECTS`, or `SETTINGS`.
+        aspect: One of `ASPECTS`, `CONDITION` or `SETTINGS`.
         text: The difference, naming both sides.
         fix: What the user can do.
     """
@@ -57,7 +59,7 @@ class Mismatch(NamedTuple):
     level: str
     aspect: str
     text: str
-    fix: str = "run the same tasks"
+    fix: str = FIX
 
 
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
@@ -146,6 +148,7 @@ def compare(
             aspect,
             f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {own} "
             f"and {_show(field, there[dataset][field])} in {other}",
+            FIX_OF_CONDITIONS if field == CONDITION else FIX,
         )
         for dataset in sorted(here.keys() & there.keys())
         for field, aspect in _aspects(here[dataset].keys() | there[dataset].keys()).items()
@@ -166,7 +169,8 @@ def _levels_of(systems: Iterable[System]) -> list[str]:
 
 def _aspects(fields: Iterable[str]) -> dict[str, str]:
     """Return field -> aspect, for the known fields and further ones."""
-    return FIELDS | dict.fromkeys(sorted({*fields} - FIELDS.keys()), SETTINGS)
+    others = sorted({*fields} - FIELDS.keys() - {CONDITION})
+    return FIELDS | {CONDITION: CONDITION} | dict.fromkeys(others, SETTINGS)
 
 
 def _most_frequent(values: Mapping[str, Any]) -> str:
