@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from tests.reducer.browser import open_page
+from tests.reducer.browser import Visit
 from tests.reducer.robustness.test_curves import write_study
 
 
@@ -39,9 +39,9 @@ def test_json_and_csv_have_the_same_points(made):
 
 
 def test_the_page_draws_a_chart_per_measure_and_asks_for_nothing(chromium, made):
-    with open_page(chromium, made[3]) as (page, asked):
-        page.wait_for_selector("#robustness-siq-0 .main-svg")
-        assert page.locator(".chart").count() == 4
-        assert page.locator("#robustness-siq-1-section tbody tr").count() == 3
-        assert "falls below steady at" in page.locator("main").inner_text()
-        assert not asked
+    visit = Visit(chromium, made[3])
+    visit.tab.locator("#robustness-siq-0 svg.main-svg").first.wait_for()
+    assert visit.tab.locator(".chart").count() == 4
+    assert visit.tab.locator("#robustness-siq-1-section tbody tr").count() == 3
+    assert "falls below steady at" in visit.tab.locator("main").inner_text()
+    assert not visit.requests and not visit.errors
