@@ -20,6 +20,7 @@ from speechiq.cli import (
     norms,
     questions,
     report,
+    robustness,
     run,
     score,
     store,
@@ -40,6 +41,7 @@ PANELS = {
     "Compare": (
         "compare",
         "correlate",
+        "robustness",
     ),
     "Publish": ("report",),
     "Prepare data": ("tasks", "questions", "unanswerable"),
@@ -74,6 +76,7 @@ for name, command, epilog in (
     ("hallucination", hallucination.hallucination, hallucination.EXAMPLES),
     ("compare", compare.compare, compare.EXAMPLES),
     ("correlate", correlate.correlate, correlate.EXAMPLES),
+    ("robustness", robustness.robustness, robustness.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):

@@ -20,6 +20,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import inspect, measure, refuse_unfit
 from speechiq.core.recordings.readers import open_reader
+from speechiq.core.transforms.chain import read_transforms
 
 SAMPLING_RATE = 16_000
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
@@ -254,9 +255,16 @@ def _resample(mono: np.ndarray, rate: int) -> np.ndarray:
 
 
 def file_clip(items: Mapping[str, Any], id: str = "") -> Clip:
-    """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s)."""
+    """Return the clip of a doc with `path`, `sha256`, `duration` (s) and, optionally, `offset` (s) and `transforms`.
+
+    `transforms` are text; see `speechiq.core.transforms.chain`.
+
+    Raises:
+        SpeechIQError: The transforms cannot be read.
+    """
     source = AudioFile(items["path"], items["sha256"])
-    return Clip(source, items.get("offset") or 0.0, items["duration"], id=id)
+    transforms = read_transforms(items.get("transforms") or "[]")
+    return Clip(source, items.get("offset") or 0.0, items["duration"], transforms, id=id)
 
 
 def as_clip(audio: Any, id: str = "") -> Clip:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from datasets import Dataset
 
 from speechiq.core.clip import AudioFile
+from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
@@ -70,7 +71,11 @@ def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     False
     """
     content = [
-        [doc["audio"].get("sha256"), doc["audio"].get("offset"), *map(doc.get, ("id", "text", *QUESTION_ITEMS))]
+        [
+            *map(doc["audio"].get, ("sha256", "offset")),
+            *map(doc.get, ("id", "text", *QUESTION_ITEMS)),
+            *(transform.key for transform in read_transforms(doc["audio"].get("transforms") or "[]")),
+        ]
         for doc in docs
     ]
     return hashlib.sha256("\n".join(sorted(map(json.dumps, content))).encode()).hexdigest()

@@ -13,6 +13,8 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.siq_tasks.forms import FORMS
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
+#: The key that every task reads; see `siq_tasks/conditions/`.
+CONDITION = "condition"
 #: How similar an unknown key must be to a known one to count as a typing error (`difflib` ratio).
 SIMILAR = 0.8
 
@@ -65,7 +67,7 @@ def keys_of(loader: Any, form: Any, dataset: Any = None) -> frozenset[str] | Non
     declared = DECLARED.get(loader) if callable(loader) else None
     if declared is None:
         return None
-    keys = declared | (FORMS[form].keys if isinstance(form, str) and form in FORMS else frozenset())
+    keys = declared | {CONDITION} | (FORMS[form].keys if isinstance(form, str) and form in FORMS else frozenset())
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 

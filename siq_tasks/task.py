@@ -10,9 +10,10 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
+from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.forms import name_form
-from speechiq.siq_tasks.options import keys_of, refuse_unknown
+from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 
 
@@ -48,9 +49,11 @@ class SpeechTask(ConfigurableTask):
                 f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
                 f"custom_dataset: !function speechiq.siq_tasks.loading.load"
             )
-        loaded = self.config.custom_dataset(**self.config.metadata)
-        self.dataset = {"test": loaded.docs}
-        self.config.metadata |= {**loaded.record, "content_sha256": digest_content(loaded.docs)}
+        about = self.config.metadata
+        loaded = self.config.custom_dataset(**about)
+        docs = with_condition(loaded.docs, about[CONDITION]) if CONDITION in about else loaded.docs
+        self.dataset = {"test": docs}
+        about |= {**loaded.record, "content_sha256": digest_content(docs)}
 
     def build_all_requests(
         self,

@@ -18,9 +18,10 @@ from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.judge_settings import REPLY
 from speechiq.metrics.normalizer import RULES
 from speechiq.metrics.rubric import shipped_rubrics
+from speechiq.siq_tasks.conditions.spec import KINDS
 from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
-from speechiq.siq_tasks.options import DECLARED
+from speechiq.siq_tasks.options import CONDITION, DECLARED
 
 PAGE = "reference/commands.md"
 INTRODUCTION = """# Commands
@@ -31,6 +32,11 @@ command prints the same.
 """
 #: Keys of `--metadata`: their values and meaning. The build fails if a task reads a key that is not described here.
 METADATA = {
+    "condition": (
+        ", ".join(f"`{kind.example}`" for kind in KINDS.values()),
+        "Change of the audio before any model receives it; steps are joined by `+`. See "
+        "[Conditions](../how-to/conditions.md).",
+    ),
     "normalizer": (
         ", ".join(RULES),
         "Rules that write transcript and reference in one form before errors are counted.",
@@ -119,7 +125,8 @@ def describe_lm_eval() -> str:
 
 
 def _describe_metadata() -> str:
-    readers = {f"form {name}": form.keys for name, form in FORMS.items()} | {
+    readers: dict[str, frozenset[str]] = {"every task": frozenset({CONDITION})}
+    readers |= {f"form {name}": form.keys for name, form in FORMS.items()} | {
         "sets that are prepared from rows": DECLARED[load]
     }
     unknown = frozenset().union(*readers.values()) ^ METADATA.keys()

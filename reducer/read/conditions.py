@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
-from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.results_file import CONDITION, TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import show_item
 
@@ -38,8 +38,10 @@ FIELDS = {
 #: Normalizer of runs that do not record one: the rules of the package whisper-normalizer, which speechiq used first.
 FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
-ABSENT = {"content_sha256": "not recorded (run older runs again)"}
+ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
+FIX = "run the same tasks"
+FIX_OF_CONDITIONS = "compare conditions by siq robustness"
 
 
 class Mismatch(NamedTuple):
@@ -48,7 +50,7 @@ class Mismatch(NamedTuple):
     Attributes:
         system: The system's name.
         level: Name of the category.
-        aspect: One of `ASPECTS`, or `SETTINGS`.
+        aspect: One of `ASPECTS`, `CONDITION` or `SETTINGS`.
         text: The difference, naming both sides.
         fix: What the user can do.
     """
@@ -57,7 +59,7 @@ class Mismatch(NamedTuple):
     level: str
     aspect: str
     text: str
-    fix: str = "run the same tasks"
+    fix: str = FIX
 
 
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
@@ -71,7 +73,8 @@ def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """
     fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
     recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
-    return {"task": printable(task.task), **fields, **recorded}
+    under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
+    return {"task": printable(task.task), **fields, **recorded, **under}
 
 
 def by_level(system: System) -> dict[str, list[Conditions]]:
@@ -145,6 +148,7 @@ def compare(
             aspect,
             f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {own} "
             f"and {_show(field, there[dataset][field])} in {other}",
+            FIX_OF_CONDITIONS if field == CONDITION else FIX,
         )
         for dataset in sorted(here.keys() & there.keys())
         for field, aspect in _aspects(here[dataset].keys() | there[dataset].keys()).items()
@@ -165,7 +169,8 @@ def _levels_of(systems: Iterable[System]) -> list[str]:
 
 def _aspects(fields: Iterable[str]) -> dict[str, str]:
     """Return field -> aspect, for the known fields and further ones."""
-    return FIELDS | dict.fromkeys(sorted({*fields} - FIELDS.keys()), SETTINGS)
+    others = sorted({*fields} - FIELDS.keys() - {CONDITION})
+    return FIELDS | {CONDITION: CONDITION} | dict.fromkeys(others, SETTINGS)
 
 
 def _most_frequent(values: Mapping[str, Any]) -> str:
@@ -177,6 +182,7 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     """Return data set -> field -> values, over all its tasks."""
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
+        task = {CONDITION: None, **task}
         if "normalizer" in task:
             task = {"normalizer_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})

@@ -18,6 +18,8 @@ from speechiq.reducer.read.measure import Category, read_category
 from speechiq.reducer.read.run_files import samples_of
 from speechiq.reducer.siq.levels import LEVELS
 
+#: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
+CONDITION = "condition"
 YEAR_10000 = 253_402_300_800
 
 
@@ -122,7 +124,7 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
-    not print are replaced by U+FFFD.
+    not print are replaced by U+FFFD. A system under a condition is a system of its own; see `name_under`.
 
     Args:
         path: Path of the file.
@@ -141,7 +143,7 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
         TaskRun(
             results.date,
             str(path),
-            name,
+            name_under(name, metadata),
             task,
             _category_of(path, task, metadata),
             metadata,
@@ -151,6 +153,15 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
         )
         for task, metadata in described.items()
     ]
+
+
+def name_under(system: str, metadata: Mapping[str, Any]) -> str:
+    """Return the name of a system under the condition that a task recorded.
+
+    >>> name_under("whisper", {"condition": "white@10dB"}), name_under("whisper", {})
+    ('whisper [white@10dB]', 'whisper')
+    """
+    return f"{system} [{printable(str(metadata[CONDITION]))}]" if metadata.get(CONDITION) else system
 
 
 def _can_be_scored(task: _Task) -> bool:

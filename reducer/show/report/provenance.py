@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from speechiq.reducer.read.conditions import read_conditions
+from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.origin import run_dates, run_versions
 from speechiq.reducer.show.report.study import Study
@@ -49,7 +50,11 @@ def made_of(systems: Sequence[System], command: str, clips: Mapping[str, int] | 
         command: As for `made`.
         clips: Data set -> number of clips; None leaves the data out.
     """
-    tasks = [task for system in systems for task in system.tasks]
+    return made_of_tasks([task for system in systems for task in system.tasks], command, clips)
+
+
+def made_of_tasks(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return `made` of some tasks; see `made_of`."""
     days = [date.partition("T")[0] for date in run_dates(tasks)]
     facts = {
         "Data": ", ".join(

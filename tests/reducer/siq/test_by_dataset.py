@@ -85,7 +85,7 @@ def test_tables_json_and_csv_agree(two_sets):
     data = json.loads(out.read_text())
     tables = {"all": data["systems"], "macro-average": data["macro_average"]}
     tables |= {dataset: of["systems"] for dataset, of in data["by_dataset"].items()}
-    rows = list(csv.DictReader(sheet.open()))
+    rows = list(csv.DictReader(sheet.read_text().splitlines()))
     assert [row["dataset"] for row in rows] == [
         name for name in ("all", "large", "small", "macro-average") for _ in SKILLS
     ]

@@ -69,7 +69,7 @@ def test_counts_as_in_table_4(runs, tmp_path):
         ("letter:B", CONTROL, 17, 0, 0),
     ]
     assert counts[0]["rate"] == 2 / 17 and counts[2]["high"] == 1.0
-    rows = list(csv.DictReader(files[1].open()))
+    rows = list(csv.DictReader(files[1].read_text().splitlines()))
     assert rows[1]["system"] == f"'{HOSTILE}" and float(rows[1]["rate"]) == 12 / 17
     assert rows[2]["control"] == f"'{CONTROL}"
     assert list(rows[0]) == list(counts[0])

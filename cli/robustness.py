@@ -1,0 +1,78 @@
+"""Define `siq robustness`: how scores change with the strength of noise and other conditions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.examples import examples
+from speechiq.cli.options import AllowMissing, Draws, Force, Measures, NormsFile, Runs, read_norms
+from speechiq.cli.outputs import list_outputs, write_outputs
+from speechiq.cli.tables import open_console
+from speechiq.core.console import say
+from speechiq.reducer import suites
+from speechiq.reducer.robustness.study import as_json, as_records, study
+from speechiq.reducer.scoring import Options
+from speechiq.reducer.show import records
+from speechiq.reducer.show.origin import command_line, origin
+from speechiq.reducer.show.robustness_table import as_tables, describe
+from speechiq.reducer.stats.draws import DRAWS
+
+SCHEMA = "speechiq-robustness"
+FORMATS = ("json", "csv", "html")
+EXAMPLES = examples(
+    "siq robustness runs",
+    "siq robustness runs --levels remember --output robustness.html --output robustness.csv",
+    "siq robustness runs --norms demo",
+)
+
+
+def robustness(
+    runs: Runs,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="File to write: curves as a page .html, or numbers as .json or .csv."),
+    ] = None,
+    levels: Annotated[str | None, typer.Option(help="Show only some categories, such as remember.")] = None,
+    measure: Measures = None,
+    norms_file: NormsFile = None,
+    bootstrap: Draws = DRAWS,
+    seed: Annotated[int, typer.Option(min=0, help="Set the seed of the draws.")] = 0,
+    allow_missing: AllowMissing = False,
+    force: Force = False,
+) -> None:
+    """Show how SIQ and every other score of the systems in RUNS change with the strength of a condition.
+
+    RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
+    system falls below another have 95 % intervals from draws of the same clips.
+    """
+    outputs = list_outputs(output, {}, FORMATS, force)
+    norms = read_norms(norms_file, None)
+    options = Options(norms=norms, draws=bootstrap, seed=seed)
+    found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    studies = study(found, bootstrap, seed, norms)
+    console = open_console()
+    for each in studies:
+        for table in as_tables(each):
+            console.print(table)
+        for crossing in each.crossings:
+            console.print(describe(crossing), markup=False, highlight=False, soft_wrap=True)
+    tasks = [task for each in studies for task in found.tasks[each.suite]]
+    about = origin(SCHEMA, runs, tasks)
+
+    def page() -> str:
+        from speechiq.reducer.show.report.provenance import made_of_tasks
+        from speechiq.reducer.show.report.robustness import render
+
+        return render(studies, made_of_tasks(tasks, command_line()))
+
+    texts = {
+        "json": lambda: records.as_text({"suites": {each.suite: as_json(each) for each in studies}} | about),
+        "csv": lambda: records.rows_as_csv([row for each in studies for row in as_records(each)]),
+        "html": page,
+    }
+    write_outputs(outputs, texts)

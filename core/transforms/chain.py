@@ -1,0 +1,41 @@
+"""Write the transforms of a clip as JSON and read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.transforms.channel import Band, Codec, Reverb
+from speechiq.core.transforms.level import Clipping, Gain, Speed
+from speechiq.core.transforms.noise import Noise, Recordings
+
+AnyTransform = Noise | Recordings | Band | Reverb | Codec | Gain | Clipping | Speed
+_DECODER = msgspec.json.Decoder(tuple[AnyTransform, ...])
+
+
+def write_transforms(transforms: Sequence[AnyTransform]) -> str:
+    """Return transforms as the JSON text that the docs of a task contain.
+
+    >>> write_transforms([Gain(-20.0)])
+    '[{"kind":"gain","decibels":-20.0}]'
+    """
+    return msgspec.json.encode(transforms).decode()
+
+
+def read_transforms(text: str) -> tuple[AnyTransform, ...]:
+    """Return the transforms in a doc.
+
+    Raises:
+        SpeechIQError: The text is not a list of transforms.
+
+    >>> read_transforms('[{"kind":"gain","decibels":-20.0}]')
+    (Gain(decibels=-20.0),)
+    """
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, TypeError) as error:
+        raise SpeechIQError(
+            f"transforms of a clip: {text!r:.80} cannot be read ({error}); prepare the task again"
+        ) from error

@@ -1,0 +1,122 @@
+"""Put the transforms of a condition into the docs of a task, seeded by the id of each clip."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.transforms.chain import AnyTransform, write_transforms
+from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Codec, Reverb
+from speechiq.core.transforms.level import Clipping, Gain, Speed
+from speechiq.core.transforms.noise import Noise, Recordings, Span
+from speechiq.siq_tasks.conditions.spec import Step, is_neutral, parse_condition
+from speechiq.siq_tasks.store import save_audio
+
+#: Files that count as recordings in a folder of noises.
+SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a"})
+
+Maker = Callable[[Mapping[str, Any], Step, int], AnyTransform]
+
+
+def with_condition(docs: Dataset, condition: object) -> Dataset:
+    """Return the docs with the transforms of a condition in `audio.transforms` of each.
+
+    All docs about one clip get the same transforms. Steps that change nothing are left out, so a condition of strength
+    0 leaves the docs as they are.
+
+    Args:
+        docs: Each has `id` and `audio`.
+        condition: See `conditions.spec`.
+
+    Raises:
+        SpeechIQError: The condition is invalid, its folder has no audio, or the set has too few clips for its babble.
+    """
+    steps = [step for step in parse_condition(condition) if not is_neutral(step)]
+    if not steps:
+        return docs
+    rows: list[dict[str, Any]] = docs.to_list()
+    makers = [(step, _find_maker(step, rows)) for step in steps]
+    changed = []
+    for row in rows:
+        transforms = [make(row, step, _seed(row["id"], step, place)) for place, (step, make) in enumerate(makers)]
+        changed.append(row | {"audio": row["audio"] | {"transforms": write_transforms(transforms)}})
+    return Dataset.from_list(changed)
+
+
+def _seed(clip: str, step: Step, place: int) -> int:
+    """Return the seed of a step for a clip; noise of another strength is the same noise, louder or softer."""
+    name = Path(step.name).name if step.kind == "noise" else step.name
+    digest = hashlib.sha256(repr((clip, step.kind, name, place)).encode()).digest()
+    return int.from_bytes(digest[:6])
+
+
+def _find_maker(step: Step, rows: Sequence[Mapping[str, Any]]) -> Maker:
+    if step.kind == "babble":
+        return _babble(rows, step)
+    if step.kind == "noise":
+        return _recorded(step)
+    return MAKERS[step.kind]
+
+
+def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
+    """Return what mixes other clips of the set: those of other docs, and never the same audio."""
+    clips = {row["id"]: row["audio"] for row in rows}
+    voices = int(step.name)
+    if len({audio["sha256"] for audio in clips.values()}) <= voices:
+        raise SpeechIQError(
+            f"condition={step.text}: a set of {len(clips)} clips has no {voices} other clips to mix; "
+            f"take fewer voices or a larger subset"
+        )
+    snr_db = step.strength if step.unit == "dB" else -20 * math.log10(step.strength)
+
+    def make(row: Mapping[str, Any], step: Step, seed: int) -> AnyTransform:
+        others = [name for name in sorted(clips) if clips[name]["sha256"] != row["audio"]["sha256"]]
+        chosen = np.random.default_rng(seed).permutation(len(others))[:voices]
+        return Recordings(tuple(_span(clips[others[i]]) for i in chosen), snr_db, seed)
+
+    return make
+
+
+def _span(audio: Mapping[str, Any]) -> Span:
+    return Span(audio["path"], audio["sha256"], audio.get("offset") or 0.0, audio["duration"])
+
+
+def _recorded(step: Step) -> Maker:
+    """Return what adds a recording of the folder; it is copied into the clip folder, by content."""
+    folder = Path(step.name).expanduser()
+    try:
+        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    except OSError as error:
+        raise SpeechIQError(f"condition={step.text}: {folder} cannot be read ({error.strerror})") from error
+    if not files:
+        state = "has no audio files" if folder.is_dir() else "is not a folder"
+        raise SpeechIQError(
+            f"condition={step.text}: {folder} {state}; name a folder with {', '.join(sorted(SUFFIXES))} files"
+        )
+
+    def make(row: Mapping[str, Any], step: Step, seed: int) -> AnyTransform:
+        file = files[int(np.random.default_rng(seed).integers(len(files)))]
+        return Recordings((_span(save_audio(file, str(file))),), step.strength, seed)
+
+    return make
+
+
+#: Kind of step -> what makes its transform, for kinds that need no other audio.
+MAKERS: dict[str, Maker] = {
+    "white": lambda row, step, seed: Noise("white", step.strength, seed),
+    "pink": lambda row, step, seed: Noise("pink", step.strength, seed),
+    "hum": lambda row, step, seed: Noise("hum", step.strength, seed),
+    "reverb": lambda row, step, seed: Reverb(step.strength, seed),
+    "codec": lambda row, step, seed: Codec(CODECS[step.name], step.strength if step.name in ENCODERS else 0.0),
+    "band": lambda row, step, seed: Band(step.strength, step.high),
+    "speed": lambda row, step, seed: Speed(step.strength),
+    "gain": lambda row, step, seed: Gain(step.strength),
+    "clip": lambda row, step, seed: Clipping(step.strength),
+}

@@ -1,0 +1,196 @@
+"""Parse conditions, the values of `--metadata condition=`: `white@10dB`, `band:300-3400+codec:gsm`.
+
+A condition is a chain of steps, joined by `+` and applied in this order. `KINDS` has all kinds of steps.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, NoReturn
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+
+#: Levels beyond this are refused; an infinite signal-to-noise ratio means no noise.
+LARGEST_DB = 100.0
+SNR = {"dB": (-LARGEST_DB, math.inf)}
+NYQUIST_HZ = 8_000.0
+_STEP = re.compile(r"(?P<kind>[^:@]+)(?::(?P<value>[^@]+))?(?:@(?P<strength>.+))?")
+_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Za-z]*)")
+
+
+class Step(NamedTuple):
+    """One step of a condition.
+
+    Attributes:
+        text: As the user wrote it.
+        kind: A key of `KINDS`.
+        strength: What `siq robustness` draws on its axis, in `unit`.
+        unit: Unit of `strength`; empty for a ratio.
+        name: A number of voices, a folder or a codec; empty for other kinds.
+        high: The upper limit of a band, Hz; `strength` is then the lower one.
+    """
+
+    text: str
+    kind: str
+    strength: float
+    unit: str = ""
+    name: str = ""
+    high: float = math.nan
+
+
+class Kind(NamedTuple):
+    """How one kind of step is written.
+
+    Attributes:
+        example: A valid step.
+        meaning: What it does, for help texts.
+        parse: Takes the step, the text after `:` and the text after `@` (empty if missing) and returns the step.
+        neutral: The strength that changes nothing; NaN if there is none.
+    """
+
+    example: str
+    meaning: str
+    parse: Callable[[str, str, str], Step]
+    neutral: float = math.nan
+
+
+def parse_condition(text: object) -> list[Step]:
+    """Return the steps of a condition.
+
+    Raises:
+        SpeechIQError: A kind is unknown, a strength has no unit or an unknown one, or a value is out of its limits.
+
+    >>> [(step.kind, step.strength, step.unit) for step in parse_condition("band:300-3400+white@10dB")]
+    [('band', 300.0, 'Hz'), ('white', 10.0, 'dB')]
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise SpeechIQError(f"condition={text!r:.80}: not a condition; write, for example, white@10dB")
+    return [_parse_step(step.strip(), text) for step in text.split("+")]
+
+
+def _parse_step(step: str, condition: str) -> Step:
+    match = _STEP.fullmatch(step)
+    if match is None:
+        raise SpeechIQError(
+            f"condition={condition}: {step!r} is not KIND:VALUE or KIND@STRENGTH; write, for example, white@10dB"
+        )
+    kind = match["kind"]
+    if kind not in KINDS:
+        raise SpeechIQError(
+            f"condition={condition}: unknown condition {kind!r}; {did_you_mean(kind, KINDS)}"
+            f"known are {', '.join(KINDS)}"
+        )
+    return KINDS[kind].parse(step, match["value"] or "", match["strength"] or "")
+
+
+def _refuse(step: str, reason: str, kind: str) -> NoReturn:
+    raise SpeechIQError(f"condition={step}: {reason}; write, for example, {KINDS[kind].example}")
+
+
+def _read(step: str, kind: str, text: str, units: Mapping[str, tuple[float, float]]) -> tuple[float, str]:
+    """Return a number and its unit.
+
+    Args:
+        step: For errors.
+        kind: For errors.
+        text: Such as `10dB`.
+        units: Each allowed unit with the lowest and the highest value; `""` for a number without a unit.
+    """
+    match = _NUMBER.fullmatch(text)
+    wanted = " or ".join(unit or "none" for unit in units)
+    if match is None:
+        _refuse(step, f"{text!r} is not a number with a unit ({wanted})", kind)
+    unit = next((unit for unit in units if unit.lower() == match["unit"].lower()), None)
+    if unit is None:
+        given = f"the unit {match['unit']!r} is not {wanted}" if match["unit"] else f"{text} has no unit ({wanted})"
+        _refuse(step, given, kind)
+    number, (low, high) = float(match["number"]), units[unit]
+    if not low <= number <= high:
+        _refuse(step, f"{text} is outside {low:g} to {high:g}{unit and f' {unit}'}", kind)
+    return number, unit
+
+
+def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -> str:
+    """Return the one text of a step that has either a value or a strength."""
+    present, absent, sign, other = (value, strength, ":", "@") if has_value else (strength, value, "@", ":")
+    if absent or not present:
+        _refuse(step, f"the strength comes after {sign!r}, and nothing after {other!r}", kind)
+    return present
+
+
+def _read_noise(kind: str) -> Callable[[str, str, str], Step]:
+    def parse(step: str, value: str, strength: str) -> Step:
+        text = _only(step, kind, value, strength, has_value=False)
+        return Step(step, kind, *_read(step, kind, text, SNR))
+
+    return parse
+
+
+def _read_number(kind: str, units: Mapping[str, tuple[float, float]]) -> Callable[[str, str, str], Step]:
+    def parse(step: str, value: str, strength: str) -> Step:
+        return Step(step, kind, *_read(step, kind, _only(step, kind, value, strength, has_value=True), units))
+
+    return parse
+
+
+def _read_babble(step: str, value: str, strength: str) -> Step:
+    if not (value.isdecimal() and 1 <= int(value) <= 20):
+        _refuse(step, f"{value!r} is not a number of voices from 1 to 20", "babble")
+    if not strength:
+        _refuse(step, "it has no strength", "babble")
+    number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), **SNR})
+    return Step(step, "babble", number, unit, value)
+
+
+def _read_folder(step: str, value: str, strength: str) -> Step:
+    if not value or not strength:
+        _refuse(step, "it needs a folder and a strength", "noise")
+    return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value)
+
+
+def _read_codec(step: str, value: str, strength: str) -> Step:
+    rates = {"opus": (6.0, 256.0), "mp3": (8.0, 160.0)}
+    if value in ("gsm", "mulaw") and not strength:
+        return Step(step, "codec", {"gsm": 13.0, "mulaw": 64.0}[value], "k", value)
+    if value not in rates or not strength:
+        _refuse(step, "it is not opus@RATE, mp3@RATE, gsm or mulaw", "codec")
+    return Step(step, "codec", *_read(step, "codec", strength, {"k": rates[value]}), name=value)
+
+
+def _read_band(step: str, value: str, strength: str) -> Step:
+    low, dash, high = value.partition("-")
+    try:
+        limits = float(low), float(high)
+    except ValueError:
+        limits = math.nan, math.nan
+    if strength or not dash or not 0 < limits[0] < limits[1] < NYQUIST_HZ:
+        _refuse(step, f"not two frequencies in Hz between 0 and {NYQUIST_HZ:g}, the lower one first", "band")
+    return Step(step, "band", limits[0], "Hz", high=limits[1])
+
+
+#: Name -> how it is written.
+KINDS: dict[str, Kind] = {
+    "white": Kind("white@10dB", "white noise at a signal-to-noise ratio", _read_noise("white"), math.inf),
+    "pink": Kind("pink@10dB", "pink noise", _read_noise("pink"), math.inf),
+    "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_noise("hum"), math.inf),
+    "babble": Kind("babble:3@0.5", "other clips of the set, mixed, by amplitude ratio or in dB", _read_babble, 0.0),
+    "noise": Kind("noise:FOLDER@5dB", "a recording from a folder", _read_folder, math.inf),
+    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_number("reverb", {"s": (0, 10)}), 0.0),
+    "codec": Kind("codec:opus@12k", "opus or mp3 at a bit rate, gsm, mulaw", _read_codec),
+    "band": Kind("band:300-3400", "a band of frequencies, Hz", _read_band),
+    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_number("speed", {"": (0.25, 4)}), 1.0),
+    "gain": Kind("gain:-20dB", "a change of level", _read_number("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}), 0.0),
+    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_number("clip", {"dB": (0, 60)}), 0.0),
+}
+
+
+def is_neutral(step: Step) -> bool:
+    """Return whether a step changes nothing.
+
+    >>> [is_neutral(*parse_condition(text)) for text in ("white@infdB", "babble:3@0", "gain:0dB", "gain:1dB")]
+    [True, True, True, False]
+    """
+    return step.strength == (math.inf if step.unit == "dB" and step.kind == "babble" else KINDS[step.kind].neutral)

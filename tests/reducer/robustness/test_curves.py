@@ -1,0 +1,149 @@
+"""Curves over the strength of a condition: losses, slopes and crossings of known scores."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.robustness.curves import find_zeros
+from speechiq.reducer.robustness.series import Run, list_runs
+from speechiq.reducer.robustness.study import Robustness, as_json, study
+from speechiq.reducer.scoring import Options
+from speechiq.reducer.siq import norms
+from speechiq.reducer.suites import find
+from tests.reducer.conftest import levels, write_run
+
+CLIPS = 12
+STRENGTHS = (20, 10, 0)
+
+
+def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak")) -> Path:
+    """Write systems on clean audio and under white noise: one keeps its skill, one loses it, one is bad throughout."""
+    skills = {"steady": [0.8, 0.78, 0.76, 0.74], "fragile": [0.95, 0.9, 0.7, 0.2], "weak": [0.3, 0.28, 0.26, 0.24]}
+    for system in systems:
+        for number, strength in enumerate(("clean", *strengths)):
+            about = {} if strength == "clean" else {"condition": f"white@{strength}dB"}
+            metadata = {
+                level: {"content_sha256": f"{strength}", **about} for level in ("remember", "understand", "apply")
+            }
+            scores = levels(skills[system][number], clips=CLIPS)
+            write_run(folder / system, scores, system, date=1.0 + number, metadata=metadata)
+    return folder
+
+
+def read(folder: Path, draws: int = 200, **options) -> Robustness:
+    (found,) = study(find([folder], False, Options()), draws, seed=0, **options)
+    return found
+
+
+@pytest.fixture(scope="module")
+def robustness(tmp_path_factory) -> Robustness:
+    return read(write_study(tmp_path_factory.mktemp("runs")))
+
+
+def curve(robustness: Robustness, measure: str, system: str):
+    (found,) = [each for each in robustness.curves if (each.measure, each.system) == (measure, system)]
+    return found
+
+
+def test_a_curve_goes_from_clean_audio_to_the_severest_strength(robustness):
+    points = curve(robustness, "remember", "fragile").points
+    assert [point.run.label for point in points] == ["clean", "20 dB", "10 dB", "0 dB"]
+    mean = np.mean([(i + 1) / CLIPS for i in range(CLIPS)])
+    assert [point.value for point in points] == pytest.approx([100 * (1 - s) * mean for s in (0.95, 0.9, 0.7, 0.2)])
+    assert points[0].loss == 0 and points[-1].loss == pytest.approx(100 * 0.75 * mean)
+    assert all(point.ends[0] < point.value < point.ends[1] for point in points)
+
+
+def test_losses_are_paired_by_clip(robustness):
+    """Both scores of a clip move together, so the loss of the steady system is far more certain than its scores."""
+    point = curve(robustness, "remember", "steady").points[-1]
+    assert point.loss_ends[1] - point.loss_ends[0] < 0.5 * (point.ends[1] - point.ends[0])
+
+
+def test_slopes_are_per_10_db(robustness):
+    found = curve(robustness, "remember", "fragile")
+    values = [point.value for point in found.points[1:]]
+    assert found.slope == pytest.approx(10 * np.polyfit(STRENGTHS, values, 1)[0]) and found.per == 10
+    assert found.slope_ends[0] < found.slope < found.slope_ends[1] < 0
+
+
+def test_the_better_system_falls_below_the_other_where_the_lines_cross(robustness):
+    (crossing,) = [each for each in robustness.crossings if each.measure == "remember" and each.other == "steady"]
+    assert crossing.better == "fragile" and 10 < crossing.strength < 20 and crossing.share == 1
+    gaps = [(0.95 - 0.8), (0.9 - 0.78), (0.7 - 0.76)]
+    assert crossing.strength == pytest.approx(20 - 10 * gaps[1] / (gaps[1] - gaps[2]))
+    assert not [each for each in robustness.crossings if each.measure == "remember" and each.better == "steady"]
+
+
+def test_siq_is_on_the_scale_of_the_clean_runs(robustness):
+    clean = [curve(robustness, "siq", system).points[0].value for system in ("steady", "fragile", "weak")]
+    assert np.mean(clean) == pytest.approx(100)
+    assert curve(robustness, "siq", "fragile").points[-1].value < clean[2]
+
+
+def test_two_systems_have_no_siq_without_norms(tmp_path):
+    found = read(write_study(tmp_path, systems=("steady", "weak")))
+    assert {each.measure for each in found.curves} == {"remember", "understand", "apply"}
+    assert "no SIQ: 2 systems on clean audio set no scale; run 3, or give --norms" in found.notes
+
+
+def test_norms_of_other_clips_are_refused(tmp_path):
+    with pytest.raises(SpeechIQError, match="do not have clip 'demo/0'"):
+        read(write_study(tmp_path), norms=norms.read("demo"))
+
+
+def test_without_draws_there_are_no_intervals(tmp_path):
+    found = read(write_study(tmp_path, strengths=(20,)), draws=0)
+    assert all(math.isnan(point.ends[0]) for each in found.curves for point in each.points)
+    assert all(math.isnan(each.slope) for each in found.curves)
+    assert as_json(found)["points"][0]["low"] is None
+
+
+def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
+    write_run(tmp_path / "a", levels(0.9), "a")
+    with pytest.raises(SpeechIQError, match="no run under a condition: run the same tasks with --metadata condition="):
+        read(tmp_path)
+    noisy = {level: {"condition": "white@10dB"} for level in levels(0.9)}
+    write_run(tmp_path / "b", levels(0.9), "b", metadata=noisy)
+    with pytest.raises(SpeechIQError, match="system 'b' has no run on clean audio"):
+        read(tmp_path)
+
+
+def test_runs_that_differ_in_more_than_the_condition_are_refused(tmp_path):
+    write_study(tmp_path, systems=("steady",))
+    other = {level: {"condition": "white@5dB", "prompt_version": 2} for level in levels(0.9)}
+    write_run(tmp_path / "steady", levels(0.5, clips=CLIPS), "steady", date=9.0, metadata=other)
+    with pytest.raises(SpeechIQError, match="prompt_version is 2 in system 'steady \\[white@5dB\\]'"):
+        read(tmp_path)
+
+
+def test_conditions_are_sorted_into_series(tmp_path):
+    for number, condition in enumerate(["", "codec:opus@24k", "codec:opus@8k", "codec:gsm", "band:300-3400+white@5dB"]):
+        metadata = {level: {"condition": condition} if condition else {} for level in levels(0.9)}
+        write_run(tmp_path, levels(0.9 - 0.1 * number), "a", date=1.0 + number, metadata=metadata)
+    found = read(tmp_path, draws=0)
+    paths = {each.series: [point.run.label for point in each.points] for each in found.curves}
+    assert paths == {
+        "codec:opus": ["clean", "24 k", "8 k"],
+        "codec:gsm": ["clean", "13 k"],
+        "band:300-3400+white": ["clean", "5 dB"],
+    }
+
+
+def test_zeros_of_gaps():
+    strengths = np.array([math.nan, 20.0, 10.0, 0.0])
+    gaps = np.array([[1.0, 3.0, -1.0, -1.0], [1.0, 1.0, 1.0, 0.0], [1.0, -1.0, 2.0, 2.0]])
+    assert find_zeros(gaps, strengths)[0] == pytest.approx(12.5)
+    assert math.isinf(find_zeros(gaps, strengths)[1]) and math.isnan(find_zeros(gaps, strengths)[2])
+
+
+def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
+    found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, Options())
+    runs = list_runs(found.read("siq"))
+    assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
+    assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)

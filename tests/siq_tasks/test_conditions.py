@@ -1,0 +1,128 @@
+"""Conditions: what `--metadata condition=` does to the docs of a task."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from speechiq.core.clip import SAMPLING_RATE, as_clip, file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.transforms.chain import read_transforms
+from speechiq.siq_tasks.conditions.apply import with_condition
+from speechiq.siq_tasks.conditions.spec import KINDS, parse_condition
+from speechiq.siq_tasks.demo import demo
+from speechiq.siq_tasks.docs import digest_content
+
+
+@pytest.fixture(scope="module")
+def docs():
+    return demo.load(level="apply").docs
+
+
+def changes(doc):
+    return read_transforms(doc["audio"]["transforms"])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "noise"])
+def test_every_kind_changes_every_clip_and_every_digest(docs, kind):
+    changed = with_condition(docs, KINDS[kind].example)
+    assert all(len(changes(doc)) == 1 for doc in changed)
+    assert digest_content(changed) != digest_content(docs)
+    clean, clip = file_clip(docs[0]["audio"]), file_clip(changed[0]["audio"])
+    assert clip.key.startswith(clean.key + "|") and clip.source == clean.source
+    assert changed[0]["text"] == docs[0]["text"]
+
+
+def test_a_condition_is_seeded_by_the_clip_and_shared_by_its_questions(docs):
+    changed = with_condition(docs, "white@10dB")
+    by_clip = {}
+    for doc in changed:
+        by_clip.setdefault(doc["id"], set()).add(doc["audio"]["transforms"])
+    assert all(len(found) == 1 for found in by_clip.values())
+    assert len(set().union(*by_clip.values())) == len(by_clip)
+    again = with_condition(docs.select(range(len(docs) - 1, -1, -1)), "white@10dB")
+    assert {doc["question_id"]: doc["audio"] for doc in again} == {doc["question_id"]: doc["audio"] for doc in changed}
+    (louder,) = changes(with_condition(docs, "white@0dB")[0])
+    assert louder.seed == changes(changed[0])[0].seed
+
+
+@pytest.mark.parametrize(
+    "text", ["white@infdB", "babble:3@0", "babble:3@infdB", "reverb:0s", "speed:1", "gain:0dB+clip:0dB"]
+)
+def test_strength_0_is_the_clean_set_to_the_byte(docs, text):
+    changed = with_condition(docs, text)
+    assert changed.to_list() == docs.to_list() and digest_content(changed) == digest_content(docs)
+
+
+def test_babble_is_other_clips_of_the_set(docs):
+    for doc in with_condition(docs, "babble:3@0.5"):
+        (babble,) = changes(doc)
+        voices = {span.sha256 for span in babble.spans}
+        assert len(voices) == 3 and doc["audio"]["sha256"] not in voices
+        assert babble.snr_db == pytest.approx(6.02, abs=0.001)
+
+
+def test_a_chain_is_applied_in_its_order(docs):
+    chain = changes(with_condition(docs, "band:300-3400 + codec:gsm + white@20dB")[0])
+    assert [type(step).__name__ for step in chain] == ["Band", "Codec", "Noise"]
+
+
+def test_noise_of_a_folder_is_stored_by_content(docs, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "noises"
+    folder.joinpath("deep").mkdir(parents=True)
+    for number in range(3):
+        sound = np.random.default_rng(number).standard_normal(SAMPLING_RATE) * 0.1
+        soundfile.write(folder / "deep" / f"{number}.wav", sound, SAMPLING_RATE)
+    changed = with_condition(docs, f"noise:{folder}@5dB")
+    used = {span.path for doc in changed for span in changes(doc)[0].spans}
+    assert len(used) == 3 and all(path.startswith("clips/") for path in used)
+    folder.rename(tmp_path / "moved")
+    clean, noisy = file_clip(docs[0]["audio"]).samples, file_clip(changed[0]["audio"]).samples
+    assert 20 * np.log10(np.std(clean) / np.std(noisy - clean)) == pytest.approx(5, abs=0.1)
+
+
+def test_a_request_has_the_changed_sound(docs):
+    doc = with_condition(docs, "gain:-20dB")[0]
+    assert as_clip(json.loads(json.dumps(doc["audio"]))) == file_clip(doc["audio"])
+    assert np.abs(file_clip(doc["audio"]).samples).max() < 0.2 * np.abs(file_clip(docs[0]["audio"]).samples).max()
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("wite@10dB", "unknown condition 'wite'; did you mean white"),
+        ("white@10", r"white@10: 10 has no unit \(dB\)"),
+        ("white@10kg", "the unit 'kg' is not dB"),
+        ("white:10dB", "the strength comes after '@'"),
+        ("white@lotsdB", "'lotsdB' is not a number"),
+        ("white@-1000dB", "outside -100 to inf dB"),
+        ("babble:0@0.5", "'0' is not a number of voices"),
+        ("babble:3", "has no strength"),
+        ("reverb:0.6", r"0.6 has no unit \(s\)"),
+        ("band:3400-300", "two frequencies"),
+        ("codec:aac@12k", "not opus@RATE"),
+        ("codec:opus@900k", "outside 6 to 256 k"),
+        ("speed:100", "outside 0.25 to 4"),
+        ("gain:-20", r"has no unit \(dB\)"),
+        ("", "not a condition"),
+        (10, "not a condition"),
+        ("white@10dB+", "'' is not KIND"),
+    ],
+)
+def test_an_invalid_condition_is_refused_in_one_line(text, message):
+    with pytest.raises(SpeechIQError, match=message) as refusal:
+        parse_condition(text)
+    assert "\n" not in str(refusal.value) and "condition=" in str(refusal.value)
+
+
+def test_folders_without_audio_and_sets_without_voices_are_refused(docs, tmp_path):
+    with pytest.raises(SpeechIQError, match="has no audio files; name a folder with"):
+        with_condition(docs, f"noise:{tmp_path}@5dB")
+    with pytest.raises(SpeechIQError, match="is not a folder"):
+        with_condition(docs, f"noise:{tmp_path / 'missing'}@5dB")
+    with pytest.raises(SpeechIQError, match="1 clips has no 3 other clips to mix"):
+        with_condition(docs.select([0]), "babble:3@0.5")
