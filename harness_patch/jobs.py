@@ -63,7 +63,7 @@ def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
     found: dict[int, dict[int, Question]] = defaultdict(dict)
     for i, job in enumerate(jobs):
         if not job.wants_transcript:
-            found[job.repeats][i] = Question(job.prompt, job.target, job.question, job.options)
+            found[job.repeats][i] = Question(job.prompt, job.target, job.question, job.options, job.purpose)
     return found
 
 

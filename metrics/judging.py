@@ -15,6 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge_draws import Draw, Question, draw, say_first
 from speechiq.metrics.judge_engine import MATCH
 from speechiq.metrics.judge_settings import KEYS, Judging, judging_of, read_judging, read_settings
+from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.match import match
 
 __all__ = [
@@ -46,6 +47,7 @@ class Case(NamedTuple):
         checklist: What a good answer has.
         accepted: Further right answers, for `judge=match`.
         name: Name in errors.
+        keywords: What a good answer contains, for `judge=match` without an accepted answer; see `metrics/keywords.py`.
     """
 
     question: str
@@ -54,6 +56,7 @@ class Case(NamedTuple):
     checklist: str = ""
     accepted: tuple[str, ...] = ()
     name: str = ""
+    keywords: tuple[str, ...] = ()
 
 
 class Judgement(NamedTuple):
@@ -201,8 +204,11 @@ def _match(case: Case, judging: Judging) -> Judgement:
     lowest, highest = judging.rubric.scale
     matched = match(case.answer, case.reference, case.accepted)
     if math.isnan(matched):
+        matched = count_keywords(case.answer, case.keywords)
+    if math.isnan(matched):
         return Judgement((math.nan,), ("",), (NO_REFERENCE,))
-    return Judgement((float(highest if matched else lowest),), ("match" if matched else "no match",), ("",))
+    text = "match" if matched == 1 else f"{100 * matched:.0f} % match" if matched else "no match"
+    return Judgement((lowest + matched * (highest - lowest),), (text,), ("",))
 
 
 def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:

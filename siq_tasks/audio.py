@@ -46,3 +46,8 @@ def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of the level Apply, with the question and its options."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
     return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+
+
+def to_speak(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks that are answered aloud: the clip is the query."""
+    return [AudioItems(doc["audio"], purpose="reply")]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics import reply_settings
 from speechiq.metrics.embedder import OPTIONS, read_embedding
 from speechiq.metrics.judging import KEYS, read_settings
 from speechiq.metrics.normalizer import read_normalizer
@@ -41,6 +42,7 @@ FORMS: dict[str, Form] = {
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
     "judged": Form(KEYS, read_settings),
+    "reply": Form(reply_settings.KEYS, reply_settings.read_settings),
 }
 
 

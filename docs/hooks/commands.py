@@ -69,6 +69,12 @@ METADATA = {
     "judge_top_p": ("number", "Probability mass to sample from."),
     "judge_top_k": ("number", "Number of tokens to sample from."),
     "judge_max_gen_toks": (f"number; default {REPLY}", "Most tokens of a reply of the judge."),
+    "reply_asr": (
+        "`[ENGINE:]MODEL` of any recognizer; default openai/whisper-large-v3",
+        "Recognizer that transcribes spoken replies ([spoken replies](../how-to/spoken_replies.md)).",
+    ),
+    "reply_asr_*": ("value", "Any option of that recognizer's engine."),
+    "speech_quality": ("distillmos, off", "What rates how spoken replies sound."),
     "judge_*": ("value", "Any option of the judge's engine, such as `judge_base_url`."),
     "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
     "dataset_name": ("configuration", "Configuration of the data set on the Hub."),

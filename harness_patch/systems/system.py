@@ -25,12 +25,14 @@ class Question:
         settings: The task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
         text: The question alone, if the task gives it; else empty.
         options: Texts to choose from, for multiple choice.
+        purpose: `reply` for a question that is answered aloud, else `answer` or empty.
     """
 
     prompt: Prompt
     settings: Mapping[str, Any]
     text: str = ""
     options: tuple[str, ...] = ()
+    purpose: str = ""
 
     def seeds(self, seed: int, n: int) -> list[int]:
         """Return one seed per answer, which depends on prompt and audio, never on the batch or the process."""

@@ -1,0 +1,150 @@
+"""Score spoken replies: what was said, what was written, how clear and how natural it sounds.
+
+`Reply` and `score` are what tasks of lm-eval name. The reply of a system that speaks is transcribed by a recognizer of
+the user's choice and judged by its transcript (WildSpeech-Bench, section 4); what the system wrote is judged as well,
+which measures the cost of speaking. A system that only writes is judged on its text, and marked (`spoken` is 0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.response import Response, response_of
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judge import agreement
+from speechiq.metrics.judging import Case, Judgement, Judging, judge_cases, judging_of
+from speechiq.metrics.keywords import count_keywords
+from speechiq.metrics.language import is_english
+from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.refusal import is_refusal
+from speechiq.metrics.reply_transcript import transcribe_replies
+from speechiq.metrics.speech_quality import speech_quality
+from speechiq.metrics.wer import wer
+
+
+class Reply(Filter):
+    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval; see `score` for the items.
+
+    All docs name the same judge, recognizer and rating.
+    """
+
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return an item per reply: texts, transcripts, audio, scores and what the judge wrote."""
+        responses = [response_of(text) for text in resps]
+        if not responses:
+            return []
+        judging, settings = judging_of(docs[0]), docs[0]["reply"]
+        spoken = [place for place, response in enumerate(responses) if response.audio is not None]
+        clips = [clip for place in spoken if (clip := responses[place].audio)]
+        transcripts = dict(
+            zip(spoken, transcribe_replies(clips, settings["reply_asr"], settings.get("options") or {}), strict=True)
+            if clips
+            else ()
+        )
+        quality = dict(zip(spoken, speech_quality(clips), strict=True)) if settings["speech_quality"] != "off" else {}
+        written = _judge(docs, [response.text for response in responses], judging)
+        said = _judge([docs[place] for place in spoken], [transcripts[place] for place in spoken], judging)
+        of_speech = dict(zip(spoken, said, strict=True))
+        return [
+            _item(response, transcripts.get(place), of_speech.get(place), written[place], quality.get(place))
+            for place, response in enumerate(responses)
+        ]
+
+
+def _judge(docs: Sequence[Mapping[str, Any]], answers: Sequence[str], judging: Judging) -> list[Judgement]:
+    return judge_cases([_case(doc, answer) for doc, answer in zip(docs, answers, strict=True)], judging)
+
+
+def _case(doc: Mapping[str, Any], answer: str) -> Case:
+    return Case(
+        doc["question"],
+        answer,
+        doc.get("answer") or "",
+        doc.get("checklist") or "",
+        tuple(doc.get("accepted") or ()),
+        str(doc.get("id", "")),
+        tuple(doc.get("keywords") or ()),
+    )
+
+
+def _item(
+    response: Response, transcript: str | None, said: Judgement | None, written: Judgement, quality: float | None
+) -> dict[str, Any]:
+    judged = said or written
+    return {
+        "answer": response.text if transcript is None else transcript,
+        "written": response.text,
+        "audio": None if response.audio is None else _describe(response.audio),
+        "scores": _plain(judged.scores),
+        "texts": list(judged.texts),
+        "scores_written": _plain(written.scores),
+        "texts_written": list(written.texts),
+        "speech_quality": None if quality is None or math.isnan(quality) else quality,
+        "coverage": response.coverage,
+    }
+
+
+def _describe(clip: Clip) -> dict[str, Any]:
+    """Return the items of a stored clip, in the form of a doc's audio."""
+    path = clip.source.path if isinstance(clip.source, AudioFile) else ""
+    return {"path": path, "sha256": clip.source.sha256, "duration": clip.duration}
+
+
+def _plain(scores: Sequence[float]) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in scores]
+
+
+def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Score one reply; the `process_results` of tasks with spoken replies.
+
+    Args:
+        doc: `judging` has the scale of the rubric, `keywords` what a good reply contains.
+        results: One item of the output of `Reply`.
+
+    Returns:
+        `judge_points` (what was said, on the rubric's scale; what was written, if nothing was said), `judge` (the same
+        as a share of the scale), `judge_written_points` (what was written), `judge_gap` (said - written; NaN if nothing
+        was said), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against the
+        written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence), `response_seconds`
+        (NaN if nothing was said), `words`, `spoken`, `silent` (spoken, but without a word), `not_english`, `refusal`,
+        `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+
+    >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
+    ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
+    >>> row = score({"judging": {"scale": [1, 10]}, "keywords": ["red", "car|auto"]}, [item])
+    >>> row["judge_points"], row["judge_gap"], row["said_as_written"], row["response_seconds"], row["match"]
+    (7.0, -1.0, 0.0, 1.5, 1.0)
+    """
+    item = results[0]
+    lowest, highest = doc["judging"]["scale"]
+    answer, written = str(item["answer"]), str(item["written"])
+    audio = item["audio"]
+    scores = [value for value in item["scores"] if value is not None]
+    points, points_written = mean(scores), mean(value for value in item["scores_written"] if value is not None)
+    is_spoken, is_empty = audio is not None, not answer.strip()
+    quality = item["speech_quality"]
+    words = len(normalize(answer).split())
+    return {
+        "judge": (points - lowest) / (highest - lowest),
+        "judge_points": points,
+        "judge_written_points": points_written,
+        "judge_gap": points - points_written if is_spoken else math.nan,
+        "judge_agreement": math.nan if is_empty else agreement(scores),
+        "unjudged": float(not scores),
+        "said_as_written": wer(written, answer) if is_spoken and normalize(written) else math.nan,
+        "speech_quality": math.nan if quality is None else float(quality),
+        "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
+        "words": float(words),
+        "spoken": float(is_spoken),
+        "silent": float(is_spoken and is_empty),
+        "not_english": float(not is_english(answer)),
+        "refusal": float(is_refusal(answer)),
+        "empty_answer": float(is_empty),
+        "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
+        "audio_coverage": float(item["coverage"]),
+    }
