@@ -8,6 +8,7 @@ imports torchaudio.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -44,8 +45,8 @@ class DistillMOS(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for number, (before, after) in enumerate(zip(CHANNELS, CHANNELS[1:], strict=False)):
-            stride = (1 if number == 0 else 2, 2 if after is CHANNELS[-1] and number == len(CHANNELS) - 2 else 1)
+        for number, (before, after) in enumerate(pairwise(CHANNELS)):
+            stride = (1 if number == 0 else 2, 2 if number == len(CHANNELS) - 2 else 1)
             layers += [nn.Conv2d(before, after, 3, stride=stride, padding=(0, 1)), nn.LeakyReLU(SLOPE)]
         self.convolutions = nn.Sequential(*layers)
         self.input_norm, self.feature_norm = nn.BatchNorm1d(FEATURES), nn.BatchNorm1d(FEATURES)
@@ -85,7 +86,7 @@ def _compress(samples: torch.Tensor) -> torch.Tensor:
 
 
 def cut_windows(samples: np.ndarray) -> torch.Tensor:
-    """Return the windows of a sound, shape (windows, `WINDOW`): evenly spaced, at most `HOP` apart, padded with zeros."""
+    """Return the windows of a sound, shape (windows, `WINDOW`): evenly spaced, at most `HOP` apart, zeros at the end."""
     rest = max(len(samples) - WINDOW, 0)
     padded = np.pad(samples, (0, max(WINDOW - len(samples), 0)))
     starts = (np.linspace(0, 1, -(-rest // HOP) + 1) * rest).astype(int)

@@ -100,5 +100,5 @@ def rate(samples: np.ndarray, model: DistillMOS) -> float | None:
     if len(samples) < SHORTEST_S * 16_000 or not np.isfinite(samples).all() or not samples.any():
         return None
     with torch.inference_mode():
-        scores = [model(windows) for windows in cut_windows(samples).split(BATCH)]
+        scores = [model(windows) for windows in torch.split(cut_windows(samples), BATCH)]
     return float(torch.cat(scores).mean())
