@@ -1,4 +1,4 @@
-"""Say how to install a missing package, by names that pip finds however speechiq was installed."""
+"""Say how to install a missing package, by names that pip finds however speechiq was installed, or a program."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+}
+#: Program -> the command that installs it.
+PROGRAMS = {
+    "espeak-ng": "apt install espeak-ng",
+    "flite": "apt install flite",
+    "piper": "pip install piper-tts",
 }
 
 

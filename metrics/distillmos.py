@@ -86,7 +86,7 @@ def _compress(samples: torch.Tensor) -> torch.Tensor:
 
 
 def cut_windows(samples: np.ndarray) -> torch.Tensor:
-    """Return the windows of a sound, shape (windows, `WINDOW`): evenly spaced, at most `HOP` apart, zeros at the end."""
+    """Return the windows of a sound, shape (windows, `WINDOW`), evenly spaced and at most `HOP` apart."""
     rest = max(len(samples) - WINDOW, 0)
     padded = np.pad(samples, (0, max(WINDOW - len(samples), 0)))
     starts = (np.linspace(0, 1, -(-rest // HOP) + 1) * rest).astype(int)

@@ -163,7 +163,31 @@ def _open_table(source: Source, file: Path) -> Rows:
 
 
 def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
-    """Open a data set with `datasets`, cached in `folder`: its own cache confuses local folders with the same name."""
+    rows = load_rows(source, place, folder)
+    _check_columns(source, rows.column_names)
+    kept = rows.select_columns(_required(source))
+    try:
+        audio = AudioColumn(rows, source.audio_column)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise SpeechIQError(
+            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
+            f"with --metadata audio_column=..."
+        ) from error
+    return Rows({column: kept[column] for column in kept.column_names}, audio)
+
+
+def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+    """Load rows with `datasets`.
+
+    Args:
+        source: The source.
+        place: Hub id, or a folder.
+        folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
+            its own.
+
+    Raises:
+        SpeechIQError: There are no such rows.
+    """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
@@ -188,16 +212,7 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
                 f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
-    _check_columns(source, rows.column_names)
-    kept = rows.select_columns(_required(source))
-    try:
-        audio = AudioColumn(rows, source.audio_column)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise SpeechIQError(
-            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
-            f"with --metadata audio_column=..."
-        ) from error
-    return Rows({column: kept[column] for column in kept.column_names}, audio)
+    return rows
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:
