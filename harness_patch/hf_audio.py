@@ -30,7 +30,8 @@ from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
 from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
-from speechiq.harness_patch.systems.build import build_system, expand_alias
+from speechiq.harness_patch.systems.build import build_system, name_system
+from speechiq.harness_patch.systems.speaking import SPEAKS
 from speechiq.harness_patch.systems.spec import REFERENCE
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class HFAudio(SpeechModel, LM):
         self.state.device = _choose_device(device, self.state, torch.accelerator.device_count())
         warn_of_a_lone_process(self.state.num_processes)
         _check_spread(options, self.state.num_processes)
-        self._store, self._before = store, snapshot()
+        self._store, self._before, self._voice = store, snapshot(), options.get(SPEAKS)
         self._done: tuple[Work, ...] = ()
         self._references: dict[Clip, str] = {}
         with use_store(store):
@@ -187,7 +188,7 @@ class HFAudio(SpeechModel, LM):
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
-        name, system = expand_alias(self.pretrained), self.system.describe()
+        name, system = name_system(self.pretrained, self._voice), self.system.describe()
         return {"siq": {"pretrained": name, "system": system, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -15,11 +15,12 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.audio_model import AudioModelSystem
-from speechiq.harness_patch.systems.cached import CACHED
+from speechiq.harness_patch.systems.cached import CACHED, CachedSpeech
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.instructed import Instructed
+from speechiq.harness_patch.systems.speaking import SPEAKS, SPEAKS_PREFIX, Speaking, Voice
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
 
@@ -37,6 +38,15 @@ def expand_alias(spec: str) -> str:
     return ALIASES[spec][0] if spec in ALIASES else spec
 
 
+def name_system(spec: str, voice: Any = None) -> str:
+    """Return the name of a system in tables, in which its voice, if it has one, is the last part.
+
+    >>> name_system("demo"), name_system("gold+org/model", "flite:slt")
+    ('demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct', 'gold+org/model speaks flite:slt')
+    """
+    return f"{expand_alias(spec)} speaks {voice}" if voice else expand_alias(spec)
+
+
 def build_system(
     spec: str,
     options: Mapping[str, Any],
@@ -52,7 +62,8 @@ def build_system(
         spec: `pretrained`, in the form of `spec.parse`, or `demo`.
         options: Stage options, `<role>_<option>`, without a prefix for an audio model. `answer` of the last stage is
             `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5` if the recognizer has that
-            option, and takes `ger_max_gen_toks`.
+            option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` gives the system a voice for its replies, with
+            options `speaks_*`.
         device: Device of the models.
         batch_size: Items per batch, or `auto`.
         seed: Seed of the sampled answers.
@@ -70,6 +81,7 @@ def build_system(
         return ConstantLetter(stages[0].model)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
+    voice = _take_voice(options, device, batch_size)
     _refuse_unknown(options, stages)
     setups = {
         stage.role: Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size)
@@ -96,7 +108,31 @@ def build_system(
         raise SpeechIQError(
             f"{answer}={answering.describe()['way']}: {model} has no log-likelihoods; use {answer}=generate"
         )
-    return AudioModelSystem(COMBINE[len(engines)](*engines), answering, seed)
+    system = AudioModelSystem(COMBINE[len(engines)](*engines), answering, seed)
+    return Speaking(system, voice, seed) if voice else system
+
+
+def _take_voice(options: dict[str, Any], device: Any, batch_size: BatchSize) -> Voice | None:
+    """Return the voice of `speaks=ENGINE:MODEL` and remove it from the options; None without one.
+
+    Raises:
+        SpeechIQError: The voice cannot be used, or options of a voice are given without it.
+    """
+    given = {
+        name.removeprefix(SPEAKS_PREFIX): options.pop(name)
+        for name in sorted(options)
+        if name.startswith(SPEAKS_PREFIX)
+    }
+    if (spec := options.pop(SPEAKS, None)) is None:
+        if given:
+            name = f"{SPEAKS_PREFIX}{next(iter(given))}"
+            raise SpeechIQError(f"{name}: the system does not speak; give speaks=ENGINE:MODEL too")
+        return None
+    engine, colon, model = str(spec).partition(":")
+    if not (engine and colon and model):
+        raise SpeechIQError(f"speaks={spec}: not a voice; write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng")
+    setup = Setup(engine=engine, prefix=SPEAKS_PREFIX, device=device, batch_size=batch_size)
+    return CachedSpeech(build("speech", model, given, setup), store_folder())
 
 
 def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:

@@ -13,6 +13,8 @@ from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Answering
 from speechiq.harness_patch.systems.system import Question, SpeechSystem
 
+#: Model argument that names the voice, and the prefix of its options.
+SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
 #: `Question.purpose` of what is answered aloud.
 REPLY = "reply"
 
