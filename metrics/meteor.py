@@ -99,7 +99,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         results: One caption.
 
     Returns:
-        `meteor` (against the best reference; NaN if no reference has words), `empty_answer` (1 if there is no caption),
+        `meteor` (against the best reference; NaN if no reference has words), `empty_answer` (1 for an empty caption),
         and `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them).
 
     >>> score({"answer": "Rain falls.", "accepted": ["It rains."]}, [""])
