@@ -14,11 +14,10 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
-from speechiq.metrics.keyed import score_key
 from speechiq.metrics.letters import parse_letter
 from speechiq.metrics.option_letters import LETTERS, UNPARSED
 
-__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "score", "score_letter", "vote"]
+__all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "score", "vote"]
 
 #: The text of option (E).
 NONE_OF_THE_ABOVE = "None of the above"
@@ -90,23 +89,3 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
         "agreement": letters.count(voted) / len(letters) if voted != UNPARSED else 0.0,
         "audio_coverage": response_of(letters[0]).coverage,
     }
-
-
-def score_letter(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
-
-    Args:
-        doc: `options`, without one that is not written there; `gold` is the letter of the right one, `majority` that
-            of most questions.
-        results: One answer.
-
-    Returns:
-        `acc`, `unparsed` and `floor` (see `keyed.score_key`), and `audio_coverage`.
-
-    >>> doc = {"options": ["today", "never", "on Monday"], "gold": "C", "majority": "A"}
-    >>> score_letter(doc, ["(C) on Monday"])["acc"], score_letter(doc, ["E"])["unparsed"]
-    (1.0, 1.0)
-    """
-    answer = results[0]
-    found = parse_letter(answer, doc["options"])
-    return score_key(found, doc) | {"audio_coverage": response_of(answer).coverage}

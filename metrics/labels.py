@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
-from speechiq.core.response import response_of
 from speechiq.metrics.answer_text import strip_answer
-from speechiq.metrics.keyed import score_key
 from speechiq.metrics.option_letters import UNPARSED
 
-__all__ = ["UNPARSED", "parse_label", "score"]
+__all__ = ["UNPARSED", "parse_label"]
 
 _DENIED = re.compile(
     r"(?:\b(?:not|never|no|neither|nor|without|rather than|instead of)|n't)(?:\s+\w+){0,2}\W*$", re.IGNORECASE
@@ -54,21 +51,3 @@ def _find_names(labels: tuple[tuple[str, ...], ...]) -> tuple[dict[str, str], re
     names = {name.casefold(): label for label, *words in labels for name in (label, *words)}
     longest_first = sorted(names, key=len, reverse=True)
     return names, re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
-
-
-def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
-    """Score the one answer about a clip; the `process_results` of `_labels`.
-
-    Args:
-        doc: `labels` (label -> further words that name it), `gold` (the right one), `majority` (that of most clips).
-        results: One answer.
-
-    Returns:
-        `acc`, `unparsed` and `floor` (see `keyed.score_key`), and `audio_coverage`.
-
-    >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "gold": "joy", "majority": "anger"}
-    >>> score(doc, ["The speaker is happy."])["acc"], score(doc, ["I cannot tell."])["unparsed"]
-    (1.0, 1.0)
-    """
-    answer = results[0]
-    return score_key(parse_label(answer, doc["labels"]), doc) | {"audio_coverage": response_of(answer).coverage}

@@ -37,6 +37,11 @@ def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
     return [AudioItems(doc["audio"], purpose="transcribe")]
 
 
+def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks with free answers: the clip, and a question without options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
+
+
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of the level Apply, with the question and its options."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
@@ -46,8 +51,3 @@ def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
 def to_choose(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of `_choice`, with the question and all of its options."""
     return [AudioItems(doc["audio"], purpose="answer", question=doc["instruction"], options=list(doc["options"]))]
-
-
-def to_ask(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of templates with free answers."""
-    return [AudioItems(doc["audio"], purpose="answer", question=doc["instruction"])]

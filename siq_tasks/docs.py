@@ -58,7 +58,7 @@ def build_docs(
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
-    if form.has_questions or form.read_row is not None:
+    if form.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
         rows = [docs[row["id"]] | settings | {item: row[item] for item in items if item in row} for row in questions]
         return Dataset.from_list(rows)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import OPTIONS, read_embedding
+from speechiq.metrics.judging import KEYS, read_judging, read_settings
 from speechiq.metrics.normalizer import read_normalizer
 from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open
 
@@ -24,6 +25,11 @@ def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
     return {}
 
 
+def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
+    """Return the settings of a judge that is beside a rule, which knows only right and wrong."""
+    return read_judging(metadata, "right_wrong").record()
+
+
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
     labels = metadata.get("labels")
     if (
@@ -35,7 +41,7 @@ def _read_labels(metadata: Mapping[str, Any]) -> Settings:
             f"metadata.labels: {labels!r:.80} does not map two or more labels to words; write "
             f"{{joy: [happy], anger: []}}"
         )
-    return {"labels": {label: list(words) for label, words in labels.items()}}
+    return _read_right_wrong(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
 
 
 def _are_texts(words: Any) -> bool:
@@ -46,7 +52,7 @@ class Form(NamedTuple):
     """What the tasks of one form have in common.
 
     Attributes:
-        keys: Keys of metadata that its tasks read, with any loader.
+        keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
         has_questions: Whether its docs are the questions of a question file, not clips.
@@ -62,16 +68,18 @@ class Form(NamedTuple):
     read_row: RowReader | None = None
 
 
-_ASKED = frozenset({"instruction"})
+_ASKED = KEYS | {"instruction"}
 _ANSWER = frozenset({"answer_column"})
+_CHOICE = _ANSWER | {"question_column", "choices_column"}
 FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
-    "choice": Form(_ASKED, columns=_ANSWER | {"question_column", "choices_column"}, read_row=read_choice),
+    "choice": Form(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
     "labels": Form(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
-    "caption": Form(_ASKED, columns=_ANSWER, read_row=read_open),
-    "transcribe": Form(_ASKED | {"normalizer"}, read_normalizer, read_row=read_nothing),
+    "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
 }
 
 

@@ -23,6 +23,11 @@ ROWS = {
         | {"answer": ["(B) Bo;", "(B) Bo;", "(C) Cy."]},
         {"options": ["Ann", "Bo", "Cy."], "gold": "B", "majority": "B", "instruction": "Who?", "instruction_id": -1},
     ),
+    "judged": (
+        {"question": ["Who?", "When?", "Why?"], "answer": ["Ann", "now", "the end #### 12"]}
+        | {"text": ["who is it", "when is it", "why is it"]},
+        {"question": "Who?", "answer": "Ann", "accepted": []},
+    ),
     "caption": ({"answer": ["A dog barks.", "Rain.", "A bell."]}, {"answer": "A dog barks."}),
     "transcribe": ({"text": ["so it goes", "so it goes on", "yes"]}, {"text": "so it goes"}),
 }
