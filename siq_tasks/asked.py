@@ -213,8 +213,8 @@ def parse_key(answer: str, options: Sequence[str], where: str) -> str:
         return letters[texts.index(plain)]
     if alone and alone[1] in letters:
         return alone[1]
-    letter = (marked[1] or marked[2]) if marked else None
-    if marked and letter in letters and normalize(marked[3]) == texts[letters.index(letter)]:
+    letter, text = (str(marked[1] or marked[2]), marked[3]) if marked else ("", "")
+    if letter and letter in letters and normalize(text) == texts[letters.index(letter)]:
         return letter
     raise SpeechIQError(
         f"{where}: the answer {answer!r:.80} is not one of the options {list(options)!r:.200}; write its letter, its "

@@ -16,7 +16,6 @@ from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.options import keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 
-
 #: A metric that the task computes itself, of its measure: how the score depends on the wording of the instruction.
 SPREAD = "instruction_spread"
 

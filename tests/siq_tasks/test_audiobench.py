@@ -24,8 +24,8 @@ ROWS = {
         {"options": ["Ann", "Bo", "Cy."], "gold": "B", "majority": "B", "instruction": "Who?", "instruction_id": -1},
     ),
     "judged": (
-        {"question": ["Who?", "When?", "Why?"], "answer": ["Ann", "now", "the end #### 12"]}
-        | {"text": ["who is it", "when is it", "why is it"]},
+        {"text": ["who is it", "when is it", "why is it"]}
+        | {"question": ["Who?", "When?", "Why?"], "answer": ["Ann", "now", "the end #### 12"]},
         {"question": "Who?", "answer": "Ann", "accepted": []},
     ),
     "caption": ({"answer": ["A dog barks.", "Rain.", "A bell."]}, {"answer": "A dog barks."}),
@@ -60,7 +60,7 @@ def write_rows(folder: Path, about, by_role, audio=AUDIO):
     names = {key.removesuffix("_column"): name for key, name in columns._asdict().items()}
     names["text"] = source.text_column
     table = {names[role]: values for role, values in by_role.items() if names.get(role)}
-    write_table(folder / f"{source.split}-00000-of-00001.parquet", table, {source.audio_column: audio})
+    write_table(folder / "data" / f"{source.split}-00000-of-00001.parquet", table, {source.audio_column: audio})
     return str(folder)
 
 
