@@ -65,10 +65,10 @@ def robustness(
     about = origin(SCHEMA, runs, tasks)
 
     def page() -> str:
-        from speechiq.reducer.show.report.provenance import made_of_tasks
+        from speechiq.reducer.show.report.provenance import made_of
         from speechiq.reducer.show.report.robustness import render
 
-        return render(studies, made_of_tasks(tasks, command_line()))
+        return render(studies, made_of(tasks, command_line()))
 
     texts = {
         "json": lambda: records.as_text({"suites": {each.suite: as_json(each) for each in studies}} | about),

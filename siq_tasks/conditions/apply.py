@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
+from speechiq.core.clip_folder import save_audio
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import AnyTransform, write_transforms
 from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Codec, Reverb
 from speechiq.core.transforms.level import Clipping, Gain, Speed
 from speechiq.core.transforms.noise import Noise, Recordings, Span
 from speechiq.siq_tasks.conditions.spec import Step, is_neutral, parse_condition
-from speechiq.siq_tasks.store import save_audio
 
 #: Files that count as recordings in a folder of noises.
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".opus", ".mp3", ".m4a"})
