@@ -31,12 +31,14 @@ class Columns(NamedTuple):
         choices_column: The options: a list, or one text such as `(A) yes (B) no`.
         answer_column: The reference answer; for options a letter, the text of an option, or both.
         accepted_column: Further right answers, a text or a list.
+        checklist_column: What a good reply has; empty for a question without a checklist.
     """
 
     question_column: str | None = None
     choices_column: str | None = None
     answer_column: str | None = None
     accepted_column: str | None = None
+    checklist_column: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -44,7 +46,7 @@ class Columns(NamedTuple):
         return [column for column in self if column is not None]
 
     def pick(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of a row by role: `question`, `choices`, `answer`, `accepted`.
+        """Return the values of a row by role: `question`, `choices`, `answer`, `accepted`, `checklist`.
 
         >>> Columns(answer_column="a").pick({"a": "yes", "b": 1})
         {'answer': 'yes'}
@@ -89,6 +91,26 @@ def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -
     answers = [_after(text, settings.get("answer_after")) for text in _read_texts(raw.get("answer"), "answer", where)]
     accepted = _read_texts(raw["accepted"], "accepted answers", where) if raw.get("accepted") else []
     return {"question": question, "answer": answers[0], "accepted": [*answers[1:], *accepted]}
+
+
+def read_query(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return `question`, `checklist`, `answer` and `accepted` of a spoken query, of which only the first is required.
+
+    Raises:
+        SpeechIQError: The question is missing, or a value is not a text.
+
+    >>> read_query({"question": "How do I boil an egg?", "checklist": None}, {}, "set row 0")
+    {'question': 'How do I boil an egg?', 'checklist': '', 'answer': '', 'accepted': []}
+    """
+    checklist = raw.get("checklist")
+    empty = checklist is None or (isinstance(checklist, str) and not checklist.strip())
+    answers = _read_texts(raw["answer"], "answer", where) if raw.get("answer") else [""]
+    return {
+        "question": _read_text(raw["question"], "question", where),
+        "checklist": "" if empty else "\n".join(_read_texts(checklist, "checklist", where)),
+        "answer": answers[0],
+        "accepted": answers[1:],
+    }
 
 
 def read_choice(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
-#: of most questions, and the wording of the instruction.
-ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id")
+#: of most questions, the wording of the instruction, and what a good reply has.
+ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 

@@ -14,7 +14,7 @@ from speechiq.metrics import reply_settings
 from speechiq.metrics.embedder import OPTIONS, read_embedding
 from speechiq.metrics.judging import KEYS, read_judging, read_settings
 from speechiq.metrics.normalizer import read_normalizer
-from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open
+from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
 #: Takes the values of a row by role (`asked.Columns.pick`), the task's metadata with its settings, and file and row
@@ -71,6 +71,7 @@ class Form(NamedTuple):
 
 _ASKED = KEYS | {"instruction"}
 _ANSWER = frozenset({"answer_column"})
+_QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
@@ -81,7 +82,7 @@ FORMS: dict[str, Form] = {
     "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
-    "reply": Form(reply_settings.KEYS, reply_settings.read_settings),
+    "reply": Form(reply_settings.KEYS, reply_settings.read_settings, columns=_QUESTION, read_row=read_query),
 }
 
 

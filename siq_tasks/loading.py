@@ -27,6 +27,7 @@ from speechiq.siq_tasks.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
+from speechiq.siq_tasks.row_choice import Where, choose_rows, read_where
 from speechiq.siq_tasks.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -64,7 +65,7 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     return prepare(**metadata).clips
 
 
-@takes(*Source._fields, *Columns._fields, "subset", "selection", "ties", "leave_out", "questions")
+@takes(*Source._fields, *Columns._fields, "subset", "selection", "ties", "leave_out", "where", "questions")
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
@@ -108,6 +109,7 @@ def prepare(
     selection: str = SELECTIONS[0],
     ties: str = TIES[0],
     leave_out: Any = None,
+    where: Any = None,
     **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
@@ -119,6 +121,7 @@ def prepare(
             numbers).
         ties: Order of clips of one length: `id`, or `order` (of the data set).
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
+        where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
         **metadata: Fields of `Source`, and for a form that asks rows those of `Columns`; other keys that lm-eval passes
             are ignored.
 
@@ -131,16 +134,16 @@ def prepare(
         raise SpeechIQError(f"ties={ties}: unknown; known are {', '.join(TIES)}")
     dataset = check_plain(dataset, "metadata.dataset")
     source, asked = read_source(metadata), read_row_questions(metadata)
-    unwanted = _read_ids(leave_out)
+    unwanted, wanted = _read_ids(leave_out), read_where(where)
     key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
-    key += [part for part in ((asked and asked.columns), sorted(unwanted)) if part]
+    key += [part for part in ((asked and asked.columns), sorted(unwanted), wanted) if part]
     name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
         commit = find_commit(source)
         pinned = source if commit is None else source._replace(dataset_revision=commit)
-        test = _prepare(dataset, pinned, asked, unwanted, subset, selection, ties)
+        test = _prepare(dataset, pinned, asked, unwanted, wanted, subset, selection, ties)
         if commit is not None:
             test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
@@ -195,13 +198,14 @@ def _prepare(
     source: Source,
     asked: RowQuestions | None,
     unwanted: Collection[str],
+    wanted: Where,
     subset: int | str,
     selection: str,
     ties: str,
 ) -> Prepared:
     columns = asked.columns.names if asked else []
-    with open_rows(source, columns) as rows:
-        places = _name_rows(dataset, source, rows, unwanted)
+    with open_rows(source, [*columns, *(name for name in wanted if name not in columns)]) as rows:
+        places = choose_rows(_name_rows(dataset, source, rows, unwanted), rows, wanted, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
         if not scored:
             raise SpeechIQError(
