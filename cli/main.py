@@ -17,7 +17,9 @@ from speechiq.cli import (
     doctor,
     evaluation,
     hallucination,
+    labels,
     norms,
+    predict,
     questions,
     report,
     run,
@@ -37,10 +39,7 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 PANELS = {
     "Run": ("eval", "run", "demo", "systems"),
     "Score": ("score", "hallucination", "norms"),
-    "Compare": (
-        "compare",
-        "correlate",
-    ),
+    "Compare": ("compare", "correlate", "predict", "labels"),
     "Publish": ("report",),
     "Prepare data": ("tasks", "questions", "unanswerable"),
     "Machine": ("doctor", "store"),
@@ -74,11 +73,12 @@ for name, command, epilog in (
     ("hallucination", hallucination.hallucination, hallucination.EXAMPLES),
     ("compare", compare.compare, compare.EXAMPLES),
     ("correlate", correlate.correlate, correlate.EXAMPLES),
+    ("predict", predict.predict, predict.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):
     app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
-for group in (demo, norms, tasks, questions, unanswerable, store):
+for group in (demo, labels, norms, tasks, questions, unanswerable, store):
     name = group.__name__.rpartition(".")[2]
     app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
 app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)
