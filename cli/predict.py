@@ -14,7 +14,7 @@ from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.show import agreement_table, prediction_table, records
-from speechiq.reducer.show.origin import origin
+from speechiq.reducer.show.origin import command_line, origin
 from speechiq.reducer.show.table import print_unbroken
 from speechiq.reducer.stats.draws import DRAWS
 from speechiq.reducer.validity.agreement import as_records, compare
@@ -108,7 +108,7 @@ def predict(
         console.print(agreement_table.as_table(agreements))
     for table in prediction_table.as_tables(found):
         console.print(table)
-    for line in prediction_table.notes_of(found):
+    for line in (prediction_table.verdict(found), *prediction_table.notes_of(found)):
         print_unbroken(console, line)
     content = (
         prediction_table.as_json(found) | {"agreement": as_records(agreements)} | origin(SCHEMA, runs, tables.tasks)
@@ -117,4 +117,8 @@ def predict(
         "json": lambda: records.as_text(content),
         "csv": lambda: records.rows_as_csv(prediction_table.as_rows(found)),
     }
+    if any(file.format == "page" for file in outputs):
+        from speechiq.reducer.show.report import prediction as page
+
+        texts["page"] = lambda: page.render(found, agreements, tables.tasks, command_line())
     write_outputs(outputs, texts)

@@ -25,6 +25,26 @@ def as_tables(prediction: Prediction) -> Iterator[Table]:
     yield _thresholds(prediction)
 
 
+def verdict(prediction: Prediction) -> str:
+    """Return which metrics predict failure better or worse than the baseline, by their intervals, in one sentence."""
+    if not prediction.draws:
+        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
+    gaps = [gap for of in prediction.predictors if (gap := prediction.gap(of.name))]
+    groups = {
+        "better": [gap.one for gap in gaps if gap.low > 0],
+        "worse": [gap.one for gap in gaps if gap.high < 0],
+    }
+    found = [
+        f"{', '.join(names)} {'predicts' if len(names) == 1 else 'predict'} failure {how} than {prediction.baseline}"
+        for how, names in groups.items()
+        if names
+    ]
+    rest = [gap.one for gap in gaps if gap.low <= 0 <= gap.high]
+    if rest:
+        found.append(f"no difference from {prediction.baseline} beyond chance: {', '.join(rest)}")
+    return "; ".join(found) or f"{prediction.baseline} alone"
+
+
 def notes_of(prediction: Prediction) -> Iterator[str]:
     """Yield the lines below the tables."""
     yield (

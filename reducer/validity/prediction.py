@@ -80,6 +80,7 @@ class Prediction(NamedTuple):
         combinations: The linear forms with weights fitted to the items.
         notes: One line per choice.
         units: The items.
+        risks: Predictor -> its values, so that they grow with the risk of failure.
     """
 
     labels: str
@@ -96,6 +97,7 @@ class Prediction(NamedTuple):
     combinations: list[Combination]
     notes: list[str]
     units: Units
+    risks: dict[str, np.ndarray]
 
     def gap(self, name: str) -> Gap | None:
         """Return the difference of a predictor from the baseline; None for the baseline."""
@@ -161,6 +163,7 @@ def predict(
         combinations=[_refit(form, units, groups, seed) for form in forms],
         notes=units.notes,
         units=units,
+        risks=risks,
     )
 
 
