@@ -13,7 +13,7 @@ from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output
+from speechiq.core.files import check_output, write_whole
 from speechiq.reducer.read.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.show import agreement_table
 from speechiq.reducer.show.records import FIX
@@ -21,6 +21,7 @@ from speechiq.reducer.stats.draws import DRAWS
 from speechiq.reducer.validity import answer_key
 from speechiq.reducer.validity.agreement import compare
 from speechiq.reducer.validity.answer_key import label_answers, leave_out
+from speechiq.reducer.validity.exchanges import read_exchanges
 from speechiq.reducer.validity.sources import read_sources
 from speechiq.reducer.validity.tables import read_tables
 
@@ -75,6 +76,28 @@ def make(
         say(note)
     failed = sum(not success for success in made.success.values())
     say(f"wrote {output}: {failed} failures among {len(made.success)} items")
+
+
+@app.command("review", epilog=examples("siq labels review runs --output review.html"))
+def review(
+    runs: Runs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Page to write, an HTML file.")],
+    allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
+    force: Force = False,
+) -> None:
+    """Write a page on which a person compares the answers to transcripts with those to references, offline."""
+    check_output(output, force, FIX)
+    from speechiq.reducer.show.report.label_review import render_review
+
+    tables = read_tables(runs, allow_missing, allow_mismatch)
+    for warning in tables.warnings:
+        say(f"warning: {warning}")
+    exchanges = read_exchanges(tables)
+    write_whole(output, render_review(exchanges).encode(errors="replace"), FIX)
+    same = sum(of.same for of in exchanges)
+    say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgement")
+    say(f"wrote {output}: open it, judge {len(exchanges) - same} items, and save labels.jsonl")
 
 
 @app.command("agree", epilog=examples("siq labels agree runs --labels people.jsonl --labels judge.jsonl"))

@@ -68,10 +68,7 @@ def compare(sources: Sequence[Labels], draws: int = 1000, seed: int = 0) -> list
 
 def as_records(rows: Sequence[Agreement]) -> list[dict[str, Any]]:
     """Return one record per pair, with None for what is not defined."""
-    return [
-        {name: None if value != value else value for name, value in of._asdict().items()}
-        for of in rows
-    ]
+    return [{name: None if value != value else value for name, value in of._asdict().items()} for of in rows]
 
 
 def _compare(one: Labels, other: Labels, draws: int, seed: int) -> Agreement:

@@ -21,9 +21,7 @@ DASHES = ("solid", "dash", "dot")
 HEIGHT = 460
 
 
-def render(
-    prediction: Prediction, agreements: Sequence[Agreement], tasks: Sequence[TaskRun], command: str = ""
-) -> str:
+def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Sequence[TaskRun], command: str = "") -> str:
     """Return the page.
 
     Args:
@@ -99,7 +97,9 @@ def _square(curves: Sequence[go.Scatter], x: str, y: str) -> go.Figure:
         showlegend=False,
     )  # fmt: skip
     figure = go.Figure([diagonal, *curves])
-    figure.update_layout(template=figures.STYLE, height=HEIGHT, showlegend=True, legend={"font": {"color": figures.INK}})
+    figure.update_layout(
+        template=figures.STYLE, height=HEIGHT, showlegend=True, legend={"font": {"color": figures.INK}}
+    )
     figure.update_xaxes(title_text=x, range=[-0.02, 1.02], tickformat=".0%")
     figure.update_yaxes(title_text=y, range=[-0.02, 1.02], tickformat=".0%")
     return figure
