@@ -44,8 +44,8 @@ def make(
     by: Annotated[
         str,
         typer.Option(
-            help="Choose who labels: `answers` takes the answer keys of the runs; `judge` lets a language model compare "
-            "the answer to the transcript with that to the reference."
+            help="Choose who labels: `answers` takes the answer keys of the runs; `judge` lets a language model "
+            "compare the answer to the transcript with that to the reference."
         ),
     ] = "answers",
     only_errors: OnlyErrors = False,
