@@ -51,7 +51,8 @@ def _card(of: Exchange) -> Card:
 
 def _row(of: Exchange, *, success: bool) -> dict[str, str | bool]:
     system, (clip, *question) = of.key
-    return {"id": clip, "system": system, "success": success} | ({"question_id": question[0]} if question else {})
+    row: dict[str, str | bool] = {"id": clip, "system": system, "success": success}
+    return row | ({"question_id": question[0]} if question else {})
 
 
 def _digest(name: str) -> str:
