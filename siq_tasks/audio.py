@@ -1,4 +1,4 @@
-"""Define the `doc_to_audio` of the three levels: the clip of a doc, and what the task asks about it."""
+"""Define the `doc_to_audio` of tasks: the clip of a doc, and what the task asks about it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ class AudioItems(dict[str, Any]):
 def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of the levels Remember and Understand."""
     return [AudioItems(doc["audio"], purpose="transcribe")]
+
+
+def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of judged tasks: the clip, and a question without options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"])]
 
 
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import OPTIONS, read_embedding
+from speechiq.metrics.judging import KEYS, read_settings
 from speechiq.metrics.normalizer import read_normalizer
 
 Settings = dict[str, Any]
@@ -24,7 +25,7 @@ class Form(NamedTuple):
     """What the tasks of one form have in common.
 
     Attributes:
-        keys: Keys of metadata that its tasks read, with any loader.
+        keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
         has_questions: Whether its docs are the questions of a question file, not clips.
@@ -39,6 +40,7 @@ FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
+    "judged": Form(KEYS, read_settings),
 }
 
 
