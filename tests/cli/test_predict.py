@@ -190,7 +190,7 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     ("line", "refusal"),
     [
         ('{"id": "demo/99", "system": "tiny", "success": true, "by": "a"}', "clip 'demo/99' is not in the runs"),
-        ('{"id": "demo/00", "system": "tony", "success": true, "by": "a"}', "no run of system 'tony'; did you mean tiny?"),
+        ('{"id": "demo/00", "system": "tony", "success": true, "by": "a"}', "no run of system 'tony'; did you mean"),
         ('{"id": "demo/00", "system": "tiny", "success": true, "by": "a", "question_id": "r"}', "did not run clip"),
         ('{"id": "demo/00", "system": "tiny", "success": 1, "by": "a"}', "each line is"),
         ('{"id": "demo/00", "system": "tiny", "by": "a"}', "missing required field `success`"),

@@ -11,8 +11,8 @@ from speechiq.reducer.validity.exchanges import Exchange
 
 TITLE = "Which answer is better?"
 INTRO = (
-    "Two answers to one question. Are they equal in quality and completeness? The order is random. If neither is useful, the "
-    "item is left out."
+    "Two answers to one question. Are they equal in quality and completeness? Their order is random. If neither is "
+    "useful, the item is left out."
 )
 CHOICES = (
     Choice("1", "first", "the first is better"),
