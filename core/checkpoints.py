@@ -47,7 +47,7 @@ def resolve(name: str) -> str:
             fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
             nearest = find_nearest(name, fetched)
             near = f"did you mean {nearest}? If not, " if nearest else ""
-            raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch` first")
+            raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch {name.removeprefix(DEMO)}` first")
         return str(folder)
     if name.startswith((".", "~", os.sep)):
         folder = expand(name)

@@ -92,6 +92,8 @@ def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
 class TextModel:
     """A checkpoint that reads texts; its weights are loaded with the first text.
 
+    One such model is in memory at a time: loading another one frees it.
+
     Args:
         name: Hub id, folder, or `demo:NAME`.
         dtype: `float32`, `bfloat16` or `float16`.
@@ -102,6 +104,7 @@ class TextModel:
     """
 
     role: ClassVar[Role]
+    _resident: ClassVar[TextModel | None] = None
 
     def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         from accelerate import PartialState
@@ -131,6 +134,10 @@ class TextModel:
             return self._model
         import torch
         import transformers
+
+        if (other := TextModel._resident) is not None:
+            other._model = None
+        TextModel._resident = self
 
         with (
             self._opening(),
@@ -221,6 +228,12 @@ class TextModel:
 def as_vectors(rows: Sequence[str]) -> np.ndarray:
     """Return cached vectors as an array, (texts, size), float32."""
     return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
+
+
+def mean_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean state of the tokens of each text: (texts, tokens, size) and (texts, tokens) to (texts, size)."""
+    weights = mask[:, :, None].float()
+    return (states.float() * weights).sum(1) / weights.sum(1)
 
 
 def shortest_context(*limits: int | None) -> int | None:

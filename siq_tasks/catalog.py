@@ -12,6 +12,8 @@ from speechiq.siq_tasks.suite import HERE, LEVELS
 from speechiq.siq_tasks.templates import read_task
 
 IN_PACKAGE = "in the package"
+#: Keys of metadata that name a model which scores.
+MODELS = ("embedder", "assistant", "encoder")
 #: The revision of a data set on the Hub if its task names none.
 DEFAULT_REVISION = "main"
 
@@ -23,7 +25,7 @@ class TaskInfo(NamedTuple):
         name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
         dataset: Name of the data set.
-        level: `remember`, `understand` or `apply`.
+        level: `remember`, `understand` or `apply`; of other suites, the category of the task.
         clips: Number of clips, or None if it depends on the rows.
         source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
         revision: Revision of the data set on the Hub; empty for clips in the package.
@@ -46,7 +48,7 @@ class TaskInfo(NamedTuple):
     @property
     def groups(self) -> list[str]:
         """Return the groups that contain the task, smallest first."""
-        return self.group.split(", ")
+        return self.group.split(", ") if self.group else []
 
     @property
     def names(self) -> set[str]:
@@ -78,14 +80,15 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
         for name, task in read.items()
         if name not in groups
     ]
-    return sorted(tasks, key=lambda task: (task.dataset, LEVELS.index(task.level)))
+    order = {level: place for place, level in enumerate(LEVELS)}
+    return sorted(tasks, key=lambda task: (task.dataset, order.get(task.level, len(order)), task.name))
 
 
 def _describe(
     name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
 ) -> TaskInfo:
-    about = task["metadata"]
-    measure = task["shared_metadata"]["measure"]
+    about, shared = task["metadata"], task["shared_metadata"]
+    measure = shared["measure"]
     subset = about.get("subset") if "dataset_path" in about else len(json.loads((folder / "clips.json").read_bytes()))
     members = {group: set(_members(group, groups)) for group in groups}
     containing = [group for group in groups if name in members[group]]
@@ -94,7 +97,7 @@ def _describe(
         name=name,
         group=", ".join(containing),
         dataset=about["dataset"],
-        level=about["level"],
+        level=about.get("level", shared["category"]),
         clips=subset if isinstance(subset, int) else None,
         source=_source(about),
         revision=about.get("dataset_revision", DEFAULT_REVISION) if "dataset_path" in about else "",
@@ -123,8 +126,9 @@ def _source(about: Mapping[str, Any]) -> str:
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     if "dataset_path" in about:
         yield "data set from the Hub"
-    if "embedder" in about:
-        yield f"embedder {about['embedder']}"
-    if about["level"] == "apply" and "dataset_path" in about:
+    for model in MODELS:
+        if model in about:
+            yield f"{model} {about[model]}"
+    if about.get("level") == "apply" and "dataset_path" in about:
         state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
         yield f"question file ({state})" if check_files else "question file"

@@ -13,6 +13,8 @@ from speechiq.core.clip import AudioFile
 from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
+#: Fields of a clip that its doc has too, if the data set has them.
+EXTRA_ITEMS = ("entities",)
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -33,7 +35,7 @@ def build_docs(
 
     Args:
         dataset: Name of the data set.
-        clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
+        clips: `id`, `text` (reference), maybe `entities`, and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
         metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
 
@@ -48,16 +50,19 @@ def build_docs(
             "dataset": dataset,
             "audio": {item: clip[item] for item in CLIP_ITEMS if item in clip},
             "text": clip["text"],
+            **{item: clip[item] for item in EXTRA_ITEMS if item in clip},
+            **settings,
         }
         for clip in clips
     }
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
+        form.check(doc)
     if form.has_questions:
-        rows = [docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} | settings for row in questions]
+        rows = [docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} for row in questions]
         return Dataset.from_list(rows)
-    return Dataset.from_list([doc | settings for doc in docs.values()])
+    return Dataset.from_list(list(docs.values()))
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

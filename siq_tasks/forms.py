@@ -11,13 +11,19 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import OPTIONS, read_embedding
+from speechiq.metrics.entities import check_entities
 from speechiq.metrics.normalizer import read_normalizer
+from speechiq.metrics.semantic_distance import KEYS, read_distance
 
 Settings = dict[str, Any]
 
 
 def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
     return {}
+
+
+def _accept(doc: Mapping[str, Any]) -> None:
+    pass
 
 
 class Form(NamedTuple):
@@ -28,17 +34,20 @@ class Form(NamedTuple):
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
         has_questions: Whether its docs are the questions of a question file, not clips.
+        check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
     """
 
     keys: frozenset[str] = frozenset()
     read_settings: Callable[[Mapping[str, Any]], Settings] = _read_nothing
     has_questions: bool = False
+    check: Callable[[Mapping[str, Any]], None] = _accept
 
 
 FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
+    "distance": Form(KEYS, read_distance, check=check_entities),
 }
 
 
