@@ -7,6 +7,7 @@ task names have no meaning. Names in a run are never imported, evaluated or foll
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -62,6 +63,10 @@ class System(NamedTuple):
         tasks = tuple(task for task in self.tasks if task.level in kept)
         scores = {level: items for level, items in self.scores.items() if level in kept}
         return self._replace(levels=kept, tasks=tasks).narrow(scores)
+
+    def count_undefined(self, level: str) -> int:
+        """Return the number of items of a level that have no score (`measure.undefined: counted`)."""
+        return sum(map(math.isnan, self.scores[level].values()))
 
     @property
     def control(self) -> str:
