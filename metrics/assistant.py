@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.batches import OnResult
-from speechiq.core.checkpoints import is_language_model
+from speechiq.core.checkpoints import is_encoder, is_language_model
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import identity
 from speechiq.core.stage_cache import StageCache, cached
@@ -31,7 +31,7 @@ TEMPLATES = ("plain", "chat")
 ROLE = Role(
     "assistant",
     "AutoModelForCausalLM",
-    is_language_model,
+    lambda config: is_language_model(config) and not is_encoder(config),
     f"a language model; name a causal language model, such as --metadata assistant={DEFAULT_ASSISTANT}",
     f"name another assistant, such as --metadata assistant=demo:SmolLM2-135M-Instruct (`siq demo fetch`), which needs "
     f"no hub; {DEFAULT_ASSISTANT} is gated: accept its license on its page and run `hf auth login`",
@@ -137,7 +137,7 @@ class Assistant(TextModel):
 
         ids, mask, last = self.pad(batch)
         usage["embeddings"] += len(batch)
-        places, column = last.unique(return_inverse=True)
+        places, column = torch.unique(last, return_inverse=True)
         output = self.load()(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=places)
         return self.as_rows(output.logits[torch.arange(len(batch)), column])
 

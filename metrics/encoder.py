@@ -1,38 +1,22 @@
-"""Embed sentences with a bidirectional encoder: the mean of its last layer's states over all tokens (SemDist, eq. 2)."""
+"""Embed sentences with a bidirectional encoder: the mean of its last states over all tokens (SemDist, eq. 2)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from speechiq.core.batches import OnResult
+from speechiq.core.checkpoints import is_encoder
 from speechiq.core.identity import identity
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
 from speechiq.core.usage import usage
 from speechiq.metrics.text_model import Role, TextModel, Tokens, as_vectors, mean_of_tokens, shortest_context
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedConfig
-
 DEFAULT_ENCODER = "FacebookAI/roberta-base"
-
-
-def is_encoder(config: PreTrainedConfig) -> bool:
-    """Return whether transformers knows this config as a bidirectional encoder: a model that fills in masked words.
-
-    >>> from transformers import LlamaConfig, RobertaConfig, T5Config
-    >>> [is_encoder(config()) for config in (RobertaConfig, LlamaConfig, T5Config)]
-    [True, False, False]
-    """
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING
-
-    causal = config.is_encoder_decoder or config.to_dict().get("is_decoder")
-    return type(config) in MODEL_FOR_MASKED_LM_MAPPING and not causal
 
 
 ROLE = Role(

@@ -59,7 +59,9 @@ class Tagger(TextModel):
     def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         super().__init__(name, dtype, batch_size)
         if not self.tokenizer.is_fast:
-            raise SpeechIQError(f"{self.called}: its tokenizer does not give the places of words; choose another tagger")
+            raise SpeechIQError(
+                f"{self.called}: its tokenizer does not give the places of words; choose another tagger"
+            )
         self.context = shortest_context(self.context, self.tokenizer.model_max_length)
 
     def tag(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str]) -> None:
@@ -76,7 +78,9 @@ class Tagger(TextModel):
         usage["embeddings"] += len(batch)
         best = self.load()(input_ids=ids, attention_mask=mask).logits.argmax(-1).tolist()
         labels = ([self.config.id2label[label] for label in row] for row in best)
-        return [find_spans(encoding.word_ids, encoding.offsets, row) for encoding, row in zip(batch, labels)]
+        return [
+            find_spans(encoding.word_ids, encoding.offsets, row) for encoding, row in zip(batch, labels, strict=True)
+        ]
 
 
 def find_spans(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 NO_NAMES: Mapping[str, str] = {}
 CPU_BATCH, ACCELERATOR_BATCH = 1, 32
 Tokens = Sequence[int]
+#: The form in which a model gets the tokens of a text.
+Row = TypeVar("Row", bound=Sized)
 
 
 class Role(NamedTuple):
@@ -136,7 +138,7 @@ class TextModel:
         import transformers
 
         if (other := TextModel._resident) is not None:
-            other._model = None
+            other.free()
         TextModel._resident = self
 
         with (
@@ -154,6 +156,10 @@ class TextModel:
         self._model = model.eval()
         return self._model
 
+    def free(self) -> None:
+        """Drop the model from memory; the next text loads it again."""
+        self._model = None
+
     def _opening(self) -> AbstractContextManager[None]:
         fix = f"fetch it again, or choose another {self.role.option}"
         return opening(f"{self.called}: cannot be loaded", fix, self._place, trusting=fix)
@@ -161,8 +167,8 @@ class TextModel:
     def run(
         self,
         texts: Sequence[str],
-        tokens: Sequence[Tokens],
-        read: Callable[[Sequence[Tokens]], list[Any]],
+        tokens: Sequence[Row],
+        read: Callable[[list[Row]], list[Any]],
         on_result: OnResult,
         owners: Mapping[str, str],
     ) -> None:

@@ -42,7 +42,7 @@ def count_errors_of(reference: str, hypothesis: str, marked: Sequence[bool], bel
         belongs: Whether an inserted word does.
 
     >>> rare = {"calculus", "boroughs"}.__contains__
-    >>> count_errors_of("who invented calculus", "who invented cactus boroughs", [False, False, True], rare)
+    >>> count_errors_of("who invented calculus", "boroughs who invented cactus", [False, False, True], rare)
     Errors(hits=0, substitutions=1, deletions=0, insertions=1)
     """
     written = hypothesis.split()

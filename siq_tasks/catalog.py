@@ -72,7 +72,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    files = {file.stem: file for file in [*HERE.glob("siq_*.yaml"), *HERE.glob("*/siq_*.yaml")]}
+    files = {file.stem: file for file in HERE.rglob("siq_*.yaml")}
     read = {name: read_task(file) for name, file in files.items()}
     groups = {task["group"]: task["task"] for task in read.values() if "group" in task}
     tasks = [

@@ -28,19 +28,20 @@ from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
-from speechiq.siq_tasks.tables import read_field, read_id
+from speechiq.siq_tasks.tables import read_field, read_id, read_texts
 
 log = logging.getLogger(__name__)
+ENTITIES = "entities"
 
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
-LAYOUT = 2
+LAYOUT = 3
 
 
 class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, the items of a clip and its `warnings`, longest first.
+        clips: `id`, `text`, maybe `entities`, the items of a clip and its `warnings`, longest first.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -182,7 +183,12 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str, ti
             )
         chosen = choose(_measure(scored, source, rows, selection), subset, ties)
         clips = [
-            {"id": key, "text": texts[scored[key]], **save_audio(rows.audio[scored[key]], key)}
+            {
+                "id": key,
+                "text": texts[scored[key]],
+                **_read_entities(rows, scored[key], source),
+                **save_audio(rows.audio[scored[key]], key),
+            }
             for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip")
         ]
     record = {
@@ -192,6 +198,13 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str, ti
         "rows": len(places),
     }
     return Prepared(clips, record, list(scored))
+
+
+def _read_entities(rows: Rows, i: int, source: Source) -> dict[str, list[str]]:
+    """Return the named entities of a row, if the data set has a column for them."""
+    if ENTITIES not in rows.columns:
+        return {}
+    return {ENTITIES: read_texts(rows.columns[ENTITIES][i], f"{source.dataset_path} row {i}: {ENTITIES}")}
 
 
 def _name_rows(dataset: str, source: Source, rows: Rows) -> dict[str, int]:

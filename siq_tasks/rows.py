@@ -16,6 +16,8 @@ from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: Columns that are read if the source has them.
+OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
@@ -85,7 +87,7 @@ class Rows:
     """Give random access to rows without their audio in memory.
 
     Attributes:
-        columns: Column name -> values, for the required columns except audio.
+        columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
         audio: Returns the encoded audio of row i, a file or its bytes.
     """
 
@@ -157,7 +159,8 @@ def _check_columns(source: Source, found: Sequence[str]) -> None:
 def _open_table(source: Source, file: Path) -> Rows:
     rows = read_table(file)
     check_columns(rows[0], [source.audio_column, *_required(source)], file)
-    columns = {column: [row.get(column) for row in rows] for column in _required(source)}
+    read = [*_required(source), *(column for column in OPTIONAL if column in rows[0])]
+    columns = {column: [row.get(column) for row in rows] for column in read}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
     return Rows(columns, AudioFiles(file.parent, names))
 
@@ -189,7 +192,7 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
     _check_columns(source, rows.column_names)
-    kept = rows.select_columns(_required(source))
+    kept = rows.select_columns([*_required(source), *(column for column in OPTIONAL if column in rows.column_names)])
     try:
         audio = AudioColumn(rows, source.audio_column)
     except (TypeError, ValueError, NotImplementedError) as error:

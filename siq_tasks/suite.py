@@ -21,6 +21,7 @@ ONE_TASK = "siq_*_remember.yaml"
 LOADERS = {
     "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
     "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
+    "speechiq.siq_tasks.assistant.queries.load": "speechiq.siq_tasks.assistant.queries",
 }
 
 
@@ -66,7 +67,7 @@ def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:
-    """Return the task Remember of a data set, with its `metadata` and `custom_dataset` checked.
+    """Return a task of a data set, Remember if it has that, with its `metadata` and `custom_dataset` checked.
 
     Raises:
         SpeechIQError: As for `list_clips`.
@@ -78,6 +79,9 @@ def read_one_task(dataset: str) -> dict[str, Any]:
 def _find_one_task(dataset: str) -> Path:
     for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
+            return file
+    for file in sorted(HERE.rglob(f"siq_{dataset}_*.yaml")):
+        if read_task(file)["metadata"].get("dataset") == dataset:
             return file
     raise SpeechIQError(
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
