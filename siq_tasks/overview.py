@@ -9,7 +9,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
-from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.asked import read_columns
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import open_rows, read_source
@@ -31,45 +31,38 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     about = read_one_task(dataset)["metadata"]
     name = about["dataset"]
     yield f"data set: {name}, version {about.get('version')}"
-    own = [task.name for task in list_tasks(check_files=False) if task.dataset == dataset]
-    tasks = own or [f"siq_{name}_{level}" for level in LEVELS]
-    yield f"tasks: {', '.join(tasks)}; group: siq_{name}"
+    if "level" in about:
+        yield f"tasks: {', '.join(f'siq_{name}_{level}' for level in LEVELS)}; all three: siq_{name}"
     if "dataset_path" in about:
         source = read_source(about)
         part = "".join(f", {value}" for value in (source.dataset_name, source.split) if source.local is None and value)
         yield f"rows: {source.dataset_path}{part}"
         roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
         roles["seconds"] = source.length_column
+        roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
         yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
         yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
         if source.local is None and not fetch:
             yield f"clips: on the Hub; `siq tasks show {dataset} --fetch` fetches and lists them"
             return
-        with open_rows(source) as rows:
+        with open_rows(source, read_columns(about).names) as rows:
             yield f"number of rows: {len(rows)}"
     yield from _describe_clips(dataset, about)
 
 
 def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     clips = list_clips(dataset)
+    if "level" not in about:
+        yield f"clips: {len({clip['id'] for clip in clips})}, {len(clips)} rows"
+        for clip in clips:
+            yield f"  {clip.get('question_id', clip['id'])}  {clip['duration']:.2f} s"
+        return
     ids = [clip["id"] for clip in clips]
-    if all("options" in clip for clip in clips):
-        yield "questions: one per clip, spoken in it"
-        counts = Counter(ids)
-    else:
-        counts = Counter()
-        yield from _describe_questions(about, ids, counts)
-    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
-    for clip in clips:
-        yield f"  {clip['id']}  {clip['duration']:.2f} s, {counts[clip['id']]} questions"
-
-
-def _describe_questions(about: dict[str, Any], ids: list[str], counts: Counter[str]) -> Iterator[str]:
-    """Yield lines about the question file of a data set, and count its questions per clip in `counts`."""
+    counts: Counter[str] = Counter()
     try:
         file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
         lines = complete_ids(read_questions(Path(file)), ids)
-        counts.update(row["id"] for row in lines)
+        counts = Counter(row["id"] for row in lines)
         incomplete = sum(counts[key] < PER_CLIP for key in ids)
         unknown = len(counts.keys() - set(ids))
         yield f"questions: {len(lines)} lines in {file}; {incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
@@ -77,3 +70,6 @@ def _describe_questions(about: dict[str, Any], ids: list[str], counts: Counter[s
             yield f"questions about clips that are not in the subset: {unknown}"
     except SpeechIQError as error:
         yield f"questions: {error}"
+    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
+    for clip in clips:
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {counts[clip['id']]} questions"

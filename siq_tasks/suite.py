@@ -9,11 +9,13 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
-from speechiq.core.ids import check_plain
+from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
+#: The suite of the levels.
+SUITE = "siq"
 #: The levels of SIQ, in the order of the paper.
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
@@ -67,7 +69,7 @@ def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:
-    """Return a task of a data set, Remember if it has that, with its `metadata` and `custom_dataset` checked.
+    """Return the task Remember of a data set, or its only task, with its `metadata` and `custom_dataset` checked.
 
     Raises:
         SpeechIQError: As for `list_clips`.
@@ -80,7 +82,8 @@ def _find_one_task(dataset: str) -> Path:
     for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
             return file
-    for file in sorted(HERE.rglob(f"siq_{dataset}_*.yaml")):
+    named = (f"*/*_{dataset}.yaml", f"*_{dataset}_*.yaml") if PLAIN.fullmatch(dataset) else ()
+    for file in (file for pattern in named for file in sorted(HERE.rglob(pattern))):
         if read_task(file)["metadata"].get("dataset") == dataset:
             return file
     raise SpeechIQError(

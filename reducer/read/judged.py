@@ -48,6 +48,11 @@ class Stored(msgspec.Struct):
     coverage: float | None = None
 
     @property
+    def known_coverage(self) -> float:
+        """Return the audio coverage; NaN if it is not known."""
+        return math.nan if self.coverage is None else self.coverage
+
+    @property
     def points(self) -> float:
         """Return the mean of the scores that could be read; NaN without one.
 

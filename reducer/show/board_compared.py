@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from speechiq.reducer.read.conditions import Mismatch, summarize
+from speechiq.reducer.read.judge_name import name_judges
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
@@ -65,7 +66,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     return Compared(
         found=found,
         flags=flags,
-        notes=[why, *remarks.counted(), *_notes(found, caution, mismatches)],
+        notes=[why, *remarks.counted(), *_notes(pair, found, caution, mismatches)],
         content=content,
         warnings=[],
         unit=UNIT,
@@ -84,15 +85,23 @@ def _count_undefined(pair: Pair, systems: Sequence[System]) -> dict[str, Undefin
     }
 
 
-def _notes(found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
+def _notes(pair: Pair, found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
     if found.draws:
         yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
         yield from filter(None, [caution])
     for category, of in found.undefined.items():
         word = found.levels[category].undefined_word
         yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
+    yield from _judges(pair, found)
     if mismatches:
         yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE
     yield side_by_side.MEANINGS
     yield PARTS
+
+
+def _judges(pair: Pair, found: Comparison) -> Iterator[str]:
+    """Yield who judged each category."""
+    for category in (name for name, of in found.levels.items() if of.judged):
+        one, other = (name_judges(task for task in of.tasks if task.level == category) for of in pair.both)
+        yield f"{title(category)}: {one if one == other else f'A {one}; B {other}'}"

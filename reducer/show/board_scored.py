@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import board_records, board_table
+from speechiq.reducer.show import board_records, board_table, reliability_table
 from speechiq.reducer.show.dashboards import Export, as_value
 from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq.by_dataset import split
@@ -30,6 +30,7 @@ def score(suite: str, systems: Iterable[System], options: Options) -> Scored:
     parts = split(board.systems) if options.by_dataset else {}
     sets = {dataset: rate(suite, members, **how) for dataset, members in parts.items()}
     tables = [board_table.as_table(board), *(board_table.as_table(of, dataset) for dataset, of in sets.items())]
+    tables[1:1] = [reliability_table.as_table(board)] if board.reliability else []
     by_set = {dataset: board_records.as_json(of) for dataset, of in sets.items()} or None
     return Scored(
         tables=tables,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import summarize
+from speechiq.reducer.read.judge_name import name_judges
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, UNKNOWN, count, flag_lines, show_share, shown_flags
@@ -66,6 +67,7 @@ def caption(board: Board) -> Iterator[str]:
         yield from filter(None, [board.caution])
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
+    yield from _judge_lines(board)
     for category, of in levels.items():
         chance = of.measure.shown_chance
         by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' * of.measure.in_per_cent}"
@@ -82,6 +84,18 @@ def _cell(board: Board, category: str, of: dict[str, Any]) -> Iterator[str]:
         yield f"{factor * low:z.1f} to {factor * high:z.1f}"
     if of.get("undefined"):
         yield f"{of['undefined']} of {board.remarks.counts[category].items} {level.undefined_word}"
+
+
+def _judge_lines(board: Board) -> Iterator[str]:
+    """Yield who judged each category; if systems were judged by several judges, the systems of each."""
+    for category, of in board.pool.levels.items():
+        judges: dict[str, list[str]] = {}
+        for system in board.systems if of.judged else ():
+            tasks = (task for task in system.tasks if task.level == category)
+            judges.setdefault(name_judges(tasks), []).append(system.name)
+        shown = [judge + f" ({', '.join(names)})" * (len(judges) > 1) for judge, names in judges.items()]
+        if shown:
+            yield f"{title(category)}: {'; '.join(shown)}"
 
 
 def _undefined_lines(board: Board) -> Iterator[str]:

@@ -117,4 +117,5 @@ def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 def _divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Return a ratio; NaN if the divisor is 0 to rounding."""
-    return np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.abs(below) > ROUNDING)
+    ratio: np.ndarray = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.abs(below) > ROUNDING)
+    return ratio

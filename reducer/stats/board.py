@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.reducer.judges.reliability import Reliability, measure
 from speechiq.reducer.read.conditions import Mismatch
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.remarks import Remarks, observe
@@ -49,6 +51,8 @@ class Board(NamedTuple):
         ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         bars: Error bars; None without draws.
         remarks: The size of the categories, and which numbers say little.
+        reliability: Category with a judge -> the reliability of its judge on each system's answers, in the order of
+            the pool.
     """
 
     suite: str
@@ -59,6 +63,7 @@ class Board(NamedTuple):
     ranks: dict[str, np.ndarray]
     bars: Bars | None
     remarks: Remarks
+    reliability: Mapping[str, Sequence[Reliability]] = MappingProxyType({})
 
     @property
     def mean_ranks(self) -> np.ndarray:
@@ -98,7 +103,13 @@ def rate(
     means = pool.means
     ranks = {category: _ranks(scores) for category, scores in means.items()}
     bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
-    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept))
+    answers = {category: [system.scored_answers(category) for system in kept] for category in pool.levels}
+    reliability = {
+        category: [measure(of, draws=draws, seed=seed) for of in judged]
+        for category, judged in answers.items()
+        if any(judged)
+    }
+    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept), reliability)
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick, Row, first_of, read_row
-from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.board_records import rows_of
@@ -184,6 +183,6 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
         SpeechIQError: The runs cannot be read or scored.
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
-    systems = read_tasks(found.tasks[suite], found.levels[suite], list(texts.values()))
+    systems = found.read(suite, list(texts.values()))
     board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
     return SuitePage(suite, board, texts)
