@@ -10,6 +10,7 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+    "wordfreq": "rare-words",
 }
 
 

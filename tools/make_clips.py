@@ -1,6 +1,6 @@
-"""Make the audio of the demo set again: every clip from its text, as `clips.json` describes.
+"""Make the audio of a bundled set again: every clip from its text, as `clips.json` describes.
 
-    python -m speechiq.tools.make_clips [--out DIR] [--only ID]
+    python -m speechiq.tools.make_clips [--set FOLDER] [--out DIR] [--only ID]
         [--piper PROGRAM] [--voice ONNX] [--human DIR]
 
 Users never need this, and it is not installed: the clips are in the package. `clips.json` names the voice and the noise
@@ -14,6 +14,7 @@ import hashlib
 import io
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -34,6 +35,7 @@ from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"
 RATE = 16_000
+SPEAKERS_OF_BABBLE = 3
 RMS = 0.06
 PEAK = 0.9
 OPUS = {"format": "OGG", "subtype": "OPUS", "compression_level": 0.922}  # near 24 kbit/s, one channel
@@ -60,17 +62,26 @@ PACKAGES = {
 FESTIVAL_VOICES = ("festival", "--batch", "(print (voice.list))")
 
 
-def add_noise(samples: np.ndarray, snr_db: float, seed: int) -> np.ndarray:
-    """Return the samples with white noise, at a ratio of mean powers over the entire clip.
+def add_noise(samples: np.ndarray, noise: np.ndarray, snr_db: float) -> np.ndarray:
+    """Return the samples with noise of the same length, at a ratio of mean powers over the entire clip.
 
     >>> tone = np.sin(np.arange(16_000))
-    >>> noise = add_noise(tone, 6, seed=1) - tone
+    >>> noise = add_noise(tone, white(16_000, seed=1), 6) - tone
     >>> round(10 * float(np.log10(np.mean(tone**2) / np.mean(noise**2))), 6)
     6.0
     """
-    noise = np.random.default_rng(seed).standard_normal(len(samples))
     power = np.mean(samples**2) / 10 ** (snr_db / 10)
     return samples + noise * np.sqrt(power / np.mean(noise**2))
+
+
+def white(length: int, seed: int) -> np.ndarray:
+    """Return white noise."""
+    return np.random.default_rng(seed).standard_normal(length)
+
+
+def babble(length: int, voices: list[np.ndarray]) -> np.ndarray:
+    """Return several voices at the same time, of one loudness, each repeated as often as necessary."""
+    return np.sum([np.resize(level(voice), length) for voice in voices], axis=0)
 
 
 def level(samples: np.ndarray) -> np.ndarray:
@@ -177,27 +188,36 @@ def speak(clip: dict, sources: Sources) -> np.ndarray:
         return mono(wav)
 
 
-def make(clip: dict, sources: Sources) -> bytes:
+def make(clip: dict, clips: list[dict], sources: Sources) -> bytes:
     """Return one clip's file: spoken (or read from the recording), with noise, at the common loudness, encoded."""
     samples = speak(clip, sources) if clip["voice"] else mono(sources.recording(clip))
     seed = zlib.crc32(clip["id"].encode())
     if clip["snr_db"] is not None:
-        samples = add_noise(samples, clip["snr_db"], seed)
+        samples = add_noise(samples, make_noise(clip, clips, len(samples), seed, sources), clip["snr_db"])
     return encode(level(samples), serial=seed)
 
 
-def make_all(out: Path, only: list[str], sources: Sources) -> None:
+def make_noise(clip: dict, clips: list[dict], length: int, seed: int, sources: Sources) -> np.ndarray:
+    """Return the noise of a clip: white, unless it names `babble`, which is other texts of the set, spoken."""
+    if clip.get("noise") != "babble":
+        return white(length, seed)
+    others = [other for other in clips if other["voice"] and other["id"] != clip["id"]]
+    return babble(length, [speak(other, sources) for other in random.Random(seed).sample(others, SPEAKERS_OF_BABBLE)])
+
+
+def make_all(out: Path, only: list[str], sources: Sources, home: Path = DEMO) -> None:
     """Make clips and print which ones differ from `clips.json`.
 
     Args:
         out: the folder in which `clips/` is written.
         only: ids; empty for all.
         sources: the programs and files.
+        home: the folder of the set, with its `clips.json`.
 
     Raises:
         SpeechIQError: an unknown id, a missing source, or a folder that cannot be written.
     """
-    clips = json.loads((DEMO / "clips.json").read_text(encoding="utf-8"))
+    clips = json.loads((home / "clips.json").read_text(encoding="utf-8"))
     if unknown := set(only) - {clip["id"] for clip in clips}:
         raise SpeechIQError(f"no clip {min(unknown)!r}; known are {', '.join(c['id'] for c in clips)}")
     chosen = [c for c in clips if (c["id"] in only if only else c["voice"] or sources.human)]
@@ -205,32 +225,33 @@ def make_all(out: Path, only: list[str], sources: Sources) -> None:
     folder = next(path for path in (out, *out.resolve().parents) if path.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise SpeechIQError(f"--out {out}: {folder} is not a folder that can be written; name another")
-    if not only and not sources.human:
+    if not only and not sources.human and not all(clip["voice"] for clip in clips):
         print("The human recordings are left out; --human DIR makes them too.", file=sys.stderr)
     changed = []
     for clip in tqdm(chosen, desc="clips", unit="clip"):
-        data = make(clip, sources)
+        data = make(clip, clips, sources)
         digest = hashlib.sha256(data).hexdigest()
         changed += [clip["id"]] * (digest != clip["sha256"])
         write_whole(out / clip["file"], data, "check the folder", make_folders=True)
-        if out.resolve() == DEMO:
+        if out.resolve() == home.resolve():
             clip.update(sha256=digest, duration=soundfile.info(io.BytesIO(data)).duration)
             listed = json.dumps(clips, indent=1, ensure_ascii=False) + "\n"
-            write_whole(DEMO / "clips.json", listed.encode(), "check the folder")
+            write_whole(home / "clips.json", listed.encode(), "check the folder")
     print(f"{len(chosen)} clips in {out}; other bytes than recorded: {', '.join(changed) or 'none'}")
 
 
 def main() -> None:
     """Run the command line."""
     print_in_one_line()
-    parser = argparse.ArgumentParser(description="Make the audio of the demo set again.")
-    parser.add_argument("--out", type=Path, default=DEMO, help="where clips/ goes (default: the demo set)")
+    parser = argparse.ArgumentParser(description="Make the audio of a bundled set again.")
+    parser.add_argument("--set", type=Path, default=DEMO, help="the folder of the set (default: the demo set)")
+    parser.add_argument("--out", type=Path, help="where clips/ goes (default: the folder of the set)")
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="one clip; repeatable")
     parser.add_argument("--piper", default="piper", help="the Piper program")
     parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json next to it")
     parser.add_argument("--human", type=Path, help="folder with austen.flac and kennedy.flac")
     args = parser.parse_args()
-    make_all(args.out, args.only, Sources(args.piper, args.voice, args.human))
+    make_all(args.out or args.set, args.only, Sources(args.piper, args.voice, args.human), args.set)
 
 
 if __name__ == "__main__":
