@@ -18,10 +18,9 @@ from speechiq.reducer.show.origin import command_line, origin
 from speechiq.reducer.show.table import print_unbroken
 from speechiq.reducer.stats.draws import DRAWS
 from speechiq.reducer.validity.agreement import as_records, compare
-from speechiq.reducer.validity.prediction import predict as predict_failures
-from speechiq.reducer.validity.sources import choose_success, read_sources
+from speechiq.reducer.validity.from_runs import predict_runs
+from speechiq.reducer.validity.sources import read_sources
 from speechiq.reducer.validity.tables import read_tables
-from speechiq.reducer.validity.units import gather
 
 SCHEMA = "speechiq-prediction"
 FORMATS = ("json", "csv", "page")
@@ -92,14 +91,17 @@ def predict(
     for warning in tables.warnings:
         say(f"warning: {warning}")
     sources = read_sources(labels or [], tables)
-    success = choose_success(sources, tables, only_errors=only_errors, only_answerable=only_answerable, column=column)
-    wanted = None if metrics is None else [name.strip() for name in metrics.split(",")]
-    units = gather(tables.columns, success.success, wanted, defined, undefined)
-    found = predict_failures(
-        units._replace(notes=success.notes + units.notes),
-        sources[0].name if sources else "answers to the questions of each clip",
+    found = predict_runs(
+        tables,
+        sources,
+        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
         combine=combine or (),
         against=against,
+        defined=defined,
+        undefined=undefined,
+        only_errors=only_errors,
+        only_answerable=only_answerable,
+        column=column,
         draws=bootstrap,
         seed=seed,
     )

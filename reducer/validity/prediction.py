@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from speechiq.reducer.validity.predictors import (
     validate,
 )
 from speechiq.reducer.validity.units import Metric, Units
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The metric that others are compared with, if the runs have it.
 BASELINE = "wer"
@@ -98,6 +102,39 @@ class Prediction(NamedTuple):
     notes: list[str]
     units: Units
     risks: dict[str, np.ndarray]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame, one row per metric.
+
+        Returns:
+            Index `metric`. Columns: `auc` with the ends `low` and `high` of its 95 % interval; `efron` and `mcfadden`,
+            R2 of a regression on this metric; `validated_auc` and `validated_efron`, of fits to other clips;
+            `difference`, the AUC minus that of the baseline, with `difference_low`, `difference_high` and `p`;
+            `separated`. `frame.attrs` has the name of the `baseline`.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame([self._row(of) for of in self.predictors]).set_index("metric")
+        frame.attrs["baseline"] = self.baseline
+        return frame
+
+    def _row(self, of: Predictor) -> dict[str, Any]:
+        gap = self.gap(of.name) or Gap(of.name, of.name, 0.0, math.nan, math.nan, math.nan)
+        return {
+            "metric": of.name,
+            "auc": of.in_sample.auc,
+            "low": of.low,
+            "high": of.high,
+            "efron": of.in_sample.efron,
+            "mcfadden": of.in_sample.mcfadden,
+            "validated_auc": of.validated.auc,
+            "validated_efron": of.validated.efron,
+            "difference": gap.difference,
+            "difference_low": gap.low,
+            "difference_high": gap.high,
+            "p": gap.p,
+            "separated": of.separated,
+        }
 
     def gap(self, name: str) -> Gap | None:
         """Return the difference of a predictor from the baseline; None for the baseline."""
