@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from tests.reducer.conftest import write_run
+from tests.siq_tasks.questions.server import serving
 
 CLIPS = [f"demo/{number:02}" for number in range(24)]
 SYSTEMS = ("tiny", "base")
@@ -184,6 +186,64 @@ def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     done = siq("predict", runs, "--labels", labels, "--labels", people, "-o", out)
     assert done.exit_code == 0 and "people.jsonl (ann)" in done.output
     assert json.loads(out.read_text())["agreement"][0]["kappa"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(runs, tmp_path, endpoint_key, monkeypatch):
+    """A judge that prefers option A, but says equal about the two first clips and always the first about a third."""
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    failing = [clip for clip in CLIPS if rows_of("tiny")[clip]["failed"] and clip != CLIPS[0]]
+
+    def reply(prompt, _number):
+        clip = re.search(r"demo/\d\d", prompt)
+        if clip is None or clip[0] == failing[0]:
+            return "Better: equal"
+        if clip[0] == failing[1]:
+            return "Better: first"
+        in_order = prompt.index("<first>") < prompt.index("one") < prompt.index("<second>")
+        return "Better: first" if in_order else "Better: second"
+
+    for path in runs.rglob("samples_demo_1_*"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            row["doc"]["question"] = f"What about {row['doc']['id']}?"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file = tmp_path / "judged.jsonl"
+    options = ["--by", "judge", "--judge", "openai:m"]
+    with serving(reply) as server:
+        done = siq("labels", "make", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
+        assert done.exit_code == 0, (done.output, done.exception)
+        asked = [str(request) for request in server.requests if "<first>" in str(request)]
+    made = {(row["system"], row["id"]): row for row in map(json.loads, file.read_text().splitlines())}
+    different = {
+        (system, clip)
+        for system in SYSTEMS
+        for clip, row in rows_of(system).items()
+        if row["failed"] != (clip == CLIPS[0])
+    }
+    assert {key for key, row in made.items() if not row["success"]} == {
+        key for key in different if key[1] != failing[0]
+    }
+    assert {row["by"] for row in made.values()} == {"judge openai:m"} and len(made) == 48
+    assert len(asked) <= 2 * len(different)
+    inconsistent = sum(clip == failing[1] for _, clip in different)
+    assert f"{inconsistent} of 48 items are judged differently in the two orders: failures" in done.output
+    assert f"{48 - len(different)} of 48 items have equal answers" in done.output
+    assert siq("predict", runs, "--labels", file).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--by", "people"], "--by people: choose from answers, judge"),
+        (["--by", "judge"], "--by judge: name the judge"),
+        (["--judge", "openai:m"], "--by answers: leave --judge openai:m out"),
+        (["--by", "judge", "--judge", "match"], "judge=match: cannot compare two answers"),
+        (["--by", "judge", "--judge", "openai:m", "--judge-option", "draws"], "not of the form NAME=VALUE"),
+    ],
+)
+def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, refusal):
+    assert refusal in message(siq("labels", "make", runs, *options, "-o", tmp_path / "x.jsonl"))
+    assert not (tmp_path / "x.jsonl").exists()
 
 
 @pytest.mark.parametrize(
