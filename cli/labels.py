@@ -116,7 +116,7 @@ def review(
     exchanges = read_exchanges(tables)
     write_whole(output, render_review(exchanges).encode(errors="replace"), FIX)
     same = sum(of.same for of in exchanges)
-    say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgement")
+    say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgment")
     say(f"wrote {output}: open it, judge {len(exchanges) - same} items, and save labels.jsonl")
 
 

@@ -1,4 +1,4 @@
-"""Define `siq predict`: measure which metric of a transcript tells that the task behind it fails."""
+"""Define `siq predict`: measure which metric of a transcript predicts that the task behind it fails."""
 
 from __future__ import annotations
 

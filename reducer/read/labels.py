@@ -101,7 +101,7 @@ def read_labels(path: Path, systems: Mapping[str, Collection[Item]]) -> Labels:
 
 
 def refuse_alike(success: Collection[bool], where: str) -> None:
-    """Raise a `SpeechIQError` if there are no labels, or all are alike.
+    """Raise a `SpeechIQError` if labels are missing, or all are alike.
 
     Args:
         success: The labels.
@@ -112,7 +112,7 @@ def refuse_alike(success: Collection[bool], where: str) -> None:
     if len(set(success)) == 1:
         outcome = "successes" if next(iter(success)) else "failures"
         raise SpeechIQError(
-            f"{where}: all {len(success)} labels are {outcome}, so no metric can tell them apart; use clips or systems "
+            f"{where}: all {len(success)} labels are {outcome}, so nothing can be predicted; use clips or systems "
             "of which some succeed and some fail"
         )
 

@@ -102,7 +102,7 @@ def _newton(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
     """Return intercept and coefficients after Newton's steps, each halved until the likelihood does not fall."""
     design = _with_ones(covariates)
     solution = np.zeros(design.shape[1])
-    reached = _log_likelihood(failed, expit(design @ solution))
+    likelihood = _log_likelihood(failed, expit(design @ solution))
     for _ in range(STEPS):
         probability = expit(design @ solution)
         gradient = design.T @ (failed - probability)
@@ -110,10 +110,10 @@ def _newton(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         for _ in range(HALVINGS):
             value = _log_likelihood(failed, expit(design @ (solution + step)))
-            if value >= reached - ROUNDING:
+            if value >= likelihood - ROUNDING:
                 break
             step /= 2
-        solution, reached = solution + step, value
+        solution, likelihood = solution + step, value
         if np.abs(step).max() < TOLERANCE:
             break
     return solution

@@ -18,7 +18,7 @@ class Agreement(NamedTuple):
 
     Attributes:
         one, other: The sources, in words.
-        items: Number of items that both labelled.
+        items: Number of items that both labeled.
         agree: Share of these with equal labels.
         kappa: Cohen's kappa: agreement beyond chance; NaN if one source has only one label on these items.
         low, high: Its 95 % interval, from draws of clips; NaN without draws.

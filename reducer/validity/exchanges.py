@@ -51,8 +51,8 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
     for task in answering:
         if task.system not in gold and task.system not in tables.controls:
             raise SpeechIQError(
-                f"no run of the control gold with the language model of {task.system!r}, so there are no answers to "
-                "the references to compare with; run pretrained=gold+MODEL on the same tasks"
+                f"no run of the control gold with the language model of {task.system!r}, so answers to the references "
+                "are missing; run pretrained=gold+MODEL on the same tasks"
             )
     written = read_written(answering)
     transcripts = read_written(task for task in tables.tasks if not answers(task))

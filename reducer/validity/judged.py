@@ -26,11 +26,11 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
     cases = [PairCase(of.question, of.from_reference, of.from_transcript, name="/".join(of.key[1])) for of in exchanges]
     found = judge_pairs(cases, judging)
     success, unjudged, inconsistent = {}, 0, 0
-    for of, judgement in zip(exchanges, found, strict=True):
-        if any(map(math.isnan, judgement.combined)):
+    for of, verdict in zip(exchanges, found, strict=True):
+        if any(map(math.isnan, verdict.combined)):
             unjudged += 1
             continue
-        one, other = (list(map(round, scores)) for scores in (judgement.shown_first, judgement.shown_second))
+        one, other = (list(map(round, scores)) for scores in (verdict.shown_first, verdict.shown_second))
         inconsistent += one != other
         success[of.key] = not any([*one, *other])
     same = sum(of.same for of in exchanges)

@@ -71,7 +71,7 @@ class Prediction(NamedTuple):
 
     Attributes:
         labels: Source of the labels, in words.
-        items: Number of labelled items.
+        items: Number of labeled items.
         failures: How many of them failed.
         clips: Number of clips.
         systems: Names of the systems.
@@ -153,7 +153,7 @@ def predict(
     """Measure how well each metric predicts failure.
 
     Args:
-        units: The labelled items and their metrics.
+        units: The labeled items and their metrics.
         labels: Source of the labels, in words.
         combine: Linear forms of metrics.
         against: The metric that others are compared with; None means `wer`, or the first metric.

@@ -77,7 +77,7 @@ def gather(
     defined: str | None = None,
     undefined: str | None = None,
 ) -> Units:
-    """Return the labelled units with their metrics.
+    """Return the labeled units with their metrics.
 
     Args:
         tables: Columns of all tasks.

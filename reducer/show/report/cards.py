@@ -76,7 +76,7 @@ def render(
         always: Rows that are saved in addition.
 
     Raises:
-        SpeechIQError: There is no card.
+        SpeechIQError: Cards are missing.
     """
     if not cards:
         raise SpeechIQError("there is nothing to review: every item is decided by rule")

@@ -1,4 +1,4 @@
-"""Write the page of a prediction: which metric tells failures from successes, with ROC and calibration curves."""
+"""Write the page of a prediction: which metric predicts failure, with ROC and calibration curves."""
 
 from __future__ import annotations
 

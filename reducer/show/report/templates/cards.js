@@ -29,7 +29,7 @@ function show() {
   $("count").textContent = `${cards.filter(({ name }) => chosen.has(name)).length} of ${cards.length} judged`;
 }
 
-/** One line for each judged card whose choice has a row, and for the rows that need no judgement. */
+/** One line for each judged card whose choice has a row, and for the rows that need no judgment. */
 function exportRows() {
   const by = $("by").value.trim();
   if (!by) {
