@@ -12,6 +12,7 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.reducer.show.records import known
+from speechiq.reducer.show.table import UNKNOWN
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.validity.prediction import Gap, Prediction
 from speechiq.reducer.validity.predictors import CAUGHT, Predictor, Quality, Threshold
@@ -162,7 +163,8 @@ def _combinations(prediction: Prediction) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for of in prediction.combinations:
         weights = ", ".join(f"{name} {weight:.3g}" for name, weight in of.weights.items()) or "separated"
-        numbers = [f"{part:.3f}" for pair in zip(of.in_sample, of.validated, strict=True) for part in pair]
+        pairs = zip(of.in_sample, of.validated, strict=True)
+        numbers = [f"{part:.3f}" if math.isfinite(part) else UNKNOWN for pair in pairs for part in pair]
         table.add_row(Text(f"{printable(of.form)}\n({printable(weights)})"), *numbers)
     table.caption = Text("validated: each item by weights that were fitted to other clips")
     return table

@@ -35,7 +35,7 @@ def label_answers(tables: Tables, column: str | None = None) -> Success:
 
     Args:
         tables: The numbers of the runs.
-        column: The column that says so; None means the first of `RIGHT` that a task has.
+        column: The column that says so; None means the first of `RIGHT` that an item has.
 
     Raises:
         SpeechIQError: No task answers, or no system but controls does.
@@ -66,10 +66,8 @@ def read_right(columns: Iterable[Columns], column: str | None = None) -> dict[Ke
             f"--column {column}: no task has it; {near}choose from {', '.join(sorted(known)) or 'none'}"
         )
     right: dict[Key, float] = {}
-    for table in columns:
-        usual = next((name for name in RIGHT if name in table.values), None)
-        if (name := column or usual) in table.values:
-            right |= join_columns([table], str(name))
+    for name in reversed(RIGHT) if column is None else (column,):
+        right |= join_columns(columns, name)
     if not right:
         raise SpeechIQError(
             f"these runs have no answers: no task has a column {', '.join(RIGHT)}; give runs of a task that answers "

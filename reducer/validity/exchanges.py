@@ -11,6 +11,10 @@ from speechiq.reducer.validity.tables import Tables
 from speechiq.reducer.validity.units import Key, answers
 
 
+#: The column of tasks that answer by choosing an option.
+OPTION = "acc"
+
+
 class Exchange(NamedTuple):
     """One item of one system.
 
@@ -41,10 +45,12 @@ class Exchange(NamedTuple):
 def read_exchanges(tables: Tables) -> list[Exchange]:
     """Return the exchanges of all systems but controls, sorted.
 
+    If a system answered an item both in free text and by choosing an option, the free text is taken.
+
     Raises:
         SpeechIQError: No task answers, or the control `gold` did not run with the language model of a system.
     """
-    answering = [task for task in tables.tasks if answers(task)]
+    answering = sorted(filter(answers, tables.tasks), key=lambda task: OPTION not in task.signs)
     if not answering:
         raise SpeechIQError("these runs have no answers to compare: give runs of a task that answers questions")
     gold = find_gold(tables)

@@ -15,8 +15,8 @@ from speechiq.reducer.read.columns import Columns, join_columns
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.samples import FLAGS, Item, show_item
 
-#: Columns that say whether an answer is right, the first that a task has; its task is one that answers.
-RIGHT = ("acc", "match", "judge")
+#: Columns that say whether an answer is right; the first counts that an item has. A task with one of them answers.
+RIGHT = ("acc", "judge", "match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, *FORMER.values(), "corrector_trimmed", "corrector_refused"}
 
