@@ -10,7 +10,6 @@ from speechiq.reducer.validity.answer_key import find_gold
 from speechiq.reducer.validity.tables import Tables
 from speechiq.reducer.validity.units import Key, answers
 
-
 #: The column of tasks that answer by choosing an option.
 OPTION = "acc"
 
