@@ -18,19 +18,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from speechiq import plot
     from speechiq.core.errors import SpeechIQError
-    from speechiq.reducer.api import compare, rank, read_systems
+    from speechiq.reducer.api import compare, predict, rank, read_systems
     from speechiq.reducer.siq.ranking import Ranking
     from speechiq.reducer.stats.comparison import Comparison
 
     __version__: str
 
-__all__ = ["Comparison", "Ranking", "SpeechIQError", "__version__", "compare", "plot", "rank", "read_systems"]
+__all__ = [
+    "Comparison",
+    "Ranking",
+    "SpeechIQError",
+    "__version__",
+    "compare",
+    "plot",
+    "predict",
+    "rank",
+    "read_systems",
+]
 
 _MODULES = {
     "Comparison": "speechiq.reducer.stats.comparison",
     "Ranking": "speechiq.reducer.siq.ranking",
     "SpeechIQError": "speechiq.core.errors",
     "compare": "speechiq.reducer.api",
+    "predict": "speechiq.reducer.api",
     "rank": "speechiq.reducer.api",
     "read_systems": "speechiq.reducer.api",
 }

@@ -24,16 +24,17 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import FormerJson, list_outputs, write_outputs
+from speechiq.cli.outputs import FormerJson, Output, list_outputs, write_outputs
 from speechiq.cli.references import compare_references
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import suites
+from speechiq.reducer.coupled import compare_metrics
 from speechiq.reducer.pairs import Held, choose, pair_up
 from speechiq.reducer.read.texts import read_texts
 from speechiq.reducer.scoring import Compared, Options, Pair
-from speechiq.reducer.show import side_by_side
+from speechiq.reducer.show import coupled_table, side_by_side
 from speechiq.reducer.show.by_suite import join
 from speechiq.reducer.show.origin import origin
 from speechiq.reducer.show.records import as_text
@@ -44,10 +45,12 @@ from speechiq.reducer.stats.comparison import SIQ
 from speechiq.reducer.stats.draws import DRAWS
 
 SCHEMA = "speechiq-comparison"
+METRICS_SCHEMA = "speechiq-metric-comparison"
 EXAMPLES = examples(
     "siq compare runs/one runs/other",
     "siq compare whisper-base whisper-tiny.en runs/demo",
     "siq compare whisper-base whisper-tiny.en runs/demo --levels remember --output comparison.json",
+    "siq compare whisper-base whisper-tiny.en runs/demo --metrics wer,similarity",
     "siq compare runs/voxpopuli --references",
 )
 
@@ -98,6 +101,13 @@ def compare(
             "and the cleaned references of a set.",
         ),
     ] = False,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare these columns of the sample rows instead, such as wer,llm_semdist_eowl: on the same draws of "
+            "clips, error rates pooled; a system is better only if all intervals favor it."
+        ),
+    ] = None,
     force: Force = False,
     json: FormerJson = None,
 ) -> None:
@@ -124,6 +134,14 @@ def compare(
         say(f"warning: {warning}")
     for each in held:
         suites.refuse_options_of_siq(each.found, weights=weights, norms=norms_file, exclude=exclude)
+    if metrics is not None:
+        for option, value in {"levels": levels, "weights": weights, "norms": norms_file, "exclude": exclude}.items():
+            if value is not None:
+                raise SpeechIQError(
+                    f"--{option} {value}: --metrics compares columns as they are; leave one of the two out"
+                )
+        pairs = list(pair_up(one, other, named, None, (a, b)))
+        return _compare_metrics(pairs, metrics, options, [Path(a), Path(b), *(runs or [])], outputs)
     required = None if levels is None else [name.strip() for name in levels.split(",")]
     console = open_console()
     contents: dict[str, dict[str, Any]] = {}
@@ -138,6 +156,22 @@ def compare(
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
     write_outputs(outputs, {"json": lambda: as_text(join(contents) | origin(SCHEMA, places, tasks))})
+
+
+def _compare_metrics(
+    pairs: list[Pair], metrics: str, options: Options, places: Sequence[Path], outputs: list[Output]
+) -> None:
+    """Compare two systems on columns of their sample rows; print and write the result."""
+    names = [name.strip() for name in metrics.split(",")]
+    found = compare_metrics(pairs, names, allow_mismatch=options.allow_mismatch, draws=options.draws, seed=options.seed)
+    console = open_console()
+    _print(console, f"A: {found.a}", f"B: {found.b}")
+    console.print(coupled_table.as_table(found))
+    _print(console, *coupled_table.lines_of(found))
+    tasks = [task for pair in pairs for of in pair.both for task in of.tasks]
+    write_outputs(
+        outputs, {"json": lambda: as_text(coupled_table.as_json(found) | origin(METRICS_SCHEMA, places, tasks))}
+    )
 
 
 def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:

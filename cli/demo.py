@@ -22,12 +22,20 @@ from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 app = typer.Typer(no_args_is_help=True, help="Fetch the models of the demo, and run it.")
 
 
-@app.command("fetch", epilog=examples("siq demo fetch"))
-def fetch_command() -> None:
+@app.command("fetch", epilog=examples("siq demo fetch", "siq demo fetch all-MiniLM-L6-v2"))
+def fetch_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Models to fetch; by default those of `siq demo run`. all-MiniLM-L6-v2 is the sentence encoder of "
+            "semantic distances (84 MB)."
+        ),
+    ] = None,
+) -> None:
     """Fetch the demo's models (370 MB, once) and convert them into transformers folders."""
-    from speechiq.siq_tasks.demo.fetch import fetch
+    from speechiq.siq_tasks.demo.fetch import MODELS, fetch
 
-    for folder in fetch():
+    for folder in fetch(names or tuple(MODELS)):
         say(f"{folder.name} is in {folder}")
 
 

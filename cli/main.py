@@ -17,7 +17,9 @@ from speechiq.cli import (
     doctor,
     evaluation,
     hallucination,
+    labels,
     norms,
+    predict,
     questions,
     report,
     robustness,
@@ -39,11 +41,7 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 PANELS = {
     "Run": ("eval", "run", "demo", "systems"),
     "Score": ("score", "hallucination", "norms"),
-    "Compare": (
-        "compare",
-        "correlate",
-        "robustness",
-    ),
+    "Compare": ("compare", "correlate", "predict", "labels", "robustness"),
     "Publish": ("report",),
     "Prepare data": ("tasks", "questions", "voices", "unanswerable"),
     "Machine": ("doctor", "store"),
@@ -78,11 +76,12 @@ for name, command, epilog in (
     ("compare", compare.compare, compare.EXAMPLES),
     ("correlate", correlate.correlate, correlate.EXAMPLES),
     ("robustness", robustness.robustness, robustness.EXAMPLES),
+    ("predict", predict.predict, predict.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):
     app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
-for group in (demo, norms, tasks, questions, voices, unanswerable, store):
+for group in (demo, labels, norms, tasks, questions, voices, unanswerable, store):
     name = group.__name__.rpartition(".")[2]
     app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
 app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)

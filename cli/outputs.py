@@ -15,7 +15,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.show.records import FIX
 
 #: Format -> the ending of its files.
-ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "html": ".html"}
+ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
 
 
 def _former(name: str) -> object:

@@ -21,7 +21,7 @@ from speechiq.reducer.show.robustness_table import as_tables, describe
 from speechiq.reducer.stats.draws import DRAWS
 
 SCHEMA = "speechiq-robustness"
-FORMATS = ("json", "csv", "html")
+FORMATS = ("json", "csv", "page")
 EXAMPLES = examples(
     "siq robustness runs",
     "siq robustness runs --levels remember --output robustness.html --output robustness.csv",
@@ -73,6 +73,6 @@ def robustness(
     texts = {
         "json": lambda: records.as_text({"suites": {each.suite: as_json(each) for each in studies}} | about),
         "csv": lambda: records.rows_as_csv([row for each in studies for row in as_records(each)]),
-        "html": page,
+        "page": page,
     }
     write_outputs(outputs, texts)

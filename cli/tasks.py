@@ -9,10 +9,12 @@ import typer
 
 from speechiq.cli.completion import complete_tasks
 from speechiq.cli.examples import examples
+from speechiq.cli.options import Force
 from speechiq.cli.tables import AsJson, print_json, print_table
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import is_folder
+from speechiq.core.files import check_output, is_folder, write_whole
+from speechiq.core.json_lines import as_lines
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
 
@@ -44,20 +46,24 @@ def new_command(
     name: Annotated[str, typer.Argument(help="Name of the data set: lower-case letters and digits.")],
     audio: Annotated[Path, typer.Option(help="Folder of audio files.")],
     text: Annotated[
-        Path, typer.Option(help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id.")
+        Path, typer.Option(help="CSV, TSV or JSONL file with the columns audio, text and, optionally, id and entities.")
     ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the tasks; by default named after the set."),
     ] = None,
     embedder: Annotated[str | None, typer.Option(help="Language model that Understand compares texts with.")] = None,
+    assistant: Annotated[
+        str | None,
+        typer.Option(help="Language model of an assistant; also makes the task siq_NAME_distance with its distances."),
+    ] = None,
 ) -> None:
     """Make three tasks, one per level, of your own clips and references, without writing Python."""
     from speechiq.metrics.embedder import DEFAULT_EMBEDDER
     from speechiq.siq_tasks.new import create
 
     folder = output or Path(name)
-    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER)
+    made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant)
     for warning in made.warnings:
         say(warning)
     if made.left_out:
@@ -72,6 +78,23 @@ def new_command(
         f"  siq questions write --dataset {folder} --writer ... --checker ...",
         f"  siq eval SYSTEM --include-path {folder} --tasks siq_{name} --output runs/{name}",
     )
+
+
+@app.command("texts", epilog=examples("siq tasks texts --output oasst.jsonl"))
+def texts_command(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="JSONL file of id and text.")],
+    source: Annotated[
+        str, typer.Option(help="Hub id of the texts, or a folder with a copy of it as parquet.")
+    ] = "OpenAssistant/oasst1",
+    force: Force = False,
+) -> None:
+    """Write the texts of the set oasst: short English prompts of OpenAssistant, for `siq voices speak`."""
+    from speechiq.siq_tasks.assistant.oasst import list_texts
+
+    check_output(output, force, "choose another file with --output")
+    texts = list_texts(source)
+    write_whole(output, as_lines(texts), "choose another file with --output")
+    show(f"{len(texts)} texts are in {output}.")
 
 
 @app.command("show", epilog=examples("siq tasks show demo", "siq tasks show siq_demo_apply --json"))

@@ -47,7 +47,9 @@ def resolve(name: str) -> str:
             fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
             nearest = find_nearest(name, fetched)
             near = f"did you mean {nearest}? If not, " if nearest else ""
-            raise SpeechIQError(f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch` first")
+            raise SpeechIQError(
+                f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch {name.removeprefix(DEMO)}` first"
+            )
         return str(folder)
     if name.startswith((".", "~", os.sep)):
         folder = expand(name)
@@ -98,6 +100,19 @@ def is_language_model(config: PreTrainedConfig) -> bool:
 
     known = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING or _brings("AutoModelForCausalLM", config)
     return known and not config.is_encoder_decoder
+
+
+def is_encoder(config: PreTrainedConfig) -> bool:
+    """Return whether transformers knows this config as a bidirectional encoder: a model that fills in masked words.
+
+    >>> from transformers import BertConfig, LlamaConfig, RobertaConfig
+    >>> is_encoder(RobertaConfig()), is_encoder(LlamaConfig()), is_encoder(BertConfig(is_decoder=True))
+    (True, False, False)
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING
+
+    causal = config.is_encoder_decoder or config.to_dict().get("is_decoder")
+    return type(config) in MODEL_FOR_MASKED_LM_MAPPING and not causal
 
 
 def _brings(auto: str, config: PreTrainedConfig) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.errors import SpeechIQError
@@ -52,7 +52,7 @@ def _stretch(positions: int, rope: Any) -> int:
     return int((rope.get("original_max_position_embeddings") or positions) * (rope.get("factor") or 1.0))
 
 
-def check_tokens(model: str, item: str, ids: Sequence[int], more: int, context: int | None, fix: str) -> None:
+def check_tokens(model: str, item: str, ids: Sized, more: int, context: int | None, fix: str) -> None:
     """Refuse a text that does not fit into the context of a model.
 
     Args:

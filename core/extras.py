@@ -10,6 +10,7 @@ EXTRAS = {
     "openai": "endpoints",
     "peft": "peft",
     "pocketsphinx": "demo",
+    "wordfreq": "rare-words",
 }
 #: Program -> the command that installs it.
 PROGRAMS = {

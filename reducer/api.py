@@ -1,4 +1,4 @@
-"""Read, rank and compare systems from Python, with the defaults of `siq score` and `siq compare`."""
+"""Read, rank and compare systems and predict failure from Python, with the defaults of the commands."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from speechiq.reducer.siq.unanswerable import ConfirmedSet
 from speechiq.reducer.stats.comparison import Comparison
 from speechiq.reducer.stats.draws import DRAWS
 from speechiq.reducer.suites import Found
+from speechiq.reducer.validity.from_runs import predict_runs
+from speechiq.reducer.validity.prediction import Prediction
+from speechiq.reducer.validity.sources import read_sources
+from speechiq.reducer.validity.tables import read_tables
 
 Place = str | PathLike[str]
 
@@ -155,6 +159,55 @@ def compare(
         raise SpeechIQError(f"suite {suite!r}: both systems ran {', '.join(names)}; give suite= one of these")
     pair = pairs[names.index(chosen)]
     return one.held.found.scorings[pair.suite].compare(pair).found
+
+
+def predict(
+    runs: Place | Iterable[Place],
+    labels: Place | None = None,
+    *,
+    metrics: Iterable[str] | None = None,
+    combine: Iterable[str] = (),
+    against: str | None = None,
+    only_errors: bool = False,
+    only_answerable: bool = False,
+    allow_mismatch: bool = False,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Prediction:
+    """Measure how well each metric of transcripts predicts that the task behind them fails; see `siq predict`.
+
+    Args:
+        runs: One or several folders (any depth) or results files of lm-eval.
+        labels: File of labels; None takes the answers in the runs.
+        metrics: Names of metrics; None means all that the runs have.
+        combine: Linear forms of metrics, such as `"llm_semdist_eowl + 0.1*entity_wer"`.
+        against: The metric that others are compared with; None means `wer`, or the first metric.
+        only_errors: Whether to leave out items whose transcript has no error.
+        only_answerable: Whether to leave out items that are answered wrong even from the reference.
+        allow_mismatch: As for `rank`.
+        draws: Number of bootstrap draws; 0 leaves the intervals out.
+        seed: Seed of draws and folds.
+
+    Raises:
+        SpeechIQError: The runs or labels cannot be used, or a metric is unknown.
+
+    Example:
+        ```python
+        speechiq.predict("runs").to_frame()[["auc", "low", "high", "efron", "mcfadden"]]
+        ```
+    """
+    tables = read_tables(_as_paths(runs), allow_mismatch=allow_mismatch)
+    return predict_runs(
+        tables,
+        read_sources([Path(labels)] if labels is not None else [], tables),
+        metrics=None if metrics is None else list(metrics),
+        combine=list(combine),
+        against=against,
+        only_errors=only_errors,
+        only_answerable=only_answerable,
+        draws=draws,
+        seed=seed,
+    )
 
 
 def _options(

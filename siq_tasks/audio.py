@@ -42,6 +42,11 @@ def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
     return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
 
 
+def to_respond(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks whose clips are spoken queries: the clip, without a question in words."""
+    return [AudioItems(doc["audio"], purpose="answer")]
+
+
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of the level Apply, with the question and its options."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]

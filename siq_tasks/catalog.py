@@ -12,6 +12,8 @@ from speechiq.siq_tasks.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.templates import read_task
 
 IN_PACKAGE = "in the package"
+#: Keys of metadata that name a model which scores.
+MODELS = ("embedder", "assistant", "encoder")
 #: The revision of a data set on the Hub if its task names none.
 DEFAULT_REVISION = "main"
 
@@ -50,7 +52,7 @@ class TaskInfo(NamedTuple):
     @property
     def groups(self) -> list[str]:
         """Return the groups that contain the task, smallest first."""
-        return self.group.split(", ")
+        return self.group.split(", ") if self.group else []
 
     @property
     def names(self) -> set[str]:
@@ -74,7 +76,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    files = {file.stem: file for file in [*HERE.glob("[!_]*.yaml"), *HERE.glob("*/[!_]*.yaml")]}
+    files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
     read = {name: read_task(file) for name, file in files.items()}
     groups = {task["group"]: task["task"] for task in read.values() if "group" in task}
     tasks = [
@@ -82,7 +84,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
         for name, task in read.items()
         if name not in groups
     ]
-    return sorted(tasks, key=lambda task: (task.suite != SUITE, task.suite, task.dataset, _rank(task.level)))
+    return sorted(tasks, key=lambda task: (task.suite != SUITE, task.suite, task.dataset, _rank(task.level), task.name))
 
 
 def _rank(level: str) -> int:
@@ -133,8 +135,9 @@ def _source(about: Mapping[str, Any]) -> str:
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     if "dataset_path" in about:
         yield "data set from the Hub"
-    if "embedder" in about:
-        yield f"embedder {about['embedder']}"
+    for model in MODELS:
+        if model in about:
+            yield f"{model} {about[model]}"
     if about.get("level") == "apply" and "dataset_path" in about:
         state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
         yield f"question file ({state})" if check_files else "question file"

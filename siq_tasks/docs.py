@@ -14,6 +14,8 @@ from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
+#: Fields of a clip that its doc has too, if the data set has them.
+EXTRA_ITEMS = ("entities",)
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
@@ -37,7 +39,7 @@ def build_docs(
 
     Args:
         dataset: Name of the data set.
-        clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
+        clips: `id`, `text` (reference), maybe `entities`, and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
         metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
@@ -53,17 +55,20 @@ def build_docs(
             "dataset": dataset,
             "audio": {item: clip[item] for item in CLIP_ITEMS if item in clip},
             "text": clip["text"],
+            **{item: clip[item] for item in EXTRA_ITEMS if item in clip},
+            **settings,
         }
         for clip in clips
     }
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
+        form.check(doc)
     if form.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
-        rows = [docs[row["id"]] | settings | {item: row[item] for item in items if item in row} for row in questions]
+        rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
         return Dataset.from_list(rows)
-    return Dataset.from_list([doc | settings for doc in docs.values()])
+    return Dataset.from_list(list(docs.values()))
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

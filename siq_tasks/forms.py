@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics import reply_settings
 from speechiq.metrics.embedder import OPTIONS, read_embedding
+from speechiq.metrics.entities import check_entities
 from speechiq.metrics.judging import KEYS, read_judging, read_settings
 from speechiq.metrics.normalizer import read_normalizer
+from speechiq.metrics.semantic_distance import KEYS as DISTANCE_KEYS
+from speechiq.metrics.semantic_distance import read_distance
 from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
@@ -24,6 +27,10 @@ RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]
 
 def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
     return {}
+
+
+def _accept(doc: Mapping[str, Any]) -> None:
+    pass
 
 
 def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
@@ -57,6 +64,7 @@ class Form(NamedTuple):
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
         has_questions: Whether its docs are the questions of a question file, not clips.
+        check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
             for other forms.
@@ -65,6 +73,7 @@ class Form(NamedTuple):
     keys: frozenset[str] = frozenset()
     read_settings: Callable[[Mapping[str, Any]], Settings] = _read_nothing
     has_questions: bool = False
+    check: Callable[[Mapping[str, Any]], None] = _accept
     columns: frozenset[str] = frozenset()
     read_row: RowReader | None = None
 
@@ -77,6 +86,7 @@ FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
+    "distance": Form(DISTANCE_KEYS, read_distance, check=check_entities),
     "choice": Form(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
     "labels": Form(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),

@@ -31,21 +31,22 @@ from speechiq.siq_tasks.row_choice import Where, choose_rows, read_where
 from speechiq.siq_tasks.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
-from speechiq.siq_tasks.tables import read_field, read_id
+from speechiq.siq_tasks.tables import read_field, read_id, read_texts
 
 log = logging.getLogger(__name__)
+ENTITIES = "entities"
 
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
-LAYOUT = 2
+LAYOUT = 3
 
 
 class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, the items of a clip and its `warnings`, longest first. If the form asks rows: one entry per
-            row, with `question_id` (the id of the row) and `row` (the values of its columns); `id` is that of the first
-            row with the same audio.
+        clips: `id`, `text`, maybe `entities`, the items of a clip and its `warnings`, longest first. If the form asks
+            rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its columns); `id`
+            is that of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -220,7 +221,9 @@ def _prepare(
             row = rows.read(scored[key])
             text = None if source.text_column is None else row[source.text_column]
             asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
-            clips.append({"id": key, "text": text, **save_audio(rows.audio[scored[key]], key), **asks})
+            entities = _read_entities(row, f"{source.dataset_path} row {scored[key]}")
+            audio = save_audio(rows.audio[scored[key]], key)
+            clips.append({"id": key, "text": text, **entities, **audio, **asks})
     if asked:
         first: dict[str, str] = {}
         clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
@@ -231,6 +234,11 @@ def _prepare(
         "rows": len(places),
     }
     return Prepared(clips, record, list(scored))
+
+
+def _read_entities(row: Mapping[str, Any], where: str) -> dict[str, list[str]]:
+    """Return the named entities of a row, if the data set has a column for them."""
+    return {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
 
 
 def _is_scored(row: Mapping[str, Any], source: Source, asked: RowQuestions | None) -> bool:

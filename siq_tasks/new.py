@@ -16,11 +16,11 @@ from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
 from speechiq.core.recordings.inspection import inspect
 from speechiq.siq_tasks.folders import check_folder, complete_folder
-from speechiq.siq_tasks.loading import list_warnings
+from speechiq.siq_tasks.loading import ENTITIES, list_warnings
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
 from speechiq.siq_tasks.suite import HERE, LEVELS, data_sets
-from speechiq.siq_tasks.tables import check_columns, read_field, read_id, read_table
+from speechiq.siq_tasks.tables import check_columns, read_field, read_id, read_table, read_texts
 from speechiq.siq_tasks.templates import Function, read_task, write_task
 
 LOADER = Function("speechiq.siq_tasks.loading.load")
@@ -43,16 +43,18 @@ class Created(NamedTuple):
     warnings: list[str]
 
 
-def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> Created:
+def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assistant: str | None = None) -> Created:
     """Write the tasks `siq_<name>_<level>` and their group into a new folder.
 
     Args:
         name: Name of the data set: lower-case letters and digits.
         audio: Folder of audio files.
         text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
-            without it a clip is named after its file.
+            without it a clip is named after its file, and `entities`.
         folder: Folder for the tasks; it must be empty or not exist.
         embedder: Embedder of the level Understand.
+        assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
+            is not in the group.
 
     Raises:
         SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
@@ -63,7 +65,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
     rows = read_table(text)
     check_columns(rows[0], ["audio", "text"], text)
     places: dict[str, int] = {}
-    clips: list[dict[str, str]] = []
+    clips: list[dict[str, Any]] = []
     checked: list[dict[str, Any]] = []
     for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
         clip = _read_row(row, audio.resolve(), f"{text} row {number}")
@@ -84,27 +86,35 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str) -> C
         clips.append(clip)
     ids = [clip["id"] for clip in checked]
     left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
-    return Created(_write(name, folder, clips, embedder), ids, left_out, list_warnings(checked))
+    return Created(_write(name, folder, clips, embedder, assistant), ids, left_out, list_warnings(checked))
 
 
-def _write(name: str, folder: Path, clips: list[dict[str, str]], embedder: str) -> list[str]:
+def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None) -> list[str]:
     place = Path(os.path.realpath(folder))
     source = Source(str(place / "clips.jsonl"), id_column="id")
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
     with complete_folder(place) as draft:
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
+        rows = {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
         for task, level in zip(tasks, LEVELS, strict=True):
-            template = read_task(HERE / "levels" / f"_{level}.yaml")
-            about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)}
-            about |= {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
+            about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)} | rows
             about |= {"questions": str(place / "questions.jsonl")}
             about |= {"embedder": embedder} if level == "understand" else {}
             about |= {"normalizer": "english"} if level == "remember" else {}
-            write_task(
-                draft / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | template | {"metadata": about}
-            )
+            _write_task(draft, task, HERE / "levels" / f"_{level}.yaml", about)
         write_task(draft / f"siq_{name}.yaml", {"group": f"siq_{name}", "task": tasks, "metadata": {"version": 1.0}})
+        if assistant is not None:
+            tasks.append(f"siq_{name}_distance")
+            about = {"version": 1.0, "dataset": name, "prompt_version": _prompt_version("distance")} | rows
+            about |= {"normalizer": "english", "assistant": assistant}
+            _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
     return tasks
+
+
+def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any]) -> None:
+    write_task(
+        folder / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | read_task(template) | {"metadata": about}
+    )
 
 
 def _prompt_version(level: str) -> int:
@@ -121,11 +131,12 @@ def _check_name(name: str) -> None:
         raise SpeechIQError(f"{name}: the suite has a data set or group of that name; choose another name")
 
 
-def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, str]:
-    """Return the `id`, `text` and `audio` of a row."""
+def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
+    """Return the `id`, `text` and `audio` of a row, and its `entities` if the table has them."""
     name, text = read_field(row, "audio", where), read_field(row, "text", where)
     file = audio / name
     if not exists(file) or not file.is_file():
         raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
     key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
-    return {"id": key, "text": text, "audio": str(file)}
+    entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
+    return {"id": key, "text": text, "audio": str(file), **entities}

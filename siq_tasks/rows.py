@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: Columns that are read if the source has them.
+OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
@@ -88,7 +90,7 @@ class Rows:
     """Give random access to rows without their audio in memory.
 
     Attributes:
-        columns: Column name -> values, for the required columns except audio.
+        columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
         audio: Returns the encoded audio of row i, a file or its bytes.
     """
 
@@ -162,6 +164,10 @@ def _required(source: Source, more: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(column for column in columns if column))
 
 
+def _optional(found: Iterable[str]) -> list[str]:
+    return [column for column in OPTIONAL if column in found]
+
+
 def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]) -> None:
     for column in required:
         if column not in found:
@@ -174,7 +180,7 @@ def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]
 def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
     rows, required = read_table(file), _required(source, more)
     check_columns(rows[0], [source.audio_column, *required], file)
-    columns = {column: [row.get(column) for row in rows] for column in required}
+    columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
     return Rows(columns, AudioFiles(file.parent, names))
 
@@ -184,7 +190,7 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
     _check_columns(source, [source.audio_column], rows.column_names)
     others, required = rows.remove_columns([source.audio_column]).flatten(), _required(source, more)
     _check_columns(source, required, [source.audio_column, *others.column_names])
-    kept = others.select_columns(required)
+    kept = others.select_columns(required + _optional(others.column_names))
     try:
         audio = AudioColumn(rows, source.audio_column)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -192,7 +198,7 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
             f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
             f"with --metadata audio_column=..."
         ) from error
-    return Rows({column: kept[column] for column in required}, audio)
+    return Rows({column: kept[column] for column in kept.column_names}, audio)
 
 
 def load_rows(source: Source, place: str, folder: str | None) -> Dataset:

@@ -23,6 +23,7 @@ ONE_TASK = "siq_*_remember.yaml"
 LOADERS = {
     "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
     "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
+    "speechiq.siq_tasks.assistant.queries.load": "speechiq.siq_tasks.assistant.queries",
 }
 
 
@@ -81,8 +82,10 @@ def _find_one_task(dataset: str) -> Path:
     for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
             return file
-    for file in sorted(HERE.glob(f"*/*_{dataset}.yaml")) if PLAIN.fullmatch(dataset) else ():
-        return file
+    named = (f"*/*_{dataset}.yaml", f"*_{dataset}_*.yaml") if PLAIN.fullmatch(dataset) else ()
+    for file in (file for pattern in named for file in sorted(HERE.rglob(pattern))):
+        if read_task(file)["metadata"].get("dataset") == dataset:
+            return file
     raise SpeechIQError(
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
         f"{', '.join(data_sets())}, and folders that `siq tasks new` made"

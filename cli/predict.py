@@ -1,0 +1,126 @@
+"""Define `siq predict`: measure which metric of a transcript predicts that the task behind it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from speechiq.cli.examples import examples
+from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
+from speechiq.cli.outputs import list_outputs, write_outputs
+from speechiq.cli.tables import open_console
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.show import agreement_table, prediction_table, records
+from speechiq.reducer.show.origin import command_line, origin
+from speechiq.reducer.show.table import print_unbroken
+from speechiq.reducer.stats.draws import DRAWS
+from speechiq.reducer.validity.agreement import as_records, compare
+from speechiq.reducer.validity.from_runs import predict_runs
+from speechiq.reducer.validity.sources import read_sources
+from speechiq.reducer.validity.tables import read_tables
+
+SCHEMA = "speechiq-prediction"
+FORMATS = ("json", "csv", "page")
+EXAMPLES = examples(
+    "siq predict runs",
+    "siq predict runs --labels labels.jsonl --metrics wer,llm_semdist_eowl --output predict.html",
+    "siq predict runs --labels labels.jsonl --combine 'llm_semdist_eowl + 0.1*entity_wer' --output predict.json",
+)
+OnlyErrors = Annotated[
+    bool, typer.Option("--only-errors", help="Leave out items whose transcript has no error (as the paper does).")
+]
+OnlyAnswerable = Annotated[
+    bool,
+    typer.Option(
+        "--only-answerable",
+        help="Leave out items that are answered wrong even from the reference (as the paper does); needs a run of "
+        "the control gold with the same language model.",
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(help="Take this column for how right an answer is; by default acc, judge or match."),
+]
+
+
+def predict(
+    runs: Runs,
+    labels: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Labels of task success, a .jsonl file with id, system, success and by (`siq labels`). Several times "
+            "for several authors: the first is predicted, and the agreement of each pair is printed. Without it, "
+            "an item fails if its question is answered wrong."
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="Name the metrics, separated by commas; by default all that the runs have.")
+    ] = None,
+    combine: Annotated[
+        list[str] | None,
+        typer.Option(help="Add a linear form of metrics, such as 'llm_semdist_eowl + 0.1*entity_wer'; repeatable."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Name the metric that others are compared with; by default wer.")
+    ] = None,
+    defined: Annotated[
+        str | None, typer.Option(help="Keep only items on which this metric is defined, such as entity_wer.")
+    ] = None,
+    undefined: Annotated[str | None, typer.Option(help="Keep only items on which this metric is undefined.")] = None,
+    only_errors: OnlyErrors = False,
+    only_answerable: OnlyAnswerable = False,
+    column: Column = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="File to write: .json, .csv, or a page with ROC curves as .html."),
+    ] = None,
+    bootstrap: Draws = DRAWS,
+    seed: Annotated[int, typer.Option(min=0, help="Set the seed of draws and folds.")] = 0,
+    allow_mismatch: AllowMismatch = False,
+    allow_missing: AllowMissing = False,
+    force: Force = False,
+) -> None:
+    """Measure how well each metric of the transcripts in RUNS predicts that the task behind it fails."""
+    outputs = list_outputs(output, {}, FORMATS, force)
+    if labels and column:
+        raise SpeechIQError(f"--column {column}: labels of a file need none; leave out --column or --labels")
+    tables = read_tables(runs, allow_missing, allow_mismatch)
+    for warning in tables.warnings:
+        say(f"warning: {warning}")
+    sources = read_sources(labels or [], tables)
+    found = predict_runs(
+        tables,
+        sources,
+        metrics=None if metrics is None else [name.strip() for name in metrics.split(",")],
+        combine=combine or (),
+        against=against,
+        defined=defined,
+        undefined=undefined,
+        only_errors=only_errors,
+        only_answerable=only_answerable,
+        column=column,
+        draws=bootstrap,
+        seed=seed,
+    )
+    console = open_console()
+    if agreements := compare(sources, bootstrap, seed):
+        console.print(agreement_table.as_table(agreements))
+    for table in prediction_table.as_tables(found):
+        console.print(table)
+    for line in (prediction_table.verdict(found), *prediction_table.notes_of(found)):
+        print_unbroken(console, line)
+    content = (
+        prediction_table.as_json(found) | {"agreement": as_records(agreements)} | origin(SCHEMA, runs, tables.tasks)
+    )
+    texts = {
+        "json": lambda: records.as_text(content),
+        "csv": lambda: records.rows_as_csv(prediction_table.as_rows(found)),
+    }
+    if any(file.format == "page" for file in outputs):
+        from speechiq.reducer.show.report import prediction as page
+
+        texts["page"] = lambda: page.render(found, agreements, tables.tasks, command_line())
+    write_outputs(outputs, texts)

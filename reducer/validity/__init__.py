@@ -1,0 +1,1 @@
+"""Measure which metric of a transcript predicts that the system behind it fails."""

@@ -1,0 +1,151 @@
+"""Measure how well one number predicts failure: AUC, fit, calibration, and thresholds that catch failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.reducer.stats import logistic
+from speechiq.reducer.stats.auc import auc
+
+FOLDS = 10
+#: Shares of failures to catch.
+CAUGHT = (0.8, 0.9, 0.95)
+#: Fewest items of a bin of the calibration curve, and most bins.
+BIN, BINS = 15, 10
+
+
+class Quality(NamedTuple):
+    """How well probabilities of failure agree with failures.
+
+    Attributes:
+        auc: Area under the ROC curve.
+        efron: Efron's R2.
+        mcfadden: McFadden's R2; minus infinity if an item was given the probability 0 of what happened.
+    """
+
+    auc: float
+    efron: float
+    mcfadden: float
+
+
+class Threshold(NamedTuple):
+    """The strictest threshold that catches a share of the failures.
+
+    Attributes:
+        aim: The share of failures to catch.
+        value: The threshold, in the unit of the metric; items that are as bad or worse are flagged.
+        caught: Share of the failures that are flagged.
+        false_alarms: Share of the successes that are flagged.
+    """
+
+    aim: float
+    value: float
+    caught: float
+    false_alarms: float
+
+
+class Bin(NamedTuple):
+    """Items of similar predicted probability.
+
+    Attributes:
+        predicted: Their mean probability of failure, each by a fit to other clips.
+        observed: Their share of failures.
+        items: How many they are.
+    """
+
+    predicted: float
+    observed: float
+    items: int
+
+
+class Predictor(NamedTuple):
+    """How well one number predicts failure.
+
+    Attributes:
+        name: Name of the metric, or the linear form.
+        sign: 1 if a higher value is better, -1 if a lower one is.
+        low, high: 95 % interval of the AUC, from draws of clips; NaN without draws.
+        in_sample: On the items that were fitted.
+        validated: On items of clips that were left out of the fit.
+        slope, intercept: Of the log-odds of failure by the value; NaN if separated.
+        separated: Share of the items that a threshold separates without error.
+        undefined: Of how many items the metric is undefined.
+        by_system: System -> the AUC among its items; NaN if all fail or all succeed.
+        calibration: The calibration curve.
+        thresholds: One per share of `CAUGHT`.
+    """
+
+    name: str
+    sign: float
+    low: float
+    high: float
+    in_sample: Quality
+    validated: Quality
+    slope: float
+    intercept: float
+    separated: float
+    undefined: int
+    by_system: dict[str, float]
+    calibration: list[Bin]
+    thresholds: list[Threshold]
+
+
+def folds(groups: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Yield which items are left out, for each fold; the items of a group are in one fold."""
+    count = int(groups.max()) + 1
+    fold_of = np.random.default_rng(seed).permutation(count) % min(FOLDS, count)
+    yield from (fold_of[groups] == fold for fold in range(min(FOLDS, count)))
+
+
+def validate(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
+    """Return the probability of failure of each item by a regression on the other folds.
+
+    Args:
+        covariates: Shape (items, covariates).
+        failed: Whether each item failed.
+        groups: Number of each item's clip.
+        seed: Of the folds.
+    """
+    probability = np.empty(len(failed))
+    for out in folds(groups, seed):
+        probability[out] = logistic.predict(covariates[~out], failed[~out], covariates[out])
+    return probability
+
+
+def judge_quality(failed: np.ndarray, probability: np.ndarray) -> Quality:
+    """Return how well probabilities agree with failures."""
+    area = float(auc(probability, failed)[0])
+    return Quality(area, logistic.efron(failed, probability), logistic.mcfadden(failed, probability))
+
+
+def find_thresholds(values: np.ndarray, sign: float, failed: np.ndarray) -> list[Threshold]:
+    """Return the strictest threshold for each share of `CAUGHT`.
+
+    >>> found = find_thresholds(np.array([0.0, 0.1, 0.2, 0.4]), -1.0, np.array([False, False, True, True]))
+    >>> [(of.value, of.caught, of.false_alarms) for of in found][0]
+    (0.2, 1.0, 0.0)
+    """
+    risk = -sign * values
+    of_failures = np.sort(risk[failed])[::-1]
+    found = []
+    for aim in CAUGHT:
+        least = of_failures[int(np.ceil(round(aim * len(of_failures), 9))) - 1]
+        flagged = risk >= least
+        found.append(
+            Threshold(aim, float(-sign * least) + 0.0, float(flagged[failed].mean()), float(flagged[~failed].mean()))
+        )
+    return found
+
+
+def calibrate(probability: np.ndarray, failed: np.ndarray) -> list[Bin]:
+    """Return bins of about equally many items, from the lowest probability to the highest."""
+    count = max(2, min(BINS, len(failed) // BIN))
+    order = np.argsort(probability, kind="stable")
+    return [
+        Bin(float(probability[part].mean()), float(failed[part].mean()), len(part))
+        for part in np.array_split(order, count)
+        if len(part)
+    ]

@@ -1,0 +1,1 @@
+"""Test the transcripts of recognizers in front of assistants: spoken queries, and what an assistant makes of them."""

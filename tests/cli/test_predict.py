@@ -1,0 +1,393 @@
+"""`siq predict`, `siq labels` and `siq compare --metrics` on small runs, and each input that they refuse."""
+
+import csv
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score, roc_auc_score
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from tests.reducer.conftest import write_run
+from tests.siq_tasks.questions.server import serving
+
+CLIPS = [f"demo/{number:02}" for number in range(24)]
+SYSTEMS = ("tiny", "base")
+LLM = {"llm": {"model": "reader"}, "answering": {"way": "likelihood"}}
+HIGHER = {"wer": False, "semdist": False, "entity_wer": False, "flat": False, "repetition": False}
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def message(done):
+    """Return the one line of a refusal."""
+    assert done.exit_code == 1, done.output
+    return str(done.exception)
+
+
+def rows_of(system):
+    """Scores of a system by clip: `semdist` predicts failure, `wer` does less, `entity_wer` is undefined on a half."""
+    generator = np.random.default_rng(SYSTEMS.index(system))
+    risk = generator.random(len(CLIPS))
+    return {
+        clip: {
+            "wer": round(float(0.5 * risk[i] + 0.5 * generator.random()), 1),
+            "semdist": round(float(risk[i] / 50), 4),
+            "entity_wer": math.nan if i % 2 else float(risk[i] > 0.5),
+            "flat": 0.5,
+            "failed": risk[i] + 0.3 * generator.random() > 0.7,
+        }
+        for i, clip in enumerate(CLIPS)
+    }
+
+
+def write_system(folder, system, rows, control=None):
+    """Write a run of Remember, with further columns, and of Apply, with one question for each clip."""
+    config = {"siq": {"pretrained": system, "system": {"kind": "cascade", "asr": control or {"model": system}} | LLM}}
+    scores = {
+        "remember": {clip: row["wer"] for clip, row in rows.items()},
+        "apply": {clip: {"q": float(not row["failed"])} for clip, row in rows.items()},
+    }
+    results = write_run(
+        folder / system, scores, system, config=config, higher_is_better={"demo_0": HIGHER, "demo_1": {"acc": True}}
+    )
+    for path in results.parent.glob("samples_*.jsonl"):
+        changed = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in changed:
+            numbers = rows[row["doc"]["id"]]
+            row["doc"]["text"] = "one two three four five six seven eight nine ten"
+            if "wer" in row:
+                row |= {name: value for name, value in numbers.items() if name != "failed"}
+                row["filtered_resps"] = [f"{system} wrote this"]
+            else:
+                row["filtered_resps"] = [["B" if numbers["failed"] else "A", ["A"] * 5]]
+        path.write_text("".join(json.dumps(row) + "\n" for row in changed))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for system in SYSTEMS:
+        write_system(tmp_path / "runs", system, rows_of(system))
+    perfect = {clip: row | {"wer": 0.0, "semdist": 0.0, "failed": False} for clip, row in rows_of("tiny").items()}
+    perfect[CLIPS[0]]["failed"] = True
+    write_system(tmp_path / "runs", "gold", perfect, {"control": "gold"})
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def labels(runs, tmp_path):
+    file = tmp_path / "labels.jsonl"
+    done = siq("labels", "make", runs, "--output", file)
+    assert done.exit_code == 0, done.output
+    return file
+
+
+def expected_items():
+    return [row for system in sorted(SYSTEMS) for row in rows_of(system).values()]
+
+
+def test_every_metric_has_its_auc_and_the_first_question_is_answered(runs, tmp_path):
+    out, table = tmp_path / "out.json", tmp_path / "out.csv"
+    done = siq("predict", runs, "-o", out, "-o", table)
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    items = expected_items()
+    failed = [item["failed"] for item in items]
+    by_name = {of["metric"]: of for of in found["predictors"]}
+    assert list(by_name) == ["wer", "semdist", "entity_wer"]
+    for name, of in by_name.items():
+        values = [0.0 if math.isnan(item[name]) else item[name] for item in items]
+        assert of["in_sample"]["auc"] == pytest.approx(roc_auc_score(failed, values), abs=1e-12)
+        assert of["auc_interval"][0] < of["in_sample"]["auc"] < of["auc_interval"][1]
+        assert sum(bin["items"] for bin in of["calibration"]) == len(items) == found["items"] == 48
+    caught = by_name["semdist"]["thresholds"][1]
+    flagged = [item["semdist"] >= caught["value"] for item in items]
+    assert caught["caught"] == np.mean([one for one, bad in zip(flagged, failed, strict=True) if bad]) >= 0.9
+    assert caught["false_alarms"] == np.mean([one for one, bad in zip(flagged, failed, strict=True) if not bad])
+    assert "semdist predicts failure better than wer" in done.output
+    assert "entity_wer is undefined for 24 of 48 items: it counts as 0 there" in done.output
+    assert "flat left out: constant (0.5 for all items)" in done.output
+    assert "controls left out: gold" in done.output
+    assert [row["metric"] for row in csv.DictReader(table.read_text().splitlines())] == list(by_name)
+    assert (found["schema"], found["baseline"]) == ("speechiq-prediction", "wer")
+
+
+def test_items_can_be_split_by_whether_a_metric_is_defined(runs, tmp_path):
+    out = tmp_path / "out.json"
+    for option, counts, metrics in (("--defined", 24, 3), ("--undefined", 24, 2)):
+        done = siq("predict", runs, option, "entity_wer", "--bootstrap", 0, "-o", out, "--force")
+        assert done.exit_code == 0, done.output
+        found = json.loads(out.read_text())
+        assert (found["items"], len(found["predictors"])) == (counts, metrics)
+
+
+def test_a_combination_is_given_in_sample_and_on_clips_that_its_weights_have_not_seen(runs, tmp_path):
+    out = tmp_path / "out.json"
+    form = "semdist + 0.1*entity_wer"
+    done = siq("predict", runs, "--combine", form, "-o", out)
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    items = expected_items()
+    values = [item["semdist"] + 0.1 * (item["entity_wer"] if item["entity_wer"] >= 0 else 0) for item in items]
+    assert found["predictors"][-1]["metric"] == form
+    expected = roc_auc_score([item["failed"] for item in items], values)
+    assert found["predictors"][-1]["in_sample"]["auc"] == pytest.approx(expected, abs=1e-12)
+    (combination,) = found["combinations"]
+    assert combination["in_sample"]["efron"] >= combination["validated"]["efron"]
+    assert "validated" in done.output
+
+
+def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
+    rows = [json.loads(line) for line in labels.read_text().splitlines()]
+    for row in rows:
+        row["success"] = rows_of(row["system"])[row["id"]]["semdist"] < 0.01
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "out.json"
+    done = siq("predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out)
+    assert done.exit_code == 0 and "separated" in done.output, done.output
+    (_, of) = json.loads(out.read_text())["predictors"]
+    assert of["in_sample"] == {"auc": 1.0, "efron": 1.0, "mcfadden": 1.0}
+    assert (of["separated"], of["slope"]) == (1.0, None)
+
+
+def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
+    file = tmp_path / "kept.jsonl"
+    done = siq("labels", "make", runs, "--only-errors", "--only-answerable", "-o", file)
+    assert done.exit_code == 0, done.output
+    made = [json.loads(line) for line in file.read_text().splitlines()]
+    kept = {(row["system"], row["id"]): row["success"] for row in made}
+    expected = {
+        (system, clip): not row["failed"]
+        for system in SYSTEMS
+        for clip, row in rows_of(system).items()
+        if row["wer"] > 0 and clip != CLIPS[0]
+    }
+    assert kept == expected
+    assert made[0] | {"success": None} == {
+        "id": CLIPS[1], "system": "base", "success": None, "by": "answers", "question_id": "q",
+    }  # fmt: skip
+    assert "2 of 48 items are answered wrong even from the reference: left out" in done.output
+
+
+def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
+    rows = [json.loads(line) for line in labels.read_text().splitlines()]
+    people = tmp_path / "people.jsonl"
+    changed = [row | {"by": "ann", "success": row["success"] ^ (i % 7 == 0)} for i, row in enumerate(rows)]
+    people.write_text("".join(json.dumps(row | {"id": row["id"].partition("/")[2]}) + "\n" for row in changed))
+    expected = cohen_kappa_score(*([row["success"] for row in of] for of in (rows, changed)))
+    done = siq("labels", "agree", runs, "--labels", labels, "--labels", people)
+    assert done.exit_code == 0 and f"{expected:.3f} [" in done.output, done.output
+    out = tmp_path / "out.json"
+    done = siq("predict", runs, "--labels", labels, "--labels", people, "-o", out)
+    assert done.exit_code == 0 and "people.jsonl (ann)" in done.output
+    assert json.loads(out.read_text())["agreement"][0]["kappa"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(runs, tmp_path, endpoint_key, monkeypatch):
+    """A judge that prefers option A, but says equal about the two first clips and always the first about a third."""
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    failing = [clip for clip in CLIPS if rows_of("tiny")[clip]["failed"] and clip != CLIPS[0]]
+
+    def reply(prompt, _number):
+        clip = re.search(r"demo/\d\d", prompt)
+        if clip is None or clip[0] == failing[0]:
+            return "Better: equal"
+        if clip[0] == failing[1]:
+            return "Better: first"
+        in_order = prompt.index("<first>") < prompt.index("one") < prompt.index("<second>")
+        return "Better: first" if in_order else "Better: second"
+
+    for path in runs.rglob("samples_demo_1_*"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            row["doc"]["question"] = f"What about {row['doc']['id']}?"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file = tmp_path / "judged.jsonl"
+    options = ["--by", "judge", "--judge", "openai:m"]
+    with serving(reply) as server:
+        done = siq("labels", "make", runs, *options, "--judge-option", f"base_url={server.url}", "-o", file)
+        assert done.exit_code == 0, (done.output, done.exception)
+        asked = [str(request) for request in server.requests if "<first>" in str(request)]
+    made = {(row["system"], row["id"]): row for row in map(json.loads, file.read_text().splitlines())}
+    different = {
+        (system, clip)
+        for system in SYSTEMS
+        for clip, row in rows_of(system).items()
+        if row["failed"] != (clip == CLIPS[0])
+    }
+    assert {key for key, row in made.items() if not row["success"]} == {
+        key for key in different if key[1] != failing[0]
+    }
+    assert {row["by"] for row in made.values()} == {"judge openai:m"} and len(made) == 48
+    assert len(asked) <= 2 * len(different)
+    inconsistent = sum(clip == failing[1] for _, clip in different)
+    assert f"{inconsistent} of 48 items are judged differently in the two orders: failures" in done.output
+    assert f"{48 - len(different)} of 48 items have equal answers" in done.output
+    assert siq("predict", runs, "--labels", file).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--by", "people"], "--by people: choose from answers, judge"),
+        (["--by", "judge"], "--by judge: name the judge"),
+        (["--judge", "openai:m"], "--by answers: leave --judge openai:m out"),
+        (["--by", "judge", "--judge", "match"], "judge=match: cannot compare two answers"),
+        (["--by", "judge", "--judge", "openai:m", "--judge-option", "draws"], "not of the form NAME=VALUE"),
+    ],
+)
+def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, options, refusal):
+    assert refusal in message(siq("labels", "make", runs, *options, "-o", tmp_path / "x.jsonl"))
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "refusal"),
+    [
+        ('{"id": "demo/99", "system": "tiny", "success": true, "by": "a"}', "clip 'demo/99' is not in the runs"),
+        ('{"id": "demo/00", "system": "tony", "success": true, "by": "a"}', "no run of system 'tony'; did you mean"),
+        ('{"id": "demo/00", "system": "tiny", "success": true, "by": "a", "question_id": "r"}', "did not run clip"),
+        ('{"id": "demo/00", "system": "tiny", "success": 1, "by": "a"}', "each line is"),
+        ('{"id": "demo/00", "system": "tiny", "by": "a"}', "missing required field `success`"),
+        ('{"id": "demo/00", "system": "tiny", "success"', "not a whole JSON object"),
+        ("", "has no labels"),
+        ('{"id": "demo/00", "system": "tiny", "success": true, "by": "a"}', "all 1 labels are successes"),
+        (
+            '{"id": "00", "system": "tiny", "success": true, "by": "a"}\n'
+            '{"id": "demo/00", "system": "tiny", "success": false, "by": "a"}',
+            "has another label in line 1",
+        ),
+    ],
+)  # fmt: skip
+def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line, refusal):
+    file = tmp_path / "bad.jsonl"
+    file.write_text(line)
+    assert refusal in message(siq("predict", runs, "--labels", file))
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--metrics", "wer,flat"], "flat: constant (0.5 for all items); leave it out of --metrics"),
+        (["--metrics", "wr"], "no metric 'wr' in these runs; did you mean wer?"),
+        (["--combine", "wer + bleu"], "no metric 'bleu'"),
+        (["--combine", "wer + wer"], "named twice"),
+        (["--combine", "wer + 0*semdist"], "the weight of 'semdist' is 0"),
+        (["--combine", "wer * semdist"], "'* semdist' is not a term"),
+        (["--combine", "__import__('os').system('false')"], "no metric '__import__'"),
+        (["--combine", "wer"], "one metric is not a combination"),
+        (["--combine", ""], "is not a term"),
+        (["--against", "cer"], "--against cer: not among the metrics"),
+        (["--column", "match"], "--column match: no task has it"),
+        (["--bootstrap", "5"], "5 draws are too few"),
+        (["--defined", "cer"], "no metric 'cer'"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_in_one_line(runs, options, refusal):
+    assert refusal in message(siq("predict", runs, *options))
+
+
+def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
+    for folder in ("tiny", "base"):
+        for path in (runs / folder).iterdir():
+            path.unlink()
+    assert "only controls (gold) answered" in message(siq("predict", runs))
+    same = {clip: row | {"failed": False} for clip, row in rows_of("tiny").items()}
+    write_system(tmp_path / "same", "tiny", same)
+    assert "all 24 labels are successes" in message(siq("predict", tmp_path / "same"))
+    assert "no run of the control gold" in message(siq("predict", tmp_path / "same", "--only-answerable"))
+    assert "no run of the control gold" in message(
+        siq("labels", "review", tmp_path / "same", "-o", tmp_path / "r.html")
+    )
+    write_run(tmp_path / "half", {"apply": {"demo/00": {"q": 1.0}}}, "half")
+    assert "no metric of transcripts" in message(siq("predict", tmp_path / "half"))
+    write_run(tmp_path / "other", {"remember": {"demo/00": 1.0}}, "other")
+    assert "these runs have no answers" in message(siq("predict", tmp_path / "other"))
+
+
+def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
+    out = tmp_path / "out.json"
+    done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    wer, semdist = found["differences"]
+    rows = rows_of("tiny").values()
+    assert (wer["pooled"], semdist["pooled"]) == (True, False)
+    assert wer["difference"] == pytest.approx(-np.mean([row["wer"] for row in rows]))
+    assert semdist["difference"] == pytest.approx(-np.mean([row["semdist"] for row in rows]))
+    assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
+    done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
+    assert "neither is better beyond chance" in done.output
+    assert "entity_wer is undefined on 12 of 24 clips" in done.output
+
+
+def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
+    for system, rates in {"a": (1.0, 0.0), "b": (0.0, 0.0)}.items():
+        path = write_run(tmp_path / system, {"remember": {"demo/1": rates[0], "demo/2": rates[1]}}, system)
+        (samples,) = path.parent.glob("samples_*.jsonl")
+        long = samples.read_text().replace('"text": "hi"', '"text": "hi there, you all"', 1)
+        samples.write_text(long)
+    out = tmp_path / "out.json"
+    assert siq("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer", "-o", out).exit_code == 0
+    (of,) = json.loads(out.read_text())["differences"]
+    assert (of["a"], of["b"], of["difference"]) == (pytest.approx(4 / 5), 0.0, pytest.approx(-4 / 5))
+
+
+@pytest.mark.parametrize(
+    ("options", "refusal"),
+    [
+        (["--metrics", "bleu"], "no column 'bleu'"),
+        (["--metrics", "wer,wer"], "named twice"),
+        (["--metrics", "wer", "--levels", "remember"], "--levels remember: --metrics compares columns"),
+        (["--metrics", "wer", "--bootstrap", "0"], "0 draws are too few"),
+    ],
+)
+def test_a_coupled_comparison_that_is_not_possible_is_refused(runs, options, refusal):
+    assert refusal in message(siq("compare", runs / "tiny", runs / "base", *options))
+
+
+def test_the_page_has_the_curves_and_asks_nothing_of_the_network(runs, tmp_path, chromium):
+    from tests.reducer.browser import Visit
+
+    page = tmp_path / "predict.html"
+    assert siq("predict", runs, "--combine", "semdist + 0.1*wer", "-o", page).exit_code == 0
+    visit = Visit(chromium, page)
+    for place in visit.tab.locator(".chart").all():
+        place.scroll_into_view_if_needed()
+        place.locator("svg.main-svg").first.wait_for()
+    assert "semdist, semdist + 0.1*wer predict failure better than wer" in visit.tab.locator(".lead").text_content()
+    assert visit.tab.locator("#roc .legendtext").count() == 4
+    assert not visit.errors and not visit.requests
+    visit.context.close()
+
+
+def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_path, chromium):
+    from tests.reducer.browser import Visit
+
+    page = tmp_path / "review.html"
+    done = siq("labels", "review", runs, "-o", page)
+    assert done.exit_code == 0, done.output
+    visit = Visit(chromium, page)
+    cards = int(visit.tab.locator("#count").text_content().split()[2])
+    for number in range(cards):
+        visit.tab.keyboard.press("4" if number == 0 else "3" if number == 1 else "1")
+    assert visit.tab.locator("#count").text_content() == f"{cards} of {cards} judged"
+    visit.open()
+    assert visit.tab.locator("#count").text_content() == f"{cards} of {cards} judged", "kept in the browser"
+    visit.tab.locator("#by").fill("ann")
+    with visit.tab.expect_download() as download:
+        visit.tab.locator("#export").click()
+    file = tmp_path / "labels.jsonl"
+    download.value.save_as(file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(rows) == 47 and {row["by"] for row in rows} == {"ann"}
+    assert sum(not row["success"] for row in rows) == cards - 2
+    assert not visit.errors and not visit.requests
+    done = siq("predict", runs, "--labels", file)
+    assert done.exit_code == 0 and "labels.jsonl (ann)" in done.output, done.output
+    visit.context.close()
