@@ -120,7 +120,9 @@ def test_the_similarity_is_that_of_the_level_understand(load, demo_models):
 
 
 def test_an_unknown_module_is_named():
-    with pytest.raises(SpeechIQError, match=r"^evaluate module 'bleu': unknown; known are wer, similarity, choice, judge$"):
+    with pytest.raises(
+        SpeechIQError, match=r"^evaluate module 'bleu': unknown; known are wer, similarity, choice, judge$"
+    ):
         path("bleu")
 
 
