@@ -28,7 +28,7 @@ def fetch_command(
         list[str] | None,
         typer.Argument(
             help="Models to fetch; by default those of `siq demo run`. all-MiniLM-L6-v2 is the sentence encoder of "
-            "semantic distances (84 MB)."
+            "semantic distances (84 MB), distillmos rates how speech sounds (16 MB)."
         ),
     ] = None,
 ) -> None:

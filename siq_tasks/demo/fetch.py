@@ -10,6 +10,7 @@ The README of this folder states license and origin of each model.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
 import subprocess
@@ -77,6 +78,21 @@ def copy(data: Path, target: Path) -> None:
     shutil.copytree(data, target)
 
 
+def convert_distillmos(data: Path, target: Path) -> None:
+    """Convert the weights of DistillMOS, which rates speech; its config states only what they are."""
+    import torch
+    from safetensors.torch import save_file
+
+    from speechiq.metrics.distillmos import DistillMOS, rename_weights
+
+    (file,) = data.glob("*.pt")
+    weights = rename_weights(torch.load(file, map_location="cpu", weights_only=True)["model"])
+    DistillMOS().load_state_dict(weights)
+    target.mkdir()
+    save_file(weights, target / "model.safetensors")
+    target.joinpath("config.json").write_text(json.dumps({"model_type": "distillmos"}))
+
+
 MODELS = {
     "whisper-tiny.en": DemoModel(
         (
@@ -126,6 +142,16 @@ ON_REQUEST = {
             ),
         ),
         copy,
+    ),
+    "distillmos": DemoModel(
+        (
+            Wheel(
+                "distillmos==0.9.1",
+                "f82e5326ed963ddc28a3e079ded4dbb1bd072ad54be5bdc4380290a9bce3536a",
+                "distillmos/weights/",
+            ),
+        ),
+        convert_distillmos,
     ),
 }
 
