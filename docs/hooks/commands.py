@@ -17,12 +17,8 @@ from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.judge_settings import REPLY
 from speechiq.metrics.normalizer import RULES
-<<<<<<< HEAD
-from speechiq.metrics.rubric import shipped_rubrics
-from speechiq.siq_tasks.conditions.spec import KINDS
-=======
 from speechiq.metrics.rubric import read_rubric, shipped_rubrics
->>>>>>> judge
+from speechiq.siq_tasks.conditions.spec import KINDS
 from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.options import CONDITION, DECLARED

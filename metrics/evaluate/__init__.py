@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Offer metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
-=======
 """Offer the metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
->>>>>>> judge
 
 from __future__ import annotations
 
@@ -15,11 +11,8 @@ MODULES = {
     "wer": "transcripts against references, by words and characters (level Remember)",
     "similarity": "transcripts against references, by the states of a language model (level Understand)",
     "choice": "answers to multiple-choice questions (level Apply)",
-<<<<<<< HEAD
     "meteor": "captions of audio against one or several references",
-=======
     "judge": "free answers, by a rule or by a language model that grades them",
->>>>>>> judge
 }
 CITATION = """\
 @inproceedings{wan-etal-2025-speechiq,
@@ -44,11 +37,7 @@ def path(name: str) -> str:
     """Return the path of a module, for `evaluate.load`.
 
     Args:
-<<<<<<< HEAD
-        name: A key of `MODULES`: `wer`, `similarity`, `choice` or `meteor`.
-=======
         name: A key of `MODULES`, such as `wer`.
->>>>>>> judge
 
     Raises:
         SpeechIQError: No module has this name.
