@@ -96,7 +96,7 @@ def _describe(
 ) -> TaskInfo:
     about = task["metadata"] | task["shared_metadata"]
     measure = about["measure"]
-    subset = about.get("subset") if "dataset_path" in about else len(json.loads((folder / "clips.json").read_bytes()))
+    subset = about.get("subset") if "dataset_path" in about else _count_clips(folder, about["category"])
     members = {group: set(_members(group, groups)) for group in groups}
     containing = [group for group in groups if name in members[group]]
     containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
@@ -114,6 +114,11 @@ def _describe(
         suite=about["suite"],
         category=about["category"],
     )
+
+
+def _count_clips(folder: Path, category: str) -> int:
+    """Return the number of bundled clips; those of another category than the task's do not count."""
+    return sum(clip.get("category", category) == category for clip in json.loads((folder / "clips.json").read_bytes()))
 
 
 def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:
