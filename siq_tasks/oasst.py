@@ -22,7 +22,7 @@ def list_queries(place: str = HUB, split: str = "train", limit: int = LIMIT) -> 
         limit: Texts have fewer characters.
 
     Raises:
-        SpeechIQError: There are no such rows, a column is missing, or no text is short enough.
+        SpeechIQError: The rows do not exist, a column is missing, or no text is short enough.
     """
     source = Source(place, split=split)
     with working_folder() as folder:
