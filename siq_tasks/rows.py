@@ -211,7 +211,7 @@ def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
             its own.
 
     Raises:
-        SpeechIQError: There are no such rows.
+        SpeechIQError: The rows do not exist, or cannot be loaded.
     """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError

@@ -39,7 +39,9 @@ class VoiceOptions(Loading, frozen=True, kw_only=True):
 
     settings: Annotated[
         dict[str, Any] | None,
-        Meta(description="Settings of the model's own forward or generate, such as speaker_id, tgt_lang, do_sample."),
+        Meta(
+            description="Settings of the model's own forward or generate, such as speaker_id, tgt_lang, max_new_tokens."
+        ),
     ] = None
 
 

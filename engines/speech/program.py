@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import soundfile
 from msgspec import Meta
 
@@ -29,7 +30,7 @@ from speechiq.engines.options import Options
 PATIENCE_S = 600.0
 #: The text that a voice speaks before a run, to find out whether it works.
 TRIAL = "one"
-SHOWN = 200
+SHOWN, SHOWN_TEXT = 200, 40
 
 
 class ProgramOptions(Options, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ class ProgramSpeech(SpeechEngine):
         """Refuse a voice that the program does not have.
 
         Raises:
-            SpeechIQError: there is no such voice.
+            SpeechIQError: the voice does not exist.
         """
 
     @abstractmethod
@@ -105,14 +106,14 @@ class ProgramSpeech(SpeechEngine):
         with tempfile.TemporaryDirectory() as folder:
             text, wav = Path(folder, "text.txt"), Path(folder, "speech.wav")
             text.write_text(f"{line}\n", encoding="utf-8")
-            reason = run_program([self.path, *self.command(text, wav)], self.name)
-            try:
-                samples, rate = soundfile.read(wav, dtype="float32", always_2d=True)
-            except (OSError, soundfile.LibsndfileError):
-                raise SpeechIQError(
-                    f"{self.name}: cannot speak {line[:40]!r} ({reason or 'it wrote no audio'}); try another voice, "
-                    f"{self.advice}"
-                ) from None
+            fault = run_program([self.path, *self.command(text, wav)], self.name)
+            spoken = None if fault else _read_audio(wav)
+        if spoken is None:
+            raise SpeechIQError(
+                f"{self.name}: cannot speak {line[:SHOWN_TEXT]!r} ({fault or 'it wrote no audio'}); try another voice, "
+                f"{self.advice}"
+            )
+        samples, rate = spoken
         return as_speech(samples.T, rate, self.name)
 
     def describe(self) -> dict[str, Any]:
@@ -128,6 +129,15 @@ class ProgramSpeech(SpeechEngine):
         return {"stage": "speech", **self.describe(), **files}
 
 
+def _read_audio(wav: Path) -> tuple[np.ndarray, int] | None:
+    """Return the samples, shape (samples, channels), and the rate of a file; None if it is missing or not audio."""
+    try:
+        samples, rate = soundfile.read(wav, dtype="float32", always_2d=True)
+    except (OSError, soundfile.LibsndfileError):
+        return None
+    return samples, rate
+
+
 def find_program(path: str, name: str, option: str) -> str:
     """Return the path of a program.
 
@@ -137,7 +147,7 @@ def find_program(path: str, name: str, option: str) -> str:
         option: the option that gives the path, for the error.
 
     Raises:
-        SpeechIQError: there is no such program.
+        SpeechIQError: the program does not exist.
     """
     found = shutil.which(Path(path).expanduser())
     if found is None:
@@ -145,8 +155,8 @@ def find_program(path: str, name: str, option: str) -> str:
     return found
 
 
-def run_program(command: list[str], name: str) -> str:
-    """Run a program that speaks, and return the last line of its errors, or of what it says else.
+def run_program(command: list[str], name: str) -> str | None:
+    """Run a program that speaks; return None if it succeeds, else the last line that it prints.
 
     Args:
         command: the program and its arguments.
@@ -163,8 +173,10 @@ def run_program(command: list[str], name: str) -> str:
         raise SpeechIQError(f"{name}: no speech in {PATIENCE_S:g} s; try a shorter text or another voice") from error
     except OSError as error:
         raise SpeechIQError(f"{name}: {command[0]} cannot be started ({error.strerror}); install it again") from error
-    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
-    return printable(lines[-1].strip()[:SHOWN]) if lines else ""
+    if not done.returncode:
+        return None
+    lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+    return printable(lines[-1].strip()[:SHOWN])
 
 
 def read_output(*command: str) -> str:
