@@ -27,7 +27,7 @@ def test_a_row_that_lm_eval_writes_is_read(tmp_path):
     (found,) = reader.judged["s"].values()
     assert [*reader.judged["s"]] == [("a", "q")] and found.answer == 'It\'s "Ada"'
     assert found.scores[0] == 4.0 and math.isnan(found.scores[1]) and found.judge == 0.8 and found.points == 4.0
-    assert (found.match, found.refusal, found.empty) == (1.0, 0.0, 0.0) and not found.unjudged
+    assert (found.refusal, found.empty) == (0.0, 0.0) and not found.unjudged
 
 
 def test_a_row_of_another_task_has_no_judge(tmp_path):
