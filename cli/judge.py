@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,10 +32,17 @@ class JudgeGroup(TyperGroup):
     """The commands of `siq judge`; `siq judge RUNS ...`, without the name of one, means `siq judge run RUNS ...`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the name of the usual command first if none is named."""
-        if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            args = [RUN, *args]
-        return super().parse_args(ctx, args)
+        """Parse the arguments of the group, after naming the command."""
+        return super().parse_args(ctx, self.name_command(args, ctx.help_option_names))
+
+    def name_command(self, args: list[str], options: Sequence[str] = ()) -> list[str]:
+        """Return the arguments with the name of the usual command in front, unless a command or an option is named.
+
+        Args:
+            args: What the user wrote after `siq judge`.
+            options: Options of the group itself.
+        """
+        return args if not args or args[0] in (*self.commands, *options) else [RUN, *args]
 
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from speechiq.cli.examples import examples
-from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
+from speechiq.cli.options import AllowMissing, Draws, Force, Runs
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
@@ -107,8 +107,8 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
             return page
     named = " ".join(str(path) for path in output or []) or "nothing"
     raise SpeechIQError(
-        f"--output {named}: name one page, such as check.html; numbers (.json, .csv) are written with --scores FILE, the "
-        "file that is saved from the page"
+        f"--output {named}: name one page, such as check.html; numbers (.json, .csv) are written with --scores FILE, "
+        "the file that is saved from the page"
     )
 
 

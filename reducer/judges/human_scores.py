@@ -52,8 +52,10 @@ def read_human_scores(
     """
     found: HumanScores = {}
     for file in files:
-        lines = 0
-        for lines, (_, where, row) in enumerate(read_objects(file, FIX), 1):
+        rows = list(read_objects(file, FIX))
+        if not rows:
+            raise SpeechIQError(f"{str(file)!r} has no scores; score some answers on the page and save them")
+        for _, where, row in rows:
             try:
                 line = msgspec.convert(row, _Line)
             except ValueError as error:
@@ -63,8 +65,6 @@ def read_human_scores(
             if line.id in scores:
                 raise SpeechIQError(f"{where}: answer {line.id!r} was already scored by this person; delete one line")
             scores[line.id] = line.score
-        if not lines:
-            raise SpeechIQError(f"{str(file)!r} has no scores; score some answers on the page and save them")
     return found
 
 
@@ -77,15 +77,15 @@ def _check(
         )
     if line.judging != settings.sha256 and not allow_mismatch:
         raise SpeechIQError(
-            f"{where}: scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs were "
-            f"judged by {settings.name!r} ({settings.sha256}); give those runs, or add --allow-mismatch: the person's "
-            "score is about the answer"
+            f"{where}: scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
+            f"were judged by {settings.name!r} ({settings.sha256}); give those runs, or add --allow-mismatch: the "
+            "person's score is about the answer"
         )
     rubric = settings.rubric_of(answers[line.id].task)
     if line.rubric_sha256 != rubric.sha256:
         raise SpeechIQError(
-            f"{where}: scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with another "
-            "sha256; give the runs that the page was made from"
+            f"{where}: scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with "
+            "another sha256; give the runs that the page was made from"
         )
     low, high = rubric.scale
     if not (low <= line.score <= high and line.score == round(line.score)):

@@ -81,7 +81,8 @@ def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | N
         path = folder / source.absolute().relative_to(root)
         if taken.setdefault(path, source) != source:
             raise SpeechIQError(
-                f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two calls"
+                f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two "
+                "calls"
             )
         targets[results] = _target(folder, path, source, of, force)
     for parent in {target.path.parent for target in targets.values()}:
@@ -128,8 +129,8 @@ def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force
         found = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
         if found and (not is_file(path) or _read(path).get(ORIGIN) != origin):
             raise SpeechIQError(
-                f"{str(found[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add --force to "
-                "replace it"
+                f"{str(found[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
+                "--force to replace it"
             )
     return Target(folder, source, path, content, origin)
 

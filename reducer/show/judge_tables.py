@@ -20,6 +20,7 @@ from speechiq.reducer.stats.estimate import Estimate
 
 #: Most grades of a table of grades.
 MOST_GRADES = 11
+GROUP, PERSON = ("System", "Category"), "Person"
 
 
 def as_tables(checked: Checked, settings: JudgeSettings) -> Iterator[Table]:
@@ -49,14 +50,14 @@ def as_tables(checked: Checked, settings: JudgeSettings) -> Iterator[Table]:
     )
     yield _table(
         "Mean scores in % of the scale",
-        ["System", "Category", "Answers", "Judge", "Corrected", "95 % interval"],
+        [*GROUP, "Answers", "Judge", "Corrected", "95 % interval"],
         [[*_names(of), str(of.corrected.answers), *_percent(of, rubric)] for of in checked.groups],
         ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
     )
     if len(checked.grades) <= MOST_GRADES:
         yield _table(
             "Answers by grade",
-            ["Person", *(f"judge {grade}" for grade in checked.grades)],
+            [PERSON, *(f"judge {grade}" for grade in checked.grades)],
             [
                 [str(grade), *map(str, row)]
                 for grade, row in zip(checked.grades, checked.confusion.tolist(), strict=True)
@@ -127,17 +128,10 @@ def _percent(of: Group, rubric: Rubric) -> list[str]:
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str]) -> Table:
-    table = Table(
-        title=Text(printable(title)),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 0, 0, 1),
-        caption_justify="left",
-    )
+    table = Table(title=Text(printable(title)), box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    table.title_justify = table.caption_justify = "left"
     for column in columns:
-        table.add_column(
-            column, justify="left" if column in ("System", "Category", "Person") else "right", overflow="fold"
-        )
+        table.add_column(column, justify="left" if column in (*GROUP, PERSON) else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text("\n".join(map(printable, cell.split("\n")))) for cell in row))
     table.caption = Text("\n".join(map(printable, notes))) if notes else None

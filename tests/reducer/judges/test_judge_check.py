@@ -71,7 +71,7 @@ def page(judged_runs, tmp_path) -> Path:
 
 def test_the_page_fetches_nothing_and_holds_no_markup_of_models(page):
     text = page.read_text(encoding="utf-8")
-    assert "default-src 'none'" in text and "window.hacked" not in text and "data-plotly" not in text
+    assert "default-src &#39;none&#39;" in text and "window.hacked" not in text and "data-plotly" not in text
     assert len(text) < 2_000_000
 
 
