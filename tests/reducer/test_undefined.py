@@ -87,7 +87,7 @@ def test_infinity_is_an_error_with_the_key(runs):
 def test_a_comparison_takes_the_items_that_both_have(runs, tmp_path):
     shown = siq("compare", "good", "bad", runs, "-o", tmp_path / "c.json", "--clips", "1")
     assert "Answers: 8 of 10 items have a score of both; unjudged: A 1, B 1" in shown
-    assert "an answer to q" in shown and "texts" not in shown, "the answer is shown, not the judge's record"
+    assert "an answer to q" in shown and "coverage" not in shown, "the answer is shown, not the judge's record"
     found = json.loads((tmp_path / "c.json").read_text())["suites"]["listening"]
     assert found["undefined"] == {"answers": {"a": 1, "b": 1, "items": 10, "compared": 8}}
     both = [(one[0] / 5, other[0] / 5) for one, other in zip(GOOD, BAD, strict=True) if None not in (*one, *other)]
