@@ -55,6 +55,14 @@ class Refusal(SpeechIQError):
         self.status, self.code = status, code
 
 
+class NoConnection(SpeechIQError):
+    """A server that does not answer at its address, after all retries."""
+
+
+class Malformed(SpeechIQError):
+    """A reply that is not what the API promises, such as JSON that is cut off; it is not retried."""
+
+
 class Endpoint:
     """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
@@ -242,7 +250,7 @@ class Endpoint:
             case NoAnswer():
                 return self._fault(self._quote(error), "try another model or prompt"), True
             case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
-                return self._fault("no connection", f"{check} and that the endpoint is up"), True
+                return NoConnection(str(self._fault("no connection", f"{check} and that the endpoint is up"))), True
             case openai.APIConnectionError(__cause__=cause):
                 symptom = f"broke off its reply ({self._quote(cause)})"
                 return self._fault(symptom, f"{check} and that the endpoint is up"), True
@@ -251,7 +259,7 @@ class Endpoint:
             case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
                 reason = f"no {error}" if isinstance(error, KeyError) else str(error)
                 symptom = f"sent no {expected} ({self._quote(reason)})"
-                return self._fault(symptom, f"{check}, which often ends in /v1"), False
+                return Malformed(str(self._fault(symptom, f"{check}, which often ends in /v1"))), False
         raise error
 
     def _refuse(self, error: openai.APIStatusError) -> Refusal:

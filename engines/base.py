@@ -22,6 +22,7 @@ from msgspec import Struct
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.context import count_by_bytes
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines.options import Options, list_names
@@ -171,6 +172,18 @@ class Writer(Engine, Protocol):
             SpeechIQError: a setting that the engine does not have, or an invalid value.
         """
 
+    def check_sampling(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a model whose answers for several seeds would be the same; by default any model is accepted.
+
+        An engine that cannot know it without asking its endpoint asks; no weights are loaded.
+
+        Args:
+            settings: generation settings by which it will sample; see `TextEngine.generate`.
+
+        Raises:
+            SpeechIQError: the model does not sample.
+        """
+
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return all settings that answers depend on, for their keys in the response cache; by default `settings`.
 
@@ -213,6 +226,20 @@ class TextEngine(Writer, Protocol):
         Raises:
             SpeechIQError: a prompt that, together with its answer, exceeds the model's context.
         """
+
+    def attempt(
+        self,
+        prompts: Sequence[TextPrompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        on_result: OnResult = drop,
+    ) -> Sequence[Sequence[str | SpeechIQError]]:
+        """Answer like `generate`, but if only some answers fail, return their failures in their places.
+
+        By default, as with models in memory, every failure ends the call. Failures that would repeat with every prompt,
+        such as a refused key, always end it.
+        """
+        return self.generate(prompts, seeds, settings, on_result)
 
     @abstractmethod
     def loglikelihood(

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.choice import choose
+from speechiq.reducer.read.judge_columns import JudgedReader
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
+from speechiq.reducer.read.rows import Reader
 from speechiq.reducer.read.runs import System, find_tasks, read_tasks
 from speechiq.reducer.read.suites import group
 from speechiq.reducer.scoring import Options, Scoring
@@ -36,13 +38,21 @@ class Found(NamedTuple):
     scorings: dict[str, Scoring]
     warnings: list[str]
 
-    def read(self, suite: str) -> list[System]:
-        """Read the systems of a suite.
+    def read(self, suite: str, readers: Sequence[Reader] = ()) -> list[System]:
+        """Read the systems of a suite, with the judged answers of its categories.
+
+        Args:
+            suite: Name of the suite.
+            readers: Further readers of the sample files.
 
         Raises:
             SpeechIQError: A sample file is missing or cannot be used.
         """
-        return read_tasks(self.tasks[suite], self.levels[suite])
+        judged = [JudgedReader(of) for of in self.levels[suite].values() if of.judged]
+        systems = read_tasks(self.tasks[suite], self.levels[suite], [*judged, *readers])
+        return [
+            system._replace(judged={of.level: of.judged.get(system.name, {}) for of in judged}) for system in systems
+        ]
 
     @property
     def others(self) -> list[str]:

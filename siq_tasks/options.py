@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -110,7 +111,7 @@ def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:
     ...
     speechiq.core.errors.SpeechIQError: --metadata embeder=demo:x: no task of this run reads it; did you mean embedder?
     """
-    for key in sorted(metadata.keys() - set(known)):
+    for key in sorted(key for key in metadata if not any(fnmatchcase(key, name) for name in known)):
         near = find_nearest(key, known, SIMILAR)
         names = ", ".join(sorted(name for name in known if "." not in name)) or "none"
         fix = f"did you mean {near}?" if near else f"leave it out (known: {names})"

@@ -13,6 +13,7 @@ READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", "
 DATA = {
     "harness_patch/systems/correction.py",
     "metrics/answer_words.py",
+    "metrics/refusal.py",
     "siq_tasks/questions/prompts.py",
     "siq_tasks/demo/README.md",
     "tools/make_clips.py",

@@ -15,7 +15,9 @@ from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
+from speechiq.metrics.judge_settings import REPLY
 from speechiq.metrics.normalizer import RULES
+from speechiq.metrics.rubric import shipped_rubrics
 from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.options import DECLARED
@@ -46,6 +48,22 @@ METADATA = {
         "Normalizer that is applied to both texts first; `raw` applies none.",
     ),
     "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
+    "judge": (
+        "`match`, or `ENGINE:MODEL` with any text engine; default match",
+        "What scores free answers: a rule, or a language model ([judges](../concepts/judges.md)).",
+    ),
+    "judge_rubric": (
+        ", ".join(f"`{name}`" for name in shipped_rubrics()) + ", or a YAML file",
+        "What the judge is asked.",
+    ),
+    "judge_draws": ("number; default 1", "Judgements per answer; more than one are sampled."),
+    "judge_seed": ("number; default 1", "Seed of the draws."),
+    "judge_by": ("generate, likelihood", "Score from a written reply, or from the probabilities of the grades."),
+    "judge_temperature": ("number", "Temperature of the draws; by default that of the model, or 0 for one draw."),
+    "judge_top_p": ("number", "Probability mass to sample from."),
+    "judge_top_k": ("number", "Number of tokens to sample from."),
+    "judge_max_gen_toks": (f"number; default {REPLY}", "Most tokens of a reply of the judge."),
+    "judge_*": ("value", "Any option of the judge's engine, such as `judge_base_url`."),
     "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
     "dataset_name": ("configuration", "Configuration of the data set on the Hub."),
     "dataset_revision": ("branch, tag or commit", "Revision of the data set on the Hub."),
@@ -57,6 +75,15 @@ METADATA = {
     "subset": ("number or all", "Number of clips of the test."),
     "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
     "ties": ("id, order", "Order of clips of one length: by id, or that of the data set."),
+    "question_column": ("column", "Column of the questions, for forms that ask rows."),
+    "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
+    "answer_column": ("column", "Column of the reference answers."),
+    "accepted_column": ("column", "Column of further right answers, a text or a list."),
+    "leave_out": ("ids", "Rows to leave out, separated by `;`."),
+    "instruction": (
+        "rotate, all or a number; default rotate",
+        "Wording of the instruction: one for each row by a digest of its id, every one, or one for all rows.",
+    ),
     "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")

@@ -7,13 +7,14 @@ import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.endpoint import Refusal
+from speechiq.core.endpoint import Malformed, NoConnection, Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.replies import CONTENT_FILTER, LENGTH
+from speechiq.core.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.usage import measured
 from speechiq.engines._shared.independence import check_samples
 from speechiq.engines._shared.remote import RemoteModel
@@ -23,6 +24,10 @@ log = logging.getLogger(__name__)
 
 SEEDS = 2**31  # some endpoints take no larger one
 BAD_REQUEST, UNPROCESSABLE = 400, 422
+#: HTTP statuses that all further calls would get too.
+ENDING = (401, 403, 404, 405, 429)
+#: How often an answer is requested if replies are malformed.
+TRIES = 3
 CUT_OFF = {LENGTH: "ended at the token limit", CONTENT_FILTER: "were cut off by a content filter"}
 
 PromptType = TypeVar("PromptType", Prompt, TextPrompt)
@@ -83,10 +88,10 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             SpeechIQError: several answers per question are sampled, and the model does not sample.
         """
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
-            self._check_samples(settings)
+            self.check_sampling(settings)
         return self._generate(prompts, seeds, settings, on_result)
 
-    def _check_samples(self, settings: Mapping[str, Any]) -> None:
+    def check_sampling(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model that does not sample; skip the check for a model that refuses prompts without audio."""
         left_out = set(self._left_out)
         try:
@@ -107,6 +112,39 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         rows = list(zip(prompts, seeds, strict=True))
         with measured("answering", audio_seconds(prompts)):
             return self._run(rows, lambda row: self._answer(row[0], row[1], settings), "answering", "prompt", on_result)
+
+    def attempt(
+        self,
+        prompts: Sequence[PromptType],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        on_result: OnResult = drop,
+    ) -> list[list[str | SpeechIQError]]:
+        """Answer like `generate`, with the failures of single calls in the places of their answers.
+
+        Calls for which a content filter, the size of the prompt or a fault of the server is the reason fail alone. No
+        connection, a refused key, an unknown model, and a limit of calls that outlasts all retries end it.
+        """
+        rows = list(zip(prompts, seeds, strict=True))
+        with measured("answering", audio_seconds(prompts)):
+            return self._run(
+                rows, lambda row: self._attempt(row[0], row[1], settings), "answering", "prompt", on_result
+            )
+
+    def _attempt(
+        self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]
+    ) -> list[str | SpeechIQError]:
+        """Return the answers to a prompt; those of calls that failed alone are their failures."""
+        together = [[seed] for seed in seeds] if self.own_seeds else [seeds]
+        answers: list[str | SpeechIQError] = []
+        for group in together:
+            try:
+                answers += self._answer(prompt, group, settings)
+            except SpeechIQError as failure:
+                if isinstance(failure, NoConnection) or (isinstance(failure, Refusal) and failure.status in ENDING):
+                    raise
+                answers += [failure] * len(group)
+        return answers
 
     def loglikelihood(
         self, prompts: Sequence[PromptType], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
@@ -148,7 +186,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         If the endpoint may have refused one of the `optional` parameters, return none and leave it out from now on.
         """
         try:
-            choices = self.remote.endpoint.chat(content, **{**parameters, **optional})
+            choices = self._chat(content, {**parameters, **optional})
         except Refusal as refusal:
             if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
                 raise
@@ -158,6 +196,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         if len(choices) < optional.get("n", 1):
             self._left_out.add("n")
         return [choice.text for choice in choices]
+
+    def _chat(self, content: Any, parameters: Mapping[str, Any]) -> list[Choice]:
+        """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
+        for _ in range(TRIES - 1):
+            with suppress(Malformed):
+                return self.remote.endpoint.chat(content, **parameters)
+        return self.remote.endpoint.chat(content, **parameters)
 
     def describe(self) -> dict[str, Any]:
         """Return the settings of the engine and the parameters that the endpoint refused; see `Engine.describe`."""

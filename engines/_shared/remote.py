@@ -21,6 +21,8 @@ from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
 CONCURRENT = 8
+#: Prefix of a stage -> its own option for the most tokens of an answer.
+LENGTHS = {"ger_": "ger_max_gen_toks", "judge_": "judge_max_gen_toks"}
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -77,7 +79,7 @@ class RemoteModel:
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, with its name at the endpoint")
         self.model, self.prefix, self.workers, self.longest = model, prefix, options.num_concurrent, longest
-        self.length = "ger_max_gen_toks" if prefix == "ger_" else "--gen_kwargs max_gen_toks"
+        self.length = LENGTHS.get(prefix, "--gen_kwargs max_gen_toks")
         self.endpoint = Endpoint(
             model,
             options.base_url,

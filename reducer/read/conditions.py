@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
+from speechiq.reducer.read import judge_name
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import show_item
@@ -21,6 +22,7 @@ NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
 #: Further metadata on which a suite's scores depend.
 SETTINGS = "settings"
+JUDGE = "judge"
 ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
 FIELDS = {
     "content_sha256": CLIPS,
@@ -48,7 +50,7 @@ class Mismatch(NamedTuple):
     Attributes:
         system: The system's name.
         level: Name of the category.
-        aspect: One of `ASPECTS`, or `SETTINGS`.
+        aspect: One of `ASPECTS`, or `SETTINGS` or `JUDGE`.
         text: The difference, naming both sides.
         fix: What the user can do.
     """
@@ -138,18 +140,26 @@ def compare(
         Mismatch(system, level, TASKS, f"level {level}: data set {dataset!r} is in {present} and not in {absent}")
         for dataset, present, absent in sorted(one_sided)
     ]
-    return found + [
-        Mismatch(
-            system,
-            level,
-            aspect,
-            f"level {level}, data set {dataset!r}: {field} is {_show(field, here[dataset][field])} in {own} "
-            f"and {_show(field, there[dataset][field])} in {other}",
-        )
-        for dataset in sorted(here.keys() & there.keys())
-        for field, aspect in _aspects(here[dataset].keys() | there[dataset].keys()).items()
-        if here[dataset].get(field) != there[dataset].get(field)
-    ]
+    for dataset in sorted(here.keys() & there.keys()):
+        both, where = (here[dataset], there[dataset]), f"level {level}, data set {dataset!r}"
+        aspects = _aspects(here[dataset].keys() | there[dataset].keys())
+        differing = [field for field in aspects if both[0].get(field) != both[1].get(field)]
+        found += [
+            Mismatch(
+                system,
+                level,
+                aspects[field],
+                f"{where}: {field} is {_show(field, both[0].get(field, {None}))} in {own} "
+                f"and {_show(field, both[1].get(field, {None}))} in {other}",
+            )
+            for field in differing
+            if aspects[field] != JUDGE
+        ]
+        if fields := [field for field in differing if aspects[field] == JUDGE]:
+            one, two = (_show_judge(of, fields) for of in both)
+            text = f"{where}: judged by {one} in {own} and by {two} in {other}"
+            found.append(Mismatch(system, level, JUDGE, text, judge_name.FIX))
+    return found
 
 
 def summarize(mismatches: Sequence[Mismatch]) -> str:
@@ -165,7 +175,8 @@ def _levels_of(systems: Iterable[System]) -> list[str]:
 
 def _aspects(fields: Iterable[str]) -> dict[str, str]:
     """Return field -> aspect, for the known fields and further ones."""
-    return FIELDS | dict.fromkeys(sorted({*fields} - FIELDS.keys()), SETTINGS)
+    further = sorted({*fields} - FIELDS.keys())
+    return FIELDS | {field: JUDGE if field in judge_name.KEYS else SETTINGS for field in further}
 
 
 def _most_frequent(values: Mapping[str, Any]) -> str:
@@ -183,6 +194,12 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
         for field in task.keys() - {"task"}:
             fields.setdefault(field, set()).add(task[field])
     return sets
+
+
+def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str:
+    """Return the name of a judge, with the fields in which it differs from another judge."""
+    shown = [f"{field} {_show(field, values[field])}" for field in fields if field != judge_name.KEYS[0]]
+    return _show(judge_name.KEYS[0], values[judge_name.KEYS[0]]) + f" ({', '.join(shown)})" * bool(shown)
 
 
 def _show(field: str, values: set[Scalar]) -> str:

@@ -22,6 +22,7 @@ FIXES = {
     "range": "write the lowest and the highest value, such as [0, 1]",
     "chance": "write the score of guessing as the column has it, or leave the key out",
     "alternatives": "write COLUMN: {unit: HEADING} for each further column",
+    "undefined": "write counted to leave NaN out of means and count it, or leave the key out",
     "item": "list fields of doc, the clip first, such as [id, question_id]",
     "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
@@ -54,6 +55,8 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chance: Mean score of guessing, in the scale of the column; None without one.
         range: Lowest and highest value; None without limits.
         alternatives: Further column that can be used -> its unit and chance.
+        undefined: `counted` if an item may have no score (NaN): such items are left out of means and comparisons, and
+            counted. None if NaN is an error.
     """
 
     column: str
@@ -62,6 +65,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chance: float | None = None
     range: tuple[float, float] | None = None
     alternatives: dict[str, Alternative] = {}
+    undefined: Literal["counted"] | None = None
 
     @property
     def sign(self) -> float:
@@ -83,6 +87,11 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the least and the largest raw score, which grows with ability."""
         least, largest = (self.sign * end for end in self.bounds)
         return min(least, largest), max(least, largest)
+
+    @property
+    def may_be_undefined(self) -> bool:
+        """Return whether an item may have no score."""
+        return self.undefined is not None
 
     @property
     def columns(self) -> list[str]:
@@ -145,6 +154,16 @@ class Category(msgspec.Struct, frozen=True):
     def unit(self) -> str:
         """Return the heading of the score."""
         return self.measure.unit
+
+    @property
+    def judged(self) -> bool:
+        """Return whether scores depend on a judge: tasks with one list the key `judge` under `settings`."""
+        return "judge" in self.settings
+
+    @property
+    def undefined_word(self) -> str:
+        """Return what an item without a score is called."""
+        return "unjudged" if self.judged else "undefined"
 
     def show(self, raw: Any) -> Any:
         """Return a raw score, or an array of them, as people read it; see `Measure.show`."""

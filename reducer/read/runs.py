@@ -7,10 +7,11 @@ task names have no meaning. Names in a run are never imported, evaluated or foll
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
@@ -22,6 +23,9 @@ from speechiq.reducer.read.rows import Pick, Reader, scan
 from speechiq.reducer.read.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.read.samples import Item, may_hold_scores, read_samples, show_item
 from speechiq.reducer.siq.levels import LEVELS
+
+if TYPE_CHECKING:
+    from speechiq.reducer.read.judge_columns import Judged
 
 
 class System(NamedTuple):
@@ -37,6 +41,7 @@ class System(NamedTuple):
         excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
+        judged: Level -> item -> what a judge made of its answer, for levels with a judge.
     """
 
     name: str
@@ -47,6 +52,7 @@ class System(NamedTuple):
     excluded: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
+    judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
@@ -62,6 +68,15 @@ class System(NamedTuple):
         tasks = tuple(task for task in self.tasks if task.level in kept)
         scores = {level: items for level, items in self.scores.items() if level in kept}
         return self._replace(levels=kept, tasks=tasks).narrow(scores)
+
+    def count_undefined(self, level: str) -> int:
+        """Return the number of items of a level that have no score (`measure.undefined: counted`)."""
+        return sum(map(math.isnan, self.scores[level].values()))
+
+    def scored_answers(self, level: str) -> dict[Item, Judged]:
+        """Return item -> its judged answer, for the items of `scores` at a level with a judge."""
+        judged = self.judged.get(level, {})
+        return {item: judged[item] for item in self.scores[level] if item in judged}
 
     @property
     def control(self) -> str:

@@ -28,7 +28,7 @@ class Samples(NamedTuple):
     """The scores and flags of one task's rows.
 
     Attributes:
-        scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it.
+        scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it unless the measure counts it.
         flags: Column -> item -> value, for rows that have one.
     """
 
@@ -56,7 +56,7 @@ def read_samples(
     measure = category.measure
     flags: dict[str, dict[Item, float]] = {flag: {} for flag in FLAGS if flag != measure.column}
     sources = {name: flag for flag in flags for name in (flag, COLUMNS.get(flag, flag)) if name != measure.column}
-    decoder = _decoder(measure.column, category.item, tuple(sources))
+    decoder = _decoder(measure.column, category.item, tuple(sources), measure.may_be_undefined)
     for number, line in read_lines(path):
         try:
             doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
@@ -68,7 +68,7 @@ def read_samples(
             raise SpeechIQError(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
-        scores[item] = measure.sign * score + 0.0  # no negative zero
+        scores[item] = math.nan if score is None else measure.sign * score + 0.0  # no negative zero
         for flag, value in zip(sources.values(), given, strict=True):
             if value is not None and math.isfinite(value):
                 flags[flag][item] = value
@@ -94,7 +94,7 @@ def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
         SpeechIQError: The file cannot be read.
     """
     for _, line in read_lines(path):
-        return any(_fits(line, _decoder(category.column, category.item, ())) for category in categories)
+        return any(_fits(line, _decoder(category.column, category.item, (), False)) for category in categories)
     return False
 
 
@@ -108,10 +108,13 @@ def show_item(item: Item) -> str:
 
 
 @cache
-def _decoder(metric: str, item: tuple[str, ...], flags: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
+def _decoder(
+    metric: str, item: tuple[str, ...], flags: tuple[str, ...], may_be_null: bool
+) -> msgspec.json.Decoder[msgspec.Struct]:
     """Return the decoder of a row's (doc, metric, *flags); it skips other fields, several times as fast as `json`."""
     doc = msgspec.defstruct("Doc", [(field, Name) for field in item], gc=False)
-    row: list[tuple[str, Any] | tuple[str, Any, Any]] = [("doc", doc), (metric, float)]
+    score = float | None if may_be_null else float
+    row: list[tuple[str, Any] | tuple[str, Any, Any]] = [("doc", doc), (metric, score)]
     row += [(flag, float | None, None) for flag in flags]
     return msgspec.json.Decoder(msgspec.defstruct("Row", row, gc=False))
 

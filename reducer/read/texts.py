@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jiwer
 
+from speechiq.reducer.read.judged import read_stored
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import AnyDoc, TextRow, read_rows
 
@@ -81,7 +82,7 @@ def differing(one: str, other: str) -> tuple[list[tuple[str, bool]], list[tuple[
 
 
 def _add(texts: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
-    texts = texts._replace(reference=texts.reference or str(row.doc.text))
+    texts = texts._replace(reference=texts.reference or str(row.doc.text or row.doc.answer))
     if is_text:
         return texts._replace(text=_text(row))
     answer = Answer(_question(row.doc), _letters(row))
@@ -89,6 +90,8 @@ def _add(texts: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
 
 
 def _text(row: TextRow) -> str:
+    if stored := read_stored(row.filtered_resps):
+        return stored.answer
     return row.response if isinstance(row.response, str) else ""
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from speechiq.reducer.read.conditions import Mismatch, summarize
+from speechiq.reducer.read.judge_name import name_judges
+from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Compared, Options, Pair
 from speechiq.reducer.show import side_by_side
-from speechiq.reducer.show.remarks import observe
+from speechiq.reducer.show.remarks import observe, title
 from speechiq.reducer.stats import comparison as comparing
 from speechiq.reducer.stats import equal_terms
-from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.stats.comparison import Comparison, Undefined
 from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.stats.pool import align
+from speechiq.reducer.stats.pool import align, complete
 
 #: What the JSON file has of a comparison.
 KEYS = ("a", "b", "draws", "left_out", "seed", "raw", "asked", "clips", "better")
@@ -37,6 +39,9 @@ def compare(pair: Pair, options: Options) -> Compared:
     wanted = [name for name in pair.categories if asked is None or name in asked]
     both = [of.restrict(wanted) for of in pair.both] if wanted else list(pair.both)
     systems, mismatches = equal_terms.narrow(both, options.allow_mismatch)
+    undefined = _count_undefined(pair, systems)
+    flags = pair.flags(systems)
+    systems = complete(systems)
     pool = align(systems)
     why = f"suite {pair.suite}: each category is compared by itself"
     found = comparing.compare(
@@ -47,21 +52,21 @@ def compare(pair: Pair, options: Options) -> Compared:
         draws=options.draws,
         seed=options.seed,
         raw_only=why,
-    )
+    )._replace(undefined={name: of._replace(compared=len(systems[0].scores[name])) for name, of in undefined.items()})
     caution = caution_of_raw(min(map(len, pool.clips.values()))) if options.draws else None
     remarks = observe(pool, sorted(systems, key=lambda system: system.name))
-    flags = pair.flags(systems)
     plain = comparing.as_json(found)
     content = {key: plain[key] for key in KEYS} | {
         "caution": caution,
         "mismatches": [of.text for of in mismatches],
+        "undefined": {category: of._asdict() for category, of in found.undefined.items()},
         "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
         "measures": {category: pair.categories[category].column for category in found.raw},
     }
     return Compared(
         found=found,
         flags=flags,
-        notes=[why, *remarks.counted(), *_notes(found, caution, mismatches)],
+        notes=[why, *remarks.counted(), *_notes(pair, found, caution, mismatches)],
         content=content,
         warnings=[],
         unit=UNIT,
@@ -69,12 +74,34 @@ def compare(pair: Pair, options: Options) -> Compared:
     )
 
 
-def _notes(found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
+def _count_undefined(pair: Pair, systems: Sequence[System]) -> dict[str, Undefined]:
+    """Return category -> the items without a score, for categories whose measure counts them."""
+    by_name = {system.name: system for system in systems}
+    a, b = (by_name[system.name] for system in pair.both)
+    return {
+        category: Undefined(a.count_undefined(category), b.count_undefined(category), len(a.scores[category]), 0)
+        for category, of in a.levels.items()
+        if of.measure.may_be_undefined
+    }
+
+
+def _notes(pair: Pair, found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
     if found.draws:
         yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
         yield from filter(None, [caution])
+    for category, of in found.undefined.items():
+        word = found.levels[category].undefined_word
+        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
+    yield from _judges(pair, found)
     if mismatches:
         yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE
     yield side_by_side.MEANINGS
     yield PARTS
+
+
+def _judges(pair: Pair, found: Comparison) -> Iterator[str]:
+    """Yield who judged each category."""
+    for category in (name for name, of in found.levels.items() if of.judged):
+        one, other = (name_judges(task for task in of.tasks if task.level == category) for of in pair.both)
+        yield f"{title(category)}: {one if one == other else f'A {one}; B {other}'}"

@@ -7,8 +7,8 @@ from typing import Any
 
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import board_records, board_table
-from speechiq.reducer.show.dashboards import Export
+from speechiq.reducer.show import board_records, board_table, reliability_table
+from speechiq.reducer.show.dashboards import Export, as_value
 from speechiq.reducer.show.scored import Scored
 from speechiq.reducer.siq.by_dataset import split
 from speechiq.reducer.stats.board import Board, rate
@@ -30,6 +30,7 @@ def score(suite: str, systems: Iterable[System], options: Options) -> Scored:
     parts = split(board.systems) if options.by_dataset else {}
     sets = {dataset: rate(suite, members, **how) for dataset, members in parts.items()}
     tables = [board_table.as_table(board), *(board_table.as_table(of, dataset) for dataset, of in sets.items())]
+    tables[1:1] = [reliability_table.as_table(board)] if board.reliability else []
     by_set = {dataset: board_records.as_json(of) for dataset, of in sets.items()} or None
     return Scored(
         tables=tables,
@@ -60,8 +61,17 @@ def export(board: Board) -> Export:
         std=board.bars.std if board.bars else {},
         draws=board.bars.draws if board.bars else 0,
         flags=[of.flags for of in board.systems],
-        of_group=[{"mean_rank,none": float(of)} for of in board.mean_ranks],
-        of_task=[{} for _ in board.systems],
+        of_group=[{"mean_rank,none": as_value(of)} for of in board.mean_ranks],
+        of_task=[_undefined(board, system) for system in board.systems],
         higher=({"mean_rank": False}, {}),
         metadata=metadata,
     )
+
+
+def _undefined(board: Board, system: System) -> dict[str, dict[str, float | str]]:
+    """Return category -> the number of a system's items without a score, for categories that may have such items."""
+    return {
+        category: {"undefined,none": float(system.count_undefined(category))}
+        for category, of in board.pool.levels.items()
+        if of.measure.may_be_undefined
+    }

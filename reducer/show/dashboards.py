@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,7 +94,8 @@ def write_harness(export: Export, folder: Path) -> list[Path]:
         results = as_harness(export, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
         for category, raw in export.pool.raw.items():
-            rows = map(partial(_sample, export.pool.levels[category]), asked[category], raw[j])
+            scored = ((row, of) for row, of in zip(asked[category], raw[j], strict=True) if not math.isnan(of))
+            rows = starmap(partial(_sample, export.pool.levels[category]), scored)
             _write(path.with_name(f"samples_{export.task(category)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
@@ -110,19 +112,20 @@ def as_harness(export: Export, j: int) -> dict[str, Any]:
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
         standard error, and for the group the shares of failures that scores hide (`flags.Flags`), in addition to the
-        values of the export.
+        values of the export. Clips without a score are in no sample file; `n-samples` has them under `original`.
     """
     pool, group = export.pool, export.suite
     system = pool.systems[j]
     clips = {category: len(of) for category, of in pool.clips.items()}
+    scored = {category: int((~np.isnan(raw[j])).sum()) for category, raw in pool.raw.items()}
     shares = {f"{flag},none": as_value(share) for flag, share in export.flags[j]._asdict().items()}
-    of_group = {"name": group, "alias": group, "sample_len": sum(clips.values()), **export.of_group[j], **shares}
+    of_group = {"name": group, "alias": group, "sample_len": sum(scored.values()), **export.of_group[j], **shares}
     tasks = {
         export.task(category): {
             "name": export.task(category),
             "alias": export.task(category),
-            "sample_len": clips[category],
-            f"{pool.levels[category].column},none": _shown(pool.levels[category], mean[j]),
+            "sample_len": scored[category],
+            f"{pool.levels[category].column},none": as_value(_shown(pool.levels[category], mean[j])),
             f"{pool.levels[category].column}_stderr,none": as_value(export.std[category][j]) if export.std else UNKNOWN,
             **export.of_task[j].get(category, {}),
         }
@@ -143,7 +146,9 @@ def as_harness(export: Export, j: int) -> dict[str, Any]:
         "versions": dict.fromkeys(named, VERSION),
         "n-shot": dict.fromkeys(named, 0),
         "higher_is_better": better | {group: {**of_group_higher, **dict.fromkeys(FAILURES, False)}},
-        "n-samples": {export.task(name): {"original": count, "effective": count} for name, count in clips.items()},
+        "n-samples": {
+            export.task(name): {"original": clips[name], "effective": count} for name, count in scored.items()
+        },
         "config": {
             "model": SOURCE,
             "model_args": {"pretrained": system},

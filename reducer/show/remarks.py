@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
+
+import numpy as np
 
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
@@ -91,7 +94,7 @@ class Remarks(NamedTuple):
                     f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
                     f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
                 )
-        for name, floor in self.floors.items():
+        for name, floor in filter(itemgetter(1), self.floors.items()):
             shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
             yield f"floor: without any audio, {name} has {', '.join(shown)}"
 
@@ -150,7 +153,7 @@ def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
         pool: The systems lined up.
         systems: As for `remark`.
     """
-    clips = [set(of) for of in pool.clips.values()]
+    clips, means = [set(of) for of in pool.clips.values()], pool.means
     return Remarks(
         counts={level: _count(level, pool, systems) for level in pool.raw},
         same_clips=all(of == clips[0] for of in clips),
@@ -158,7 +161,7 @@ def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
         pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
         identical=tuple(find_identical(pool)),
         floors={
-            system.name: {level: float(raw[row].mean()) for level, raw in pool.raw.items()}
+            system.name: {level: float(of[row]) for level, of in means.items() if not np.isnan(of[row])}
             for row, system in enumerate(systems)
             if system.control == "silence"
         },

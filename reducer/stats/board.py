@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.reducer.judges.reliability import Reliability, measure
 from speechiq.reducer.read.conditions import Mismatch
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.remarks import Remarks, observe
@@ -23,9 +25,10 @@ class Bars(NamedTuple):
 
     Attributes:
         draws: Number of draws.
-        left_out: Number of draws without any clip of some category; they do not count.
+        left_out: Number of draws without any clip of some category; they do not count. It is that of the systems with
+            most of them, if systems have scores on different clips.
         seed: Seed of the draws.
-        intervals: Category -> 95 % interval of the mean raw score.
+        intervals: Category -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
         std: Category -> its standard error, shape (systems,).
     """
 
@@ -44,10 +47,12 @@ class Board(NamedTuple):
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
         mismatches: How they differ, if that was allowed.
-        means: Category -> mean raw score, which grows with ability.
-        ranks: Category -> rank from 1; equal systems share the best rank of their group.
+        means: Category -> mean raw score, which grows with ability; NaN for a system without any score.
+        ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         bars: Error bars; None without draws.
         remarks: The size of the categories, and which numbers say little.
+        reliability: Category with a judge -> the reliability of its judge on each system's answers, in the order of
+            the pool.
     """
 
     suite: str
@@ -58,16 +63,17 @@ class Board(NamedTuple):
     ranks: dict[str, np.ndarray]
     bars: Bars | None
     remarks: Remarks
+    reliability: Mapping[str, Sequence[Reliability]] = MappingProxyType({})
 
     @property
     def mean_ranks(self) -> np.ndarray:
-        """Return the mean of each system's ranks over the categories, shape (systems,)."""
+        """Return the mean of each system's ranks over the categories, NaN if one is NaN, shape (systems,)."""
         mean: np.ndarray = np.mean(list(self.ranks.values()), axis=0)
         return mean
 
     @property
     def order(self) -> list[int]:
-        """Return the rows of the systems, lowest mean rank first, then by name."""
+        """Return the rows of the systems, lowest mean rank first, then by name; those without a mean rank are last."""
         return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.mean_ranks))]
 
     @property
@@ -94,7 +100,17 @@ def rate(
     """
     kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
     pool = align(kept)
-    means = {category: raw.mean(axis=1) for category, raw in pool.raw.items()}
-    ranks = {category: competition_ranks(scores) for category, scores in means.items()}
+    means = pool.means
+    ranks = {category: _ranks(scores) for category, scores in means.items()}
     bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
-    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept))
+    answers = {category: [system.scored_answers(category) for system in kept] for category in pool.levels}
+    reliability = {
+        category: [measure(of, draws=draws, seed=seed) for of in judged]
+        for category, judged in answers.items()
+        if any(judged)
+    }
+    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept), reliability)
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(scores), np.nan, competition_ranks(np.nan_to_num(scores, nan=-np.inf)))

@@ -86,7 +86,7 @@ def resample(
 
 
 def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int, int, dict[str, Interval], PerLevel]:
-    """Return the error bars of mean raw scores only.
+    """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
 
     Args:
         pool: The systems.
@@ -94,13 +94,22 @@ def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int,
         seed: Equal seeds give equal draws.
 
     Returns:
-        (draws that could not be scored, the seed, level -> interval, level -> standard error).
+        (the largest number of draws that could not be scored, the seed, level -> interval, level -> standard error).
 
     Raises:
         SpeechIQError: As for `draws.draw`.
     """
-    drawn = draw(pool, scale=flat(pool), draws=draws, seed=seed)
-    return drawn.left_out, seed, _intervals_of_raw(pool, drawn), _std_of_raw(drawn)
+    nothing = {level: np.full(len(pool.systems), np.nan) for level in pool.raw}
+    low, high, std = ({level: of.copy() for level, of in nothing.items()} for _ in range(3))
+    left_out = 0
+    for rows, part in pool.complete_parts():
+        drawn = draw(part, scale=flat(part), draws=draws, seed=seed)
+        left_out = max(left_out, drawn.left_out)
+        for level, interval in _intervals_of_raw(part, drawn).items():
+            low[level][rows], high[level][rows] = interval
+        for level, of in _std_of_raw(drawn).items():
+            std[level][rows] = of
+    return left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std
 
 
 def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:

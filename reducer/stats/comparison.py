@@ -84,6 +84,22 @@ class Share(NamedTuple):
     levels: dict[str, float]
 
 
+class Undefined(NamedTuple):
+    """The items of a level that are left out of a comparison because one of the systems has no score for them.
+
+    Attributes:
+        a: Number of items without a score of A.
+        b: The same of B.
+        items: Number of all items.
+        compared: Number of items with a score of both.
+    """
+
+    a: int
+    b: int
+    items: int
+    compared: int
+
+
 class Comparison(NamedTuple):
     """The differences between two systems.
 
@@ -100,6 +116,7 @@ class Comparison(NamedTuple):
         clips: Every clip's part, largest first.
         no_siq: Why SIQ is missing and what to do; None if it is not.
         levels: Level -> how it is scored.
+        undefined: Level -> what was left out, for levels on which items may have no score.
     """
 
     a: str
@@ -114,6 +131,7 @@ class Comparison(NamedTuple):
     clips: list[Share]
     no_siq: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
+    undefined: Mapping[str, Undefined] = MappingProxyType({})
 
     def to_frame(self) -> pd.DataFrame:
         """Return the differences as a pandas frame, one row per score.
@@ -122,7 +140,9 @@ class Comparison(NamedTuple):
             Index `score`: each level (`remember`), its Z (`remember_z`) if there is a scale, and `siq`. Columns:
             `unit`; `a` and `b`, the scores of both systems; `difference`, a minus b, with the ends `low` and `high` of
             its 95 % interval; `p` of the permutation test; `favors`, the system that the interval favors, empty if
-            it includes 0. `frame.attrs` has the names of `a` and `b`.
+            it includes 0. If items may have no score (`measure.undefined: counted`), also `undefined_a` and
+            `undefined_b`, the number of such items, and `items`, the number that both systems have a score for.
+            `frame.attrs` has the names of `a` and `b`.
 
         Example:
             ```python
@@ -243,7 +263,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     Unknown values are None.
     """
     plain = comparison._asdict()
-    del plain["levels"]
+    del plain["levels"], plain["undefined"]
     for part in ("raw", "z"):
         plain[part] = {level: _plain(difference) for level, difference in plain[part].items()}
     return plain | {

@@ -26,6 +26,8 @@ def difference_frame(comparison: Comparison) -> pd.DataFrame:
             rows[f"{level}_z"] = _plain_row("Z", comparison.z[level], sides)
     if comparison.siq:
         rows["siq"] = _plain_row("SIQ", comparison.siq, sides)
+    for level, of in comparison.undefined.items():
+        rows[level] |= {"undefined_a": of.a, "undefined_b": of.b, "items": of.compared}
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index.name = "score"
     frame.attrs |= {"a": comparison.a, "b": comparison.b}

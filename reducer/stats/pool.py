@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,7 +24,8 @@ class Pool(NamedTuple):
     Attributes:
         systems: Names, sorted, so that no number depends on the order in which runs were given.
         clips: Level -> clip ids, sorted.
-        raw: Level -> X_raw, shape (systems, clips): larger is better, finite.
+        raw: Level -> X_raw, shape (systems, clips): larger is better, finite; NaN for a clip on which a system has no
+            score, if the level's measure counts undefined items.
         levels: Level -> its category; the scores of a level without one have no limits.
 
     `clips` and `raw` have the levels that the systems are scored on.
@@ -39,6 +40,38 @@ class Pool(NamedTuple):
         """Return the least and the largest raw score of a level."""
         return self.levels[level].measure.raw_range if level in self.levels else (-math.inf, math.inf)
 
+    @property
+    def means(self) -> dict[str, np.ndarray]:
+        """Return level -> mean raw score over the clips with a score, shape (systems,); NaN without such a clip.
+
+        >>> Pool(("a", "b"), {}, {"judge": np.array([[1.0, np.nan], [np.nan, np.nan]])}).means["judge"].tolist()
+        [1.0, nan]
+        """
+        return {level: _mean_defined(raw) for level, raw in self.raw.items()}
+
+    def complete_parts(self) -> Iterator[tuple[list[int], Pool]]:
+        """Yield the rows of the systems that have scores on the same clips, and a pool of these systems and clips.
+
+        The pool of a part has no NaN. Levels on which it has fewer than two clips with a score are left out, unless
+        the level has no other clips.
+        """
+        parts: dict[bytes, list[int]] = {}
+        for row in range(len(self.systems)):
+            parts.setdefault(b"".join(np.isnan(raw[row]).tobytes() for raw in self.raw.values()), []).append(row)
+        for rows in parts.values():
+            places = {level: np.flatnonzero(~np.isnan(raw[rows[0]])) for level, raw in self.raw.items()}
+            kept = {level: of for level, of in places.items() if len(of) >= min(2, len(self.clips[level]))}
+            if kept:
+                yield (
+                    rows,
+                    Pool(
+                        tuple(self.systems[row] for row in rows),
+                        {level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
+                        {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
+                        self.levels,
+                    ),
+                )
+
 
 def align(systems: Iterable[System]) -> Pool:
     """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
@@ -47,7 +80,8 @@ def align(systems: Iterable[System]) -> Pool:
         systems: Distinctly named systems, in any order.
 
     Raises:
-        SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite.
+        SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite and not an
+            undefined one that the measure of its level counts.
 
     >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
     >>> from speechiq.reducer.siq.levels import LEVELS
@@ -62,10 +96,10 @@ def align(systems: Iterable[System]) -> Pool:
     for level in levels:
         items = _common_items(level, systems)
         scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
-        _refuse_non_finite(level, systems, items, scores)
+        _refuse_non_finite(levels[level], systems, items, scores)
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
-        raw[level] = np.add.reduceat(scores, starts, axis=1) / np.diff([*starts, len(items)])
+        raw[level] = _mean_of_clips(scores, starts)
     return Pool(tuple(system.name for system in systems), clips, raw, levels)
 
 
@@ -90,6 +124,32 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
     return [
         system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
         for system in systems
+    ]
+
+
+def complete(systems: Sequence[System]) -> list[System]:
+    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
+
+    Args:
+        systems: With the same items.
+
+    Raises:
+        SpeechIQError: No item of a level has a score in all systems.
+    """
+    kept = {}
+    for level, category in levels_of(systems).items():
+        items = systems[0].scores[level]
+        kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
+        if not kept[level]:
+            word = category.undefined_word
+            counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
+            raise SpeechIQError(
+                f"level {level}: no item has a score in all systems ({word}: {counts}); rerun the system "
+                "without scores, or name the other levels with --levels"
+            )
+    return [
+        of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})
+        for of in systems
     ]
 
 
@@ -172,8 +232,24 @@ def _common_items(level: str, systems: list[System]) -> list[Item]:
     return sorted(all_items)
 
 
-def _refuse_non_finite(level: str, systems: list[System], items: list[Item], scores: np.ndarray) -> None:
-    bad = np.argwhere(~np.isfinite(scores))
+def _mean_of_clips(scores: np.ndarray, starts: Sequence[int]) -> np.ndarray:
+    """Return the means over the items with a score, for each clip; its items begin at one of `starts`."""
+    defined = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        sums = np.add.reduceat(np.where(defined, scores, 0.0), starts, axis=1)
+        return np.asarray(sums / np.add.reduceat(defined, starts, axis=1, dtype=int))
+
+
+def _mean_defined(raw: np.ndarray) -> np.ndarray:
+    """Return the means over the clips with a score, for each system."""
+    defined = ~np.isnan(raw)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(defined, raw, 0.0).sum(axis=1) / defined.sum(axis=1))
+
+
+def _refuse_non_finite(category: Category, systems: list[System], items: list[Item], scores: np.ndarray) -> None:
+    level, counted = category.name, np.isnan(scores) & category.measure.may_be_undefined
+    bad = np.argwhere(~(np.isfinite(scores) | counted))
     if len(bad):
         row, column = bad[0]
         raise SpeechIQError(

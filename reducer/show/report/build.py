@@ -99,7 +99,7 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
         title=f"{'Suite' if len(suites) == 1 else 'Suites'} {names}",
         suites=suites,
         charts=_charts(suites),
-        made=provenance.made_of([system for of in suites for system in of.board.systems], command),
+        made=provenance.made_of(provenance.tasks_of(system for of in suites for system in of.board.systems), command),
     )
 
 

@@ -38,8 +38,8 @@ ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "print", "start")
 
 
-def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> str:
-    """Return the page: `template` with `content`, the styles, the scripts and plotly.js."""
+def render(template: str, scripts: Sequence[str] = SCRIPTS, *, plots: bool = True, **content: Any) -> str:
+    """Return the page: `template` with `content`, the styles, the scripts and, if it has plots, plotly.js."""
     environment = Environment(
         loader=PackageLoader(TEMPLATES),
         autoescape=True,
@@ -50,7 +50,7 @@ def render(template: str, scripts: Sequence[str] = SCRIPTS, **content: Any) -> s
     filters = (embed, pack, fixed, signed, breakable, address, system_address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts)
-    plotly = get_plotlyjs()
+    plotly = get_plotlyjs() if plots else ""
     return environment.get_template(template).render(
         **content,
         style=Markup(_read("page.css")),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from speechiq.reducer.read.conditions import read_conditions
+from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.origin import run_dates, run_versions
 from speechiq.reducer.show.report.study import Study
@@ -38,18 +39,22 @@ def made(study: Study, command: str) -> dict[str, str]:
         command: The command that makes the page; "" leaves it out.
     """
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
-    return made_of(study.ranking.context.systems, command, clips)
+    return made_of(tasks_of(study.ranking.context.systems), command, clips)
 
 
-def made_of(systems: Sequence[System], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
-    """Return `made` of some systems.
+def tasks_of(systems: Iterable[System]) -> list[TaskRun]:
+    """Return the tasks of some systems."""
+    return [task for system in systems for task in system.tasks]
+
+
+def made_of(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return `made` of some tasks.
 
     Args:
-        systems: With their tasks.
+        tasks: The tasks.
         command: As for `made`.
         clips: Data set -> number of clips; None leaves the data out.
     """
-    tasks = [task for system in systems for task in system.tasks]
     days = [date.partition("T")[0] for date in run_dates(tasks)]
     facts = {
         "Data": ", ".join(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ import plotly.graph_objects as go
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick, Row, first_of, read_row
-from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.board_records import rows_of
@@ -138,7 +138,7 @@ class SuitePage(NamedTuple):
         reader, of = self.texts[category], self.categories[category]
         systems = [self.board.systems[row] for row in self.board.order]
         scores = [system.scores[category] for system in systems]
-        hardest = sorted(scores[0], key=lambda item: (sum(of_system[item] for of_system in scores), item))
+        hardest = sorted(scores[0], key=lambda item: (_mean_score(item, scores), item))
         return [
             ItemRow(
                 show_item(item),
@@ -156,13 +156,19 @@ class SuitePage(NamedTuple):
         return {self.chart_id(category): figures.as_json(self._chart(category)) for category in self.categories}
 
     def _chart(self, category: str) -> go.Figure:
-        rows = self.rows[::-1]
+        rows = [row for row in self.rows[::-1] if row["categories"][category]["score"] is not None]
         cells = [row["categories"][category] for row in rows]
         values = [self.shown(category, cell["score"]) for cell in cells]
         ends = [[self.shown(category, end) for end in cell["interval"] or [cell["score"]] * 2] for cell in cells]
         labels = [figures.escape(self.labels[row["system"]]) for row in rows]
         controls = [bool(row["control"]) for row in rows]
         return figures.scores(labels, values, ends, controls, self.categories[category].unit)
+
+
+def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:
+    """Return the mean over the systems that have a score; above all scores if none has one, so that it comes last."""
+    known = [of[item] for of in scores if not math.isnan(of[item])]
+    return sum(known) / len(known) if known else math.inf
 
 
 def gather(found: Found, suite: str, options: Options) -> SuitePage:
@@ -177,6 +183,6 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
         SpeechIQError: The runs cannot be read or scored.
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
-    systems = read_tasks(found.tasks[suite], found.levels[suite], list(texts.values()))
+    systems = found.read(suite, list(texts.values()))
     board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
     return SuitePage(suite, board, texts)

@@ -1,0 +1,168 @@
+"""Score free answers: what a judge gives them, and beside it what no model is needed for.
+
+Call `judge` on texts. `Judge` and `score` are what the tasks of lm-eval name.
+
+The judge is a rule (`judge=match`, the default) or a language model that grades the answer by a rubric. The columns
+`match` and `match_f1` are computed in both cases. An answer whose draws are all unjudged has no score: NaN, counted in
+`unjudged`, in no mean. See docs/concepts/judges.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import response_of
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judging import Case, judge_cases, judging_of, read_judging
+from speechiq.metrics.match import match, match_f1
+from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.refusal import is_refusal
+
+__all__ = ["Judge", "judge", "score"]
+
+
+def judge(
+    question: str | Sequence[str],
+    answer: str | Sequence[str],
+    reference: str | Sequence[str] = "",
+    judge: str = "match",
+    rubric: str = "grade_0_5",
+    *,
+    checklist: str | Sequence[str] = "",
+    draws: int = 1,
+    seed: int = 1,
+    by: str = "generate",
+    **options: Any,
+) -> float:
+    """Return the score of one answer, or the mean over several, on the rubric's own scale.
+
+    Args:
+        question: What was asked, or a list of texts.
+        answer: The answer, or as many texts as `question` has.
+        reference: The right answer, or as many texts; one text, such as an empty one, counts for all.
+        judge: `match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
+        rubric: Name of a rubric, or a YAML file.
+        checklist: What a good answer has, or as many texts; one text counts for all.
+        draws: Judgements per answer.
+        seed: Seed of the draws.
+        by: `generate`, or `likelihood`: the expected score by the probabilities of the grades.
+        **options: `temperature`, `top_p`, `top_k`, `max_gen_toks`, and options of the engine, such as `base_url`.
+
+    Returns:
+        The mean over answers of the mean of their draws. Unjudged draws and answers are left out; NaN if all are.
+
+    Raises:
+        SpeechIQError: The judge or the rubric cannot be used, or the lists have different lengths.
+
+    >>> judge("Who wrote it?", "The answer is Jane Austen.", "Jane Austen"), judge("Who?", "Dickens", "Austen")
+    (5.0, 0.0)
+    """
+    given = {"judge": judge, "judge_rubric": rubric, "judge_draws": draws, "judge_seed": seed, "judge_by": by}
+    judging = read_judging(given | {f"judge_{name}": value for name, value in options.items()})
+    questions, answers = _as_list(question), _as_list(answer)
+    lists = [questions, answers, *(_repeat(texts, len(questions)) for texts in (reference, checklist))]
+    if len({len(texts) for texts in lists}) > 1:
+        raise SpeechIQError(
+            f"judge: {len(questions)} questions, {len(answers)} answers, {len(lists[2])} references, {len(lists[3])} "
+            f"checklists; give one of each per answer"
+        )
+    cases = [Case(*row) for row in zip(*lists, strict=True)]
+    return mean(mean(judgement.scores) for judgement in judge_cases(cases, judging))
+
+
+class Judge(Filter):
+    """Turn each answer into its judgement, as a filter of lm-eval; see `score` for the items.
+
+    All docs of a task name the same judge, by the settings that `metrics.judging.read_settings` returns.
+    """
+
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None."""
+        answers = list(resps)
+        if not answers:
+            return []
+        judging = judging_of(docs[0])
+        cases = [case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
+        return [
+            {
+                "answer": answer,
+                "scores": [None if math.isnan(value) else value for value in judgement.scores],
+                "texts": list(judgement.texts),
+                "coverage": response_of(answer).coverage,
+            }
+            for answer, judgement in zip(answers, judge_cases(cases, judging), strict=True)
+        ]
+
+
+def case_of(doc: Mapping[str, Any], answer: str) -> Case:
+    """Return what is judged about the answer to a doc.
+
+    Args:
+        doc: Of a judged task: `question`, `answer` (the reference answer), `accepted` and, optionally, `checklist`.
+        answer: What the system answered.
+    """
+    accepted = tuple(doc.get("accepted") or ())
+    checklist, name = doc.get("checklist") or "", str(doc.get("id", ""))
+    return Case(doc["question"], str(answer), doc["answer"] or "", checklist, accepted, name)
+
+
+def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Score one answer; the `process_results` of judged tasks.
+
+    Args:
+        doc: `answer` is the reference answer, `accepted` has further ones, `judging` the scale of the rubric.
+        results: One item of the output of `Judge`.
+
+    Returns:
+        `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the same on the
+        rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer than
+        two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
+        `empty_answer`, `match` and `match_f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
+
+    >>> item = {"answer": "Three.", "scores": [4.0, 5.0, None], "texts": ["", "", ""], "coverage": 1.0}
+    >>> row = score({"answer": "3", "judging": {"scale": [0, 5]}}, [item])
+    >>> row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"], row["match"]
+    (0.9, 4.5, 0.0, 0.0, 1.0)
+    """
+    item = results[0]
+    lowest, highest = doc["judging"]["scale"]
+    answer, accepted = str(item["answer"]), tuple(doc.get("accepted") or ())
+    is_empty = not answer.strip()
+    scores = [value for value in item["scores"] if value is not None]
+    points = mean(scores)
+    reference = doc["answer"] or ""
+    return {
+        "judge": (points - lowest) / (highest - lowest),
+        "judge_points": points,
+        "judge_agreement": math.nan if is_empty else agreement(scores),
+        "unjudged": float(not scores),
+        "refusal": float(is_refusal(answer)),
+        "empty_answer": float(is_empty),
+        "match": match(answer, reference, accepted),
+        "match_f1": match_f1(answer, reference, accepted),
+        "answer_words": float(len(normalize(answer).split())),
+        "audio_coverage": float(item["coverage"]),
+    }
+
+
+def agreement(scores: Sequence[float]) -> float:
+    """Return the share of the pairs of scores that are equal; NaN with fewer than two.
+
+    >>> agreement([4.0, 4.0, 5.0]), agreement([4.0])
+    (0.3333333333333333, nan)
+    """
+    return mean(float(one == other) for one, other in combinations(scores, 2))
+
+
+def _as_list(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+def _repeat(texts: str | Sequence[str], count: int) -> list[str]:
+    return [texts] * count if isinstance(texts, str) else list(texts)

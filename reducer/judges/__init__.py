@@ -1,0 +1,1 @@
+"""Work on judged answers of stored runs: judge them again, and let persons check the judge."""

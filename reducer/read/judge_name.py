@@ -1,0 +1,43 @@
+"""Name the judge of a task, from what its run recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from speechiq.core.console import printable
+from speechiq.reducer.read.results_file import TaskRun
+
+#: Keys of metadata that say who judged and how.
+KEYS = (
+    "judge",
+    "judge_rubric",
+    "judge_rubric_sha256",
+    "judge_draws",
+    "judge_seed",
+    "judge_by",
+    "judge_identity",
+)
+MATCH = "match"
+FIX = "judge the stored answers again with one judge (`siq judge RUNS --judge ENGINE:MODEL`)"
+
+
+def name_judge(metadata: Mapping[str, Any]) -> str:
+    """Return the judge of a task in words.
+
+    >>> name_judge({"judge": "openai:gpt-4o", "judge_rubric": "grade_0_5", "judge_draws": 3})
+    'judged by openai:gpt-4o, rubric grade_0_5, 3 draws'
+    >>> name_judge({"judge": "match"})
+    'match: no model'
+    """
+    judge = metadata.get("judge")
+    if judge in (None, MATCH):
+        return f"{MATCH}: no model" if judge else "judge not recorded"
+    draws = metadata.get("judge_draws", 1)
+    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else f"{draws} draw{'s' * (draws != 1)}"
+    return printable(f"judged by {judge}, rubric {metadata.get('judge_rubric', 'not recorded')}, {by}")
+
+
+def name_judges(tasks: Iterable[TaskRun]) -> str:
+    """Return the judges of some tasks in words, each once."""
+    return "; ".join(sorted({name_judge(task.metadata) for task in tasks}))

@@ -1,0 +1,121 @@
+"""Measure how far scores of the same answers agree: weighted kappa, Krippendorff's alpha, Spearman, and shares.
+
+Every statistic takes how often each item counts, shape (draws, items), and returns a value for each draw: a row of ones
+is the statistic itself, rows of a bootstrap give its interval (`estimate.over_clips`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+#: Scores that differ by less are equal: means of draws and shares of scales are rounded.
+ROUNDING = 1e-9
+
+
+def weighted_kappa(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return Cohen's kappa with quadratic weights of two raters; NaN if both give one and the same score.
+
+    Weights are squared differences of the scores, so that scores need not be whole (means of draws). For whole scores
+    this is scikit-learn's `cohen_kappa_score(weights="quadratic")` with all grades of the scale as labels.
+
+    Args:
+        one: Scores of a rater, shape (items,).
+        other: Scores of the other rater, shape (items,).
+        counts: How often each item counts, shape (draws, items).
+
+    >>> weighted_kappa(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), np.ones((1, 3))).round(3).tolist()
+    [0.667]
+    """
+    total = counts.sum(axis=1)
+    means = counts @ one / total, counts @ other / total
+    variances = counts @ one**2 / total - means[0] ** 2 + counts @ other**2 / total - means[1] ** 2
+    observed = counts @ (one - other) ** 2 / total
+    return 1 - _divide(observed, variances + (means[0] - means[1]) ** 2)
+
+
+def krippendorff(ratings: np.ndarray, counts: np.ndarray, *, ordinal: bool) -> np.ndarray:
+    """Return Krippendorff's alpha for the interval or the ordinal scale; NaN if all scores are equal.
+
+    The ordinal difference of two values is that of their mean ranks, so that ordinal alpha is interval alpha of ranks.
+
+    Args:
+        ratings: Shape (items, raters); NaN if a rater has no score. Items with fewer than two scores do not count.
+        counts: How often each item counts, shape (draws, items).
+        ordinal: Whether scores are grades, of which only the order counts.
+
+    >>> ratings = np.array([[1.0, 1], [2, 3], [3, 3], [5, np.nan]])
+    >>> krippendorff(ratings, np.ones((1, 4)), ordinal=False).round(3).tolist()
+    [0.828]
+    """
+    paired = (~np.isnan(ratings)).sum(axis=1) > 1
+    items, raters = np.nonzero(~np.isnan(ratings) & paired[:, None])
+    values = ratings[items, raters]
+    if not len(values):
+        return np.full(len(counts), np.nan)
+    weights = counts[:, items]
+    shown = _ranks(values, weights) if ordinal else np.broadcast_to(values, weights.shape)
+    starts = np.flatnonzero(np.diff(items, prepend=-1))
+    size = np.diff([*starts, len(items)])
+    within = np.add.reduceat(shown**2, starts, axis=1) - np.add.reduceat(shown, starts, axis=1) ** 2 / size
+    total = weights.sum(axis=1)
+    mean = _divide((weights * shown).sum(axis=1), total)
+    spread = (weights * (shown - mean[:, None]) ** 2).sum(axis=1)
+    observed = (counts[:, items[starts]] * within * size / (size - 1)).sum(axis=1)
+    return 1 - _divide(observed * (total - 1), spread * total)
+
+
+def share_equal(ratings: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the share of pairs of scores of one item that are equal, the mean over items; NaN without such pairs.
+
+    Args:
+        ratings: As for `krippendorff`.
+        counts: As for `krippendorff`.
+
+    >>> share_equal(np.array([[1.0, 1, 2], [3, 3, np.nan]]), np.ones((1, 2))).round(3).tolist()
+    [0.667]
+    """
+    known = ~np.isnan(ratings)
+    pairs = [(i, j) for j in range(ratings.shape[1]) for i in range(j)]
+    both = np.array([known[:, i] & known[:, j] for i, j in pairs]).reshape(len(pairs), len(ratings))
+    equal = np.array([np.abs(ratings[:, i] - ratings[:, j]) < ROUNDING for i, j in pairs]).reshape(both.shape)
+    asked = both.sum(axis=0)
+    paired = counts[:, asked > 0]
+    share = equal.sum(axis=0)[asked > 0] / asked[asked > 0]
+    return _divide(paired @ share, paired.sum(axis=1))
+
+
+def spearman(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the rank correlation of two columns; NaN if all values of one are equal.
+
+    Args:
+        one: Shape (items,).
+        other: Shape (items,).
+        counts: How often each item counts, shape (draws, items).
+
+    >>> spearman(np.array([1.0, 2, 3, 4]), np.array([1.0, 2, 4, 3]), np.ones((1, 4))).round(3).tolist()
+    [0.8]
+    """
+    total = counts.sum(axis=1, keepdims=True)
+    ranks = [_ranks(of, counts) - (total + 1) / 2 for of in (one, other)]
+    covariance = (counts * ranks[0] * ranks[1]).sum(axis=1)
+    return _divide(covariance, np.sqrt(np.prod([(counts * of**2).sum(axis=1) for of in ranks], axis=0)))
+
+
+def mean_difference(one: np.ndarray, other: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean of `one` minus `other`, shapes as for `spearman`."""
+    return _divide(counts @ (one - other), counts.sum(axis=1))
+
+
+def _ranks(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the mean ranks of values that count several times or not at all, shape (draws, values)."""
+    distinct, place = np.unique(np.round(values, 9), return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    starts = np.searchsorted(place[order], np.arange(len(distinct)))
+    times = np.add.reduceat(counts[:, order], starts, axis=1)
+    return np.asarray((np.cumsum(times, axis=1) - times + (times + 1) / 2)[:, place])
+
+
+def _divide(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Return a ratio; NaN if the divisor is 0 to rounding."""
+    ratio: np.ndarray = np.divide(above, below, out=np.full(np.shape(above), np.nan), where=np.abs(below) > ROUNDING)
+    return ratio

@@ -1,0 +1,81 @@
+"""Correct a judge's mean score by the scores that a person gave to some of the answers.
+
+This is the prediction-powered estimate of a mean (Angelopoulos and others, Science 2023): the judge's mean over all
+answers plus the mean of (person - judge) over those that the person scored. If these are a random sample, the estimate
+has no bias, however wrong the judge is; a good judge makes its interval short.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from speechiq.reducer.stats.interval import CONFIDENCE
+
+
+class Corrected(NamedTuple):
+    """A mean score, as the judge gave it and corrected by a person's scores.
+
+    Attributes:
+        judge: The judge's mean over all answers.
+        value: The corrected mean; NaN without a score of the person.
+        low, high: Its 95 % interval; NaN if the person scored answers of fewer than two clips.
+        answers: Number of answers with a score of the judge.
+        scored: Number of those with a score of the person.
+    """
+
+    judge: float
+    value: float
+    low: float
+    high: float
+    answers: int
+    scored: int
+
+
+def correct(
+    judge: np.ndarray,
+    person: np.ndarray,
+    clips: Sequence[Hashable],
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> Corrected:
+    """Return the judge's mean score, corrected by a person's scores.
+
+    The variance is that of the sum over clips of each answer's part in the estimate. So the answers of a clip may
+    depend on each other, and the answers that the person scored count in both means, as they are part of both.
+
+    Args:
+        judge: The judge's scores, all of them numbers, shape (answers,).
+        person: The person's scores, NaN for an answer without one, shape (answers,).
+        clips: The clip of each answer.
+        bounds: Lowest and highest score; the interval ends there.
+
+    >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
+    0.25
+    """
+    scored = ~np.isnan(person)
+    _, clip = np.unique(np.array([str(of) for of in clips]), return_inverse=True)
+    gap = person[scored] - judge[scored]
+    mean = float(judge.mean())
+    if not scored.any():
+        return Corrected(mean, math.nan, math.nan, math.nan, len(judge), 0)
+    value = mean + float(gap.mean())
+    parts = _parts(judge, clip)
+    parts[scored] += _parts(gap, clip[scored])
+    seen = len(np.unique(clip[scored]))
+    half = (
+        float(stats.t.ppf((1 + CONFIDENCE) / 2, seen - 1)) * math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
+        if seen > 1
+        else math.nan
+    )
+    low, high = (float(np.clip(end, *bounds)) for end in (value - half, value + half))
+    return Corrected(mean, float(np.clip(value, *bounds)), low, high, len(judge), int(scored.sum()))
+
+
+def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:
+    """Return each value's part in the deviation of their mean, for a sample of clips."""
+    clips = len(np.unique(clip))
+    return (values - values.mean()) / len(values) * math.sqrt(clips / max(clips - 1, 1))

@@ -1,0 +1,125 @@
+"""Write runs of judged tasks as lm-eval writes them, without a model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+NAN = math.nan
+#: What a judged template describes, and what a run with a judge records.
+METADATA = {
+    "version": 1,
+    "dataset": "talks",
+    "prompt_version": 1,
+    "suite": "listening",
+    "category": "answers",
+    "item": ["id", "question_id"],
+    "measure": {
+        "column": "judge",
+        "direction": "higher",
+        "unit": "judge %",
+        "range": [0, 1],
+        "undefined": "counted",
+        "alternatives": {"match": {"unit": "match %"}},
+    },
+    "settings": {
+        "judge": None,
+        "judge_rubric": None,
+        "judge_rubric_sha256": None,
+        "judge_draws": None,
+        "judge_seed": None,
+        "judge_by": None,
+        "judge_identity": None,
+    },
+}
+JUDGE = {
+    "judge": "openai:gpt-4o",
+    "judge_rubric": "grade_0_5",
+    "judge_rubric_sha256": "f" * 64,
+    "judge_draws": 3,
+    "judge_seed": 0,
+    "judge_by": "generate",
+    "judge_identity": "a" * 64,
+}
+MATCH = JUDGE | {"judge": "match", "judge_draws": 1, "judge_identity": "b" * 64}
+SCALE = 0, 5
+
+
+def judged_row(clip: str, question: str, scores: Sequence[float | None], **told: Any) -> dict[str, Any]:
+    """Return a sample row whose answer a judge scored.
+
+    Args:
+        clip: Id of the clip.
+        question: Id of the question.
+        scores: Score of each draw on the scale 0 to 5; None for one that could not be read.
+        told: `answer`, `match`, `refusal`, and other columns that differ from the usual.
+    """
+    answer = told.pop("answer", f"an answer to {question}")
+    known = [score for score in scores if score is not None]
+    points = sum(known) / len(known) if known else NAN
+    pairs = [one == other for i, one in enumerate(known) for other in known[:i]]
+    low, high = SCALE
+    texts = ["no number here" if score is None else f"Because.\nScore: {score:g}" for score in scores]
+    filtered = {"answer": answer, "scores": list(scores), "texts": texts, "coverage": 1.0}
+    return {
+        "doc_id": 0,
+        "doc": {"id": clip, "question_id": question, "question": f"What is {question}?", "answer": "the right one"}
+        | {"text": "", "audio": {"path": "/none.wav"}},
+        "target": "the right one",
+        "arguments": {"gen_args_0": {"arg_0": "<audio>", "arg_1": {}}},
+        "resps": [[answer]],
+        "filtered_resps": [json.dumps(filtered)],
+        "filter": "judge",
+        "metrics": ["judge", "unjudged"],
+        "judge": (points - low) / (high - low),
+        "judge_points": points,
+        "judge_agreement": sum(pairs) / len(pairs) if pairs else NAN,
+        "unjudged": float(not known),
+        "refusal": 0.0,
+        "empty_answer": float(not answer),
+        "match": 0.0,
+        "match_f1": 0.5,
+        "answer_words": float(len(answer.split())),
+        "audio_coverage": 1.0,
+    } | told
+
+
+def write_judged(
+    folder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    system: str = "system",
+    judge: Mapping[str, Any] = JUDGE,
+    date: float = 1.0,
+    task: str = "listening_answers",
+    **metadata: Any,
+) -> Path:
+    """Write one run of a judged task and return its results file.
+
+    Args:
+        folder: Where the files go; made if needed.
+        rows: From `judged_row`.
+        system: `model_name`.
+        judge: What the run recorded of its judge.
+        date: Start of the run; also makes the stamp of the files.
+        task: Name of the task.
+        metadata: What the task describes in another way.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = f"2026-01-01T00-00-{date:09.6f}"
+    configs = {task: {"task": task, "metadata": METADATA | dict(judge) | metadata}}
+    path = folder / f"results_{stamp}.json"
+    results = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": date}
+    path.write_text(json.dumps(results), encoding="utf-8")
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / f"samples_{task}_{stamp}.jsonl").write_text(lines, encoding="utf-8")
+    return path
+
+
+def graded(grades: Sequence[Sequence[float | None]], questions: int = 2, **told: Any) -> list[dict[str, Any]]:
+    """Return rows of clips with several questions each, one for each entry of `grades`."""
+    return [
+        judged_row(f"talks/{i // questions}", f"q{i % questions}", scores, **told) for i, scores in enumerate(grades)
+    ]
