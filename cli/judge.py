@@ -1,4 +1,4 @@
-"""Define `siq judge`: judge stored answers again, and check a judge by persons."""
+"""Define `siq judge`: judge stored answers again, and measure how far a judge can be trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from speechiq.cli import judge_check
+from speechiq.cli import judge_agreement, judge_check
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.stopping import stop_in_one_line
@@ -49,9 +49,10 @@ app = typer.Typer(
     cls=JudgeGroup,
     no_args_is_help=True,
     subcommand_metavar="RUNS --judge ENGINE:MODEL | COMMAND ...",
-    help="Judge stored answers again (`siq judge RUNS --judge ENGINE:MODEL`), and check a judge by persons.",
+    help="Judge stored answers again (`siq judge RUNS --judge ENGINE:MODEL`), and check how far a judge is right.",
 )
 app.command("check", epilog=judge_check.EXAMPLES)(judge_check.check)
+app.command("agree", epilog=judge_agreement.EXAMPLES)(judge_agreement.agree)
 
 
 @app.command(RUN, epilog=EXAMPLES)
