@@ -163,7 +163,7 @@ def _given(options: Mapping[str, Any]) -> Iterator[None]:
             former_names.rename_metadata(
                 expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()})
             ),
-            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIX) for name in names),
+            suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIXES) for name in names),
         )
     )
     try:

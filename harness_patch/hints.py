@@ -13,7 +13,8 @@ from typing import Any
 
 from speechiq.core.console import say
 
-PREFIX = "siq_"
+#: How the names of the package's tasks and groups begin.
+PREFIXES = ("siq_", "audiobench")
 #: Set by a program that runs several systems and gives the next command itself.
 SILENT = "SIQ_NO_NEXT"
 #: Environment variables in which launchers put the number of a process.
@@ -56,11 +57,11 @@ def read_command(options: Mapping[str, Any]) -> Command:
 def names_the_suite(tasks: Any) -> bool:
     """Return whether one of the tasks that a command names is called like those of the suite.
 
-    >>> names_the_suite("hellaswag,siq_demo"), names_the_suite(["hellaswag"])
-    (True, False)
+    >>> names_the_suite("hellaswag,siq_demo"), names_the_suite(["hellaswag"]), names_the_suite("audiobench_asr")
+    (True, False, True)
     """
     names = tasks if isinstance(tasks, list | tuple) else [tasks]
-    return any(name.startswith(PREFIX) for text in names if isinstance(text, str) for name in text.split(","))
+    return any(name.startswith(PREFIXES) for text in names if isinstance(text, str) for name in text.split(","))
 
 
 def warn_if_unsaved(run: Command) -> None:

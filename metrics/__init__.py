@@ -1,6 +1,7 @@
 """Score answers of systems: a file per metric.
 
 Functions to call on texts: `wer.wer`, `wer.cer`, `similarity.similarity`, `choice.vote`, `letters.parse_letter`,
-`repetition.repetition` and `normalizer.normalize`. The same metrics are modules of Hugging Face's `evaluate`
-(`evaluate.path`). Tasks of lm-eval name `score` of a level's file, and its filters and aggregations.
+`repetition.repetition`, `meteor.meteor`, `wer_audiobench.wer_audiobench` and `normalizer.normalize`. Those of the
+levels and METEOR are modules of Hugging Face's `evaluate` (`evaluate.path`). Tasks of lm-eval name `score` of a file,
+and its filters and aggregations.
 """

@@ -1,4 +1,4 @@
-"""Define the `doc_to_audio` of tasks: the clip of a doc, and what the task asks about it."""
+"""Define the `doc_to_audio` of task templates: the clip of a doc, and what the task asks about it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,21 @@ class AudioItems(dict[str, Any]):
 
 
 def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of the levels Remember and Understand."""
+    """Return the `doc_to_audio` of tasks that want a transcript: the levels Remember and Understand, `_transcribe`."""
     return [AudioItems(doc["audio"], purpose="transcribe")]
 
 
 def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
-    """Return the `doc_to_audio` of judged tasks: the clip, and a question without options."""
-    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"])]
+    """Return the `doc_to_audio` of tasks with free answers: the clip, and a question without options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
 
 
 def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of the level Apply, with the question and its options."""
     options = [*doc["options"], NONE_OF_THE_ABOVE]
     return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+
+
+def to_choose(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of `_choice`, with the question and all of its options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["instruction"], options=list(doc["options"]))]

@@ -1,4 +1,4 @@
-"""List the tasks of the suite from their YAMLs, for `siq tasks list`; imports neither lm-eval nor torch."""
+"""List the tasks of all suites from their YAMLs, for `siq tasks list`; imports neither lm-eval nor torch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.siq_tasks.questions.location import find_question_file
-from speechiq.siq_tasks.suite import HERE, LEVELS
+from speechiq.siq_tasks.suite import HERE, LEVELS, SUITE
 from speechiq.siq_tasks.templates import read_task
 
 IN_PACKAGE = "in the package"
@@ -17,19 +17,21 @@ DEFAULT_REVISION = "main"
 
 
 class TaskInfo(NamedTuple):
-    """One task of the suite.
+    """One task of the package.
 
     Attributes:
         name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
         dataset: Name of the data set.
-        level: `remember`, `understand` or `apply`.
+        level: `remember`, `understand` or `apply`; of a task without a level the form, such as `choice`.
         clips: Number of clips, or None if it depends on the rows.
         source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
         revision: Revision of the data set on the Hub; empty for clips in the package.
         needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
         measure: Column of the sample rows that `siq score` reads.
         direction: `higher` or `lower`: which values are better.
+        suite: Suite of the task.
+        category: Column of the suite's table; for SIQ, the level.
     """
 
     name: str
@@ -42,6 +44,8 @@ class TaskInfo(NamedTuple):
     needs: str
     measure: str
     direction: str
+    suite: str
+    category: str
 
     @property
     def groups(self) -> list[str]:
@@ -60,7 +64,7 @@ class TaskInfo(NamedTuple):
 
 
 def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
-    """Return every task of the suite, by data set and level.
+    """Return every task of the package: those of SIQ first, and of a suite by data set and level.
 
     Args:
         check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
@@ -70,7 +74,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    files = {file.stem: file for file in [*HERE.glob("siq_*.yaml"), *HERE.glob("*/siq_*.yaml")]}
+    files = {file.stem: file for file in [*HERE.glob("[!_]*.yaml"), *HERE.glob("*/[!_]*.yaml")]}
     read = {name: read_task(file) for name, file in files.items()}
     groups = {task["group"]: task["task"] for task in read.values() if "group" in task}
     tasks = [
@@ -78,15 +82,19 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
         for name, task in read.items()
         if name not in groups
     ]
-    return sorted(tasks, key=lambda task: (task.dataset, LEVELS.index(task.level)))
+    return sorted(tasks, key=lambda task: (task.suite != SUITE, task.suite, task.dataset, _rank(task.level)))
+
+
+def _rank(level: str) -> int:
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
 
 
 def _describe(
     name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
 ) -> TaskInfo:
-    about = task["metadata"]
-    measure = task["shared_metadata"]["measure"]
-    subset = about.get("subset") if "dataset_path" in about else len(json.loads((folder / "clips.json").read_bytes()))
+    about = task["metadata"] | task["shared_metadata"]
+    measure = about["measure"]
+    subset = about["subset"] if "subset" in about else len(json.loads((folder / "clips.json").read_bytes()))
     members = {group: set(_members(group, groups)) for group in groups}
     containing = [group for group in groups if name in members[group]]
     containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
@@ -94,13 +102,15 @@ def _describe(
         name=name,
         group=", ".join(containing),
         dataset=about["dataset"],
-        level=about["level"],
+        level=about.get("level") or about["form"],
         clips=subset if isinstance(subset, int) else None,
         source=_source(about),
         revision=about.get("dataset_revision", DEFAULT_REVISION) if "dataset_path" in about else "",
         needs=", ".join(_needs(about, check_files)),
         measure=measure["column"],
         direction=measure["direction"],
+        suite=about["suite"],
+        category=about["category"],
     )
 
 
@@ -125,6 +135,6 @@ def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
         yield "data set from the Hub"
     if "embedder" in about:
         yield f"embedder {about['embedder']}"
-    if about["level"] == "apply" and "dataset_path" in about:
+    if about.get("level") == "apply" and "dataset_path" in about:
         state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
         yield f"question file ({state})" if check_files else "question file"

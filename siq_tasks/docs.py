@@ -13,6 +13,9 @@ from speechiq.core.clip import AudioFile
 from speechiq.siq_tasks.forms import read_form
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
+#: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
+#: of most questions, and the wording of the instruction.
+ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -34,7 +37,8 @@ def build_docs(
     Args:
         dataset: Name of the data set.
         clips: `id`, `text` (reference) and the items of `core.clip.file_clip`.
-        questions: `id` (of the clip), `question_id`, `question`, `options` (4 texts), `answer` (A to D).
+        questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
+            `options` (4 texts) and `answer` (A to D).
         metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
 
     Raises:
@@ -54,8 +58,9 @@ def build_docs(
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
-    if form.has_questions:
-        rows = [docs[row["id"]] | {item: row[item] for item in QUESTION_ITEMS} | settings for row in questions]
+    if form.has_questions or questions:
+        items = (*QUESTION_ITEMS, *ROW_ITEMS)
+        rows = [docs[row["id"]] | settings | {item: row[item] for item in items if item in row} for row in questions]
         return Dataset.from_list(rows)
     return Dataset.from_list([doc | settings for doc in docs.values()])
 

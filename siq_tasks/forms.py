@@ -11,14 +11,41 @@ from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import OPTIONS, read_embedding
-from speechiq.metrics.judging import KEYS, read_settings
+from speechiq.metrics.judging import KEYS, read_judging, read_settings
 from speechiq.metrics.normalizer import read_normalizer
+from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open
 
 Settings = dict[str, Any]
+#: Takes the values of a row by role (`asked.Columns.pick`), the task's metadata with its settings, and file and row
+#: for errors; returns what the row asks.
+RowReader = Callable[[Mapping[str, Any], Mapping[str, Any], str], dict[str, Any]]
 
 
 def _read_nothing(metadata: Mapping[str, Any]) -> Settings:
     return {}
+
+
+def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
+    """Return the settings of a judge that is beside a rule, which knows only right and wrong."""
+    return read_judging(metadata, "right_wrong").record()
+
+
+def _read_labels(metadata: Mapping[str, Any]) -> Settings:
+    labels = metadata.get("labels")
+    if (
+        not isinstance(labels, Mapping)
+        or len(labels) < 2
+        or not all(isinstance(label, str) and _are_texts(words) for label, words in labels.items())
+    ):
+        raise SpeechIQError(
+            f"metadata.labels: {labels!r:.80} does not map two or more labels to words; write "
+            f"{{joy: [happy], anger: []}}"
+        )
+    return _read_right_wrong(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
+
+
+def _are_texts(words: Any) -> bool:
+    return isinstance(words, list | tuple) and all(isinstance(word, str) and word.strip() for word in words)
 
 
 class Form(NamedTuple):
@@ -29,18 +56,30 @@ class Form(NamedTuple):
         read_settings: Takes a task's metadata and returns the settings that its docs contain and its results record;
             raises a `SpeechIQError` for a value with which the task cannot be scored.
         has_questions: Whether its docs are the questions of a question file, not clips.
+        columns: Keys of metadata that must name a column.
+        read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
+            for other forms.
     """
 
     keys: frozenset[str] = frozenset()
     read_settings: Callable[[Mapping[str, Any]], Settings] = _read_nothing
     has_questions: bool = False
+    columns: frozenset[str] = frozenset()
+    read_row: RowReader | None = None
 
 
+_ASKED = KEYS | {"instruction"}
+_ANSWER = frozenset({"answer_column"})
+_CHOICE = _ANSWER | {"question_column", "choices_column"}
 FORMS: dict[str, Form] = {
     "remember": Form(frozenset({"normalizer"}), read_normalizer),
     "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
     "apply": Form(has_questions=True),
-    "judged": Form(KEYS, read_settings),
+    "choice": Form(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
+    "labels": Form(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
+    "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
 }
 
 

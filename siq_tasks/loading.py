@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +19,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
+from speechiq.siq_tasks.asked import Columns
 from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
+from speechiq.siq_tasks.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -40,7 +42,9 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, the items of a clip and its `warnings`, longest first.
+        clips: `id`, `text`, the items of a clip and its `warnings`, longest first. If the form asks rows: one entry per
+            row, with `question_id` (the id of the row) and `row` (the values of its columns); `id` is that of the first
+            row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
         known: Ids of all rows that can be scored, chosen or not.
@@ -60,7 +64,7 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     return prepare(**metadata).clips
 
 
-@takes(*Source._fields, "subset", "selection", "ties", "questions")
+@takes(*Source._fields, *Columns._fields, "subset", "selection", "ties", "leave_out", "questions")
 def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
     """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
 
@@ -77,7 +81,11 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
     settings = form.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
+    asked = read_row_questions(metadata)
     test = prepare(dataset=dataset, **metadata)
+    if asked is not None:
+        record = test.record | settings | asked.describe()
+        return Loaded(build_docs(dataset, test.clips, asked.ask(test.clips), metadata), record)
     rows: Sequence[Mapping[str, Any]] = ()
     if form.has_questions:
         rows = _questions_for(test, dataset, questions)
@@ -99,6 +107,7 @@ def prepare(
     subset: int | str = "all",
     selection: str = SELECTIONS[0],
     ties: str = TIES[0],
+    leave_out: Any = None,
     **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
@@ -109,7 +118,9 @@ def prepare(
         selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
             numbers).
         ties: Order of clips of one length: `id`, or `order` (of the data set).
-        **metadata: Fields of `Source`; other keys that lm-eval passes are ignored.
+        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
+        **metadata: Fields of `Source`, and for a form that asks rows those of `Columns`; other keys that lm-eval passes
+            are ignored.
 
     Raises:
         SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
@@ -119,15 +130,17 @@ def prepare(
     if ties not in TIES:
         raise SpeechIQError(f"ties={ties}: unknown; known are {', '.join(TIES)}")
     dataset = check_plain(dataset, "metadata.dataset")
-    source = read_source(metadata)
+    source, asked = read_source(metadata), read_row_questions(metadata)
+    unwanted = _read_ids(leave_out)
     key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
+    key += [part for part in ((asked and asked.columns), sorted(unwanted)) if part]
     name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
         commit = find_commit(source)
         pinned = source if commit is None else source._replace(dataset_revision=commit)
-        test = _prepare(dataset, pinned, subset, selection, ties)
+        test = _prepare(dataset, pinned, asked, unwanted, subset, selection, ties)
         if commit is not None:
             test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
@@ -171,20 +184,42 @@ def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _prepare(dataset: str, source: Source, subset: int | str, selection: str, ties: str) -> Prepared:
-    with open_rows(source) as rows:
-        places = _name_rows(dataset, source, rows)
-        texts = rows.columns[source.text_column]
-        scored = {key: i for key, i in places.items() if counts(texts[i])}
+def _read_ids(value: Any) -> frozenset[str]:
+    """Return the ids of `leave_out`; lm-eval reads `--metadata leave_out=00012` as the number 12."""
+    given = value.split(";") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+    return frozenset(f"{one:05}" if type(one) is int else str(one).strip() for one in given if one is not None)
+
+
+def _prepare(
+    dataset: str,
+    source: Source,
+    asked: RowQuestions | None,
+    unwanted: Collection[str],
+    subset: int | str,
+    selection: str,
+    ties: str,
+) -> Prepared:
+    columns = asked.columns.names if asked else []
+    with open_rows(source, columns) as rows:
+        places = _name_rows(dataset, source, rows, unwanted)
+        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
         if not scored:
             raise SpeechIQError(
                 f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
             )
+        if asked:
+            for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
+                asked.read(rows.read(i), f"{source.dataset_path} row {i}")
         chosen = choose(_measure(scored, source, rows, selection), subset, ties)
-        clips = [
-            {"id": key, "text": texts[scored[key]], **save_audio(rows.audio[scored[key]], key)}
-            for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip")
-        ]
+        clips = []
+        for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
+            row = rows.read(scored[key])
+            text = None if source.text_column is None else row[source.text_column]
+            asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
+            clips.append({"id": key, "text": text, **save_audio(rows.audio[scored[key]], key), **asks})
+    if asked:
+        first: dict[str, str] = {}
+        clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
     record = {
         "subset_ids": chosen,
         "subset_sha256": ids_sha256(chosen),
@@ -194,24 +229,42 @@ def _prepare(dataset: str, source: Source, subset: int | str, selection: str, ti
     return Prepared(clips, record, list(scored))
 
 
-def _name_rows(dataset: str, source: Source, rows: Rows) -> dict[str, int]:
+def _is_scored(row: Mapping[str, Any], source: Source, asked: RowQuestions | None) -> bool:
+    """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
+    if asked is not None and asked.columns.answer_column is not None:
+        return True
+    if source.text_column is None:
+        raise SpeechIQError("metadata.text_column: null, and the set has no answers; name the column of transcripts")
+    return counts(row[source.text_column])
+
+
+def _name_rows(dataset: str, source: Source, rows: Rows, unwanted: Collection[str]) -> dict[str, int]:
     places: dict[str, int] = {}
+    left = set(unwanted)
     for i in range(len(rows)):
-        row = {column: values[i] for column, values in rows.columns.items()}
+        row = rows.read(i)
         where = f"{source.dataset_path} row {i}"
-        if row[source.text_column] is None or row[source.text_column] != "":
+        name = read_id(row, source.id_column, where) if source.id_column else f"{i:05}"
+        if name in unwanted:
+            left.discard(name)
+            continue
+        if source.text_column is not None and row[source.text_column] != "":
             read_field(row, source.text_column, where)
-        key = f"{dataset}/{read_id(row, source.id_column, where) if source.id_column else f'{i:05}'}"
+        key = f"{dataset}/{name}"
         if key in places:
             raise SpeechIQError(
                 f"{source.dataset_path}: rows {places[key]} and {i} have the same id, {shorten(key)!r}; make ids unique"
             )
         places[key] = i
+    if left:
+        raise SpeechIQError(f"metadata.leave_out: {sorted(left)[0]!r:.80} is the id of no row of {dataset}; correct it")
     return places
 
 
 def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: str) -> dict[str, float]:
     if selection == "longest-text":
+        if source.text_column is None:
+            raise SpeechIQError(f"selection={selection}: {source.dataset_path} has no transcripts; leave it out")
         texts = rows.columns[source.text_column]
         return {key: len(texts[i]) for key, i in scored.items()}
     if source.length_column:

@@ -9,6 +9,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
+from speechiq.siq_tasks.asked import read_columns
 from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.rows import open_rows, read_source
@@ -30,25 +31,32 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
     about = read_one_task(dataset)["metadata"]
     name = about["dataset"]
     yield f"data set: {name}, version {about.get('version')}"
-    yield f"tasks: {', '.join(f'siq_{name}_{level}' for level in LEVELS)}; all three: siq_{name}"
+    if "level" in about:
+        yield f"tasks: {', '.join(f'siq_{name}_{level}' for level in LEVELS)}; all three: siq_{name}"
     if "dataset_path" in about:
         source = read_source(about)
         part = "".join(f", {value}" for value in (source.dataset_name, source.split) if source.local is None and value)
         yield f"rows: {source.dataset_path}{part}"
         roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
         roles["seconds"] = source.length_column
+        roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
         yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
         yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
         if source.local is None and not fetch:
             yield f"clips: on the Hub; `siq tasks show {dataset} --fetch` fetches and lists them"
             return
-        with open_rows(source) as rows:
+        with open_rows(source, read_columns(about).names) as rows:
             yield f"number of rows: {len(rows)}"
     yield from _describe_clips(dataset, about)
 
 
 def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     clips = list_clips(dataset)
+    if "level" not in about:
+        yield f"clips: {len({clip['id'] for clip in clips})}, {len(clips)} rows"
+        for clip in clips:
+            yield f"  {clip.get('question_id', clip['id'])}  {clip['duration']:.2f} s"
+        return
     ids = [clip["id"] for clip in clips]
     counts: Counter[str] = Counter()
     try:

@@ -31,7 +31,7 @@ class Source(NamedTuple):
         split: As in `datasets.load_dataset`; not used with a table.
         dataset_revision: As in `datasets.load_dataset`; not used with a table.
         audio_column: Name of the column of audio.
-        text_column: Name of the column of references.
+        text_column: Name of the column of references; None for a set without transcripts.
         id_column: Name of the column of ids; if None, ids are the positions of rows, `00000` and so on.
         length_column: Name of the column with the seconds of audio; if None, they are read from each file's header.
     """
@@ -41,7 +41,7 @@ class Source(NamedTuple):
     split: str = "test"
     dataset_revision: str | None = None
     audio_column: str = "audio"
-    text_column: str = "text"
+    text_column: str | None = "text"
     id_column: str | None = None
     length_column: str | None = None
 
@@ -66,6 +66,8 @@ class Source(NamedTuple):
 def read_source(about: Mapping[str, Any]) -> Source:
     """Return the source of rows that a task's metadata names; other keys are ignored.
 
+    `text_column: null` names a set without transcripts; other keys may be null for their default.
+
     Raises:
         SpeechIQError: `dataset_path` is missing, or a value is not a text.
     """
@@ -77,7 +79,8 @@ def read_source(about: Mapping[str, Any]) -> Source:
             raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
     if "dataset_path" not in found:
         raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
-    return Source(**found)
+    without_text = "text_column" in about and about["text_column"] is None
+    return Source(**found | ({"text_column": None} if without_text else {}))
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,11 @@ class Rows:
     audio: AudioColumn | AudioFiles
 
     def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
+        return len(self.audio)
+
+    def read(self, i: int) -> dict[str, Any]:
+        """Return the values of row i."""
+        return {column: values[i] for column, values in self.columns.items()}
 
 
 class AudioColumn:
@@ -103,6 +110,9 @@ class AudioColumn:
         from datasets import Audio
 
         self.rows, self.column = rows.select_columns([column]).cast_column(column, Audio(decode=False)), column
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def __getitem__(self, i: int) -> Path | bytes:
         audio = self.rows[i][self.column] or {}
@@ -117,36 +127,43 @@ class AudioFiles:
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.files = [folder / name for name in names]
 
+    def __len__(self) -> int:
+        return len(self.files)
+
     def __getitem__(self, i: int) -> Path:
         return self.files[i]
 
 
 @contextmanager
-def open_rows(source: Source) -> Iterator[Rows]:
+def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
     """Yield the rows of `source`, which can be read inside the block.
+
+    Args:
+        source: Source of the rows.
+        more: Further columns to read; a part of a nested column of a data set is `COLUMN.PART`.
 
     Raises:
         SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
     """
     local = source.local
     if local is None:
-        yield _open_dataset(source, source.dataset_path, None)
+        yield _open_dataset(source, more, source.dataset_path, None)
     elif is_table(local):
-        yield _open_table(source, local)
+        yield _open_table(source, more, local)
     elif exists(local) and local.is_dir():
         with working_folder() as folder:
-            yield _open_dataset(source, str(local), folder)
+            yield _open_dataset(source, more, str(local), folder)
     else:
         raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
 
 
-def _required(source: Source) -> list[str]:
-    columns = [source.text_column, source.id_column, source.length_column]
+def _required(source: Source, more: Sequence[str]) -> list[str]:
+    columns = [source.text_column, source.id_column, source.length_column, *more]
     return list(dict.fromkeys(column for column in columns if column))
 
 
-def _check_columns(source: Source, found: Sequence[str]) -> None:
-    for column in [source.audio_column, *_required(source)]:
+def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]) -> None:
+    for column in required:
         if column not in found:
             raise SpeechIQError(
                 f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; give the right one, "
@@ -154,15 +171,15 @@ def _check_columns(source: Source, found: Sequence[str]) -> None:
             )
 
 
-def _open_table(source: Source, file: Path) -> Rows:
-    rows = read_table(file)
-    check_columns(rows[0], [source.audio_column, *_required(source)], file)
-    columns = {column: [row.get(column) for row in rows] for column in _required(source)}
+def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
+    rows, required = read_table(file), _required(source, more)
+    check_columns(rows[0], [source.audio_column, *required], file)
+    columns = {column: [row.get(column) for row in rows] for column in required}
     names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
     return Rows(columns, AudioFiles(file.parent, names))
 
 
-def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
+def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
     """Open a data set with `datasets`, cached in `folder`: its own cache confuses local folders with the same name."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -188,8 +205,10 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
                 f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
-    _check_columns(source, rows.column_names)
-    kept = rows.select_columns(_required(source))
+    _check_columns(source, [source.audio_column], rows.column_names)
+    others, required = rows.remove_columns([source.audio_column]).flatten(), _required(source, more)
+    _check_columns(source, required, [source.audio_column, *others.column_names])
+    kept = others.select_columns(required)
     try:
         audio = AudioColumn(rows, source.audio_column)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -197,7 +216,7 @@ def _open_dataset(source: Source, place: str, folder: str | None) -> Rows:
             f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
             f"with --metadata audio_column=..."
         ) from error
-    return Rows({column: kept[column] for column in kept.column_names}, audio)
+    return Rows({column: kept[column] for column in required}, audio)
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:

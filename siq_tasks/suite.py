@@ -9,11 +9,13 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
-from speechiq.core.ids import check_plain
+from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.templates import read_task
 
 HERE = Path(__file__).parent
+#: The suite of the levels.
+SUITE = "siq"
 #: The levels of SIQ, in the order of the paper.
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
@@ -66,7 +68,7 @@ def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
 
 
 def read_one_task(dataset: str) -> dict[str, Any]:
-    """Return the task Remember of a data set, with its `metadata` and `custom_dataset` checked.
+    """Return the task Remember of a data set, or its only task, with its `metadata` and `custom_dataset` checked.
 
     Raises:
         SpeechIQError: As for `list_clips`.
@@ -79,6 +81,8 @@ def _find_one_task(dataset: str) -> Path:
     for folder in filter(exists, (HERE / dataset, Path(dataset))):
         for file in sorted(folder.glob(ONE_TASK)):
             return file
+    for file in sorted(HERE.glob(f"*/*_{dataset}.yaml")) if PLAIN.fullmatch(dataset) else ():
+        return file
     raise SpeechIQError(
         f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
         f"{', '.join(data_sets())}, and folders that `siq tasks new` made"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -10,10 +10,14 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
+from speechiq.metrics.wording import worded
 from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.options import keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
+
+#: A metric that the task computes itself, of its measure: how the score depends on the wording of the instruction.
+SPREAD = "instruction_spread"
 
 
 class SpeechTask(ConfigurableTask):
@@ -29,6 +33,7 @@ class SpeechTask(ConfigurableTask):
         own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
         given = expand_sets(own.get("metadata", {}))
         metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | shared
+        self.has_spread = any(metric["metric"] == SPREAD for metric in own["metric_list"])
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
     @property
@@ -51,6 +56,13 @@ class SpeechTask(ConfigurableTask):
         loaded = self.config.custom_dataset(**self.config.metadata)
         self.dataset = {"test": loaded.docs}
         self.config.metadata |= {**loaded.record, "content_sha256": digest_content(loaded.docs)}
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """Return the scores of one doc, with `instruction_spread` if the task lists it."""
+        scores: dict[str, Any] = super().process_results(doc, results)
+        if self.has_spread:
+            scores[SPREAD] = worded(scores[self.config.metadata["measure"]["column"]], doc)
+        return scores
 
     def build_all_requests(
         self,

@@ -75,6 +75,15 @@ METADATA = {
     "subset": ("number or all", "Number of clips of the test."),
     "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
     "ties": ("id, order", "Order of clips of one length: by id, or that of the data set."),
+    "question_column": ("column", "Column of the questions, for forms that ask rows."),
+    "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
+    "answer_column": ("column", "Column of the reference answers."),
+    "accepted_column": ("column", "Column of further right answers, a text or a list."),
+    "leave_out": ("ids", "Rows to leave out, separated by `;`."),
+    "instruction": (
+        "rotate, all or a number; default rotate",
+        "Wording of the instruction: one for each row by a digest of its id, every one, or one for all rows.",
+    ),
     "questions": ("file", "Questions of Apply; by default the file that `siq questions write` makes."),
 }
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?")

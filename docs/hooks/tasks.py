@@ -58,13 +58,11 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
 
 
 def describe_metrics(tasks: list[TaskInfo]) -> str:
-    """Return a section per category: its measure, its metrics, and the docstring of the function that computes them."""
+    """Return a section per level or form: its measure, its metrics, and the docstring of what computes them."""
     sections: dict[str, str] = {}
     for info in tasks:
         (file,) = HERE.rglob(f"{info.name}.yaml")
-        task = read_task(file)
-        category = task["shared_metadata"]["category"]
-        sections.setdefault(category, _describe_category(category, task))
+        sections.setdefault(info.level, _describe_category(info.level, read_task(file)))
     return "\n".join(sections.values())
 
 

@@ -6,7 +6,7 @@ import logging
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -93,13 +93,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model that does not sample; skip the check for a model that refuses prompts without audio."""
-        left_out = set(self._left_out)
         try:
             check_samples(
                 self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
             )
-        except Refusal:
-            self._left_out = left_out
+        except Refusal as refusal:
+            if refusal.status in ENDING:
+                raise
         self._samples = True
 
     def _generate(
@@ -167,35 +167,31 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         return results
 
     def _answer(self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
+        """Return the answers to a prompt, without the optional parameters that the endpoint refuses.
+
+        A parameter is left out from now on only if a call without it succeeds: a prompt may be refused for itself.
+        """
         content = self._message(prompt)
         parameters = _as_parameters(settings)
+        left_out = set(self._left_out)
         answers: list[str] = []
         while missing := len(seeds) - len(answers):
-            several = {"n": missing} if missing > 1 and not self.own_seeds and "n" not in self._left_out else {}
-            one = {"seed": seeds[len(answers)] % SEEDS} if "seed" not in self._left_out else {}
-            answers += self._call(content, parameters, (several or one) | self._temperature(settings))[:missing]
+            several = {"n": missing} if missing > 1 and not self.own_seeds and "n" not in left_out else {}
+            one = {"seed": seeds[len(answers)] % SEEDS} if "seed" not in left_out else {}
+            optional = (several or one) | _temperature(settings, left_out)
+            try:
+                choices = self._chat(content, {**parameters, **optional})
+            except Refusal as refusal:
+                if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
+                    raise
+                left_out.add(_find_refused(refusal, optional))
+                continue
+            if len(choices) < optional.get("n", 1):
+                left_out.add("n")
+            self._left_out |= left_out
+            self._ends += [choice.end for choice in choices]
+            answers += [choice.text for choice in choices][:missing]
         return answers
-
-    def _temperature(self, settings: Mapping[str, Any]) -> dict[str, int]:
-        """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
-        return {} if settings.get("do_sample") or "temperature" in self._left_out else {"temperature": 0}
-
-    def _call(self, content: Any, parameters: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
-        """Return the answers of one call.
-
-        If the endpoint may have refused one of the `optional` parameters, return none and leave it out from now on.
-        """
-        try:
-            choices = self._chat(content, {**parameters, **optional})
-        except Refusal as refusal:
-            if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
-                raise
-            self._left_out.add(_find_refused(refusal, optional))
-            return []
-        self._ends += [choice.end for choice in choices]
-        if len(choices) < optional.get("n", 1):
-            self._left_out.add("n")
-        return [choice.text for choice in choices]
 
     def _chat(self, content: Any, parameters: Mapping[str, Any]) -> list[Choice]:
         """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
@@ -214,8 +210,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
-        given = _sampling_parameters(settings) | self._temperature(settings)
+        given = _sampling_parameters(settings) | _temperature(settings, self._left_out)
         return {"do_sample": bool(settings.get("do_sample")), **given}
+
+
+def _temperature(settings: Mapping[str, Any], left_out: Collection[str]) -> dict[str, int]:
+    """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
+    return {} if settings.get("do_sample") or "temperature" in left_out else {"temperature": 0}
 
 
 def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:

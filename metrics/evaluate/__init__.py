@@ -1,4 +1,4 @@
-"""Offer the metrics of the three levels as modules of Hugging Face's `evaluate`, loaded from disk without network."""
+"""Offer metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ MODULES = {
     "wer": "transcripts against references, by words and characters (level Remember)",
     "similarity": "transcripts against references, by the states of a language model (level Understand)",
     "choice": "answers to multiple-choice questions (level Apply)",
+    "meteor": "captions of audio against one or several references",
 }
 CITATION = """\
 @inproceedings{wan-etal-2025-speechiq,
@@ -35,7 +36,7 @@ def path(name: str) -> str:
     """Return the path of a module, for `evaluate.load`.
 
     Args:
-        name: A key of `MODULES`: `wer`, `similarity` or `choice`.
+        name: A key of `MODULES`: `wer`, `similarity`, `choice` or `meteor`.
 
     Raises:
         SpeechIQError: No module has this name.

@@ -12,6 +12,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.embedder import read_embedding
 from speechiq.metrics.evaluate import CITATION, MODULES, path
+from speechiq.metrics.meteor import meteor
 from speechiq.metrics.similarity import compute_cosines, similarity
 from speechiq.metrics.wer import score, wer
 
@@ -119,8 +120,17 @@ def test_the_similarity_is_that_of_the_level_understand(load, demo_models):
     assert found["similarity_summary"] == pytest.approx(summary)
 
 
+def test_captions_have_one_or_several_references(load):
+    captions, single = ["A dog barks.", "Rain"], ["A hound barks.", "Wind"]
+    assert load("meteor").compute(predictions=captions, references=single)["meteor"] == meteor(single, captions)
+    several = [["A dog barks.", "A hound barks."], ["Wind", "Birds"]]
+    assert load("meteor").compute(predictions=captions, references=several)["meteor"] == meteor(several, captions)
+
+
 def test_an_unknown_module_is_named():
-    with pytest.raises(SpeechIQError, match=r"^evaluate module 'bleu': unknown; known are wer, similarity, choice$"):
+    with pytest.raises(
+        SpeechIQError, match=r"^evaluate module 'bleu': unknown; known are wer, similarity, choice, meteor$"
+    ):
         path("bleu")
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import soundfile
+from datasets import Audio, Dataset
 
 from speechiq.siq_tasks.demo import demo
 
@@ -25,7 +24,6 @@ configs:
   data_files: [{split: train, path: data/train-*.parquet}]
 ---
 """
-VALUES = {"text": "string", "transcription": "string", "id": "string", "dataset": "string", "audio_length_s": "float64"}
 
 
 def encode(seconds: float, rate: int = 16_000, channels: int = 1, kind: str = "WAV", silent: bool = False) -> bytes:
@@ -39,12 +37,22 @@ def encode(seconds: float, rate: int = 16_000, channels: int = 1, kind: str = "W
 def write_parquet(file: Path, rows: list[dict]) -> None:
     """Rows as the Hub stores them: `audio` is a struct of bytes and path, its feature in the schema's metadata."""
     columns = {name: [row[name] for row in rows] for name in rows[0]}
-    columns["audio"] = [{"bytes": audio, "path": f"{i}.wav"} for i, audio in enumerate(columns["audio"])]
-    features = {name: {"dtype": VALUES[name], "_type": "Value"} for name in columns if name != "audio"}
-    features["audio"] = {"sampling_rate": 16_000, "_type": "Audio"}
-    table = pa.table(columns).replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    audio = {"audio": columns.pop("audio")}
+    write_table(file, columns, audio)
+
+
+def write_table(file: Path, columns: dict[str, list], audio: dict[str, list[bytes]]) -> None:
+    """Columns as the Hub stores them; the part of a nested column is `COLUMN.PART`."""
+    values: dict[str, list] = {}
+    for name, given in columns.items():
+        outer, _, inner = name.partition(".")
+        values[outer] = [{inner: value} for value in given] if inner else given
+    table = Dataset.from_dict(values)
+    for name, sounds in audio.items():
+        stored = [{"bytes": sound, "path": f"{i}.wav"} for i, sound in enumerate(sounds)]
+        table = table.add_column(name, stored, feature=Audio(sampling_rate=16_000))
     file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, file)
+    table.to_parquet(file)
 
 
 def esb_row(key: str, audio: bytes, text: str, seconds: float) -> dict:

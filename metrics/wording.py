@@ -1,0 +1,55 @@
+"""Measure how much a score depends on the wording of the instruction."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+class Worded(float):
+    """The score of one item: a float that carries the clip and the number of the wording it was asked with."""
+
+    clip: str
+    wording: int
+
+    def __new__(cls, score: float, clip: str, wording: int) -> Worded:
+        """Return a score of `clip` with the wording `wording`."""
+        worded = super().__new__(cls, score)
+        worded.clip, worded.wording = clip, wording
+        return worded
+
+    def __reduce__(self) -> tuple[type[Worded], tuple[float, str, int]]:
+        return type(self), (float(self), self.clip, self.wording)
+
+
+def worded(score: float, doc: Mapping[str, Any]) -> Worded:
+    """Return a score that carries the question without its wording, and the wording, of its doc."""
+    return Worded(score, str(doc["question_id"]).partition("#")[0], int(doc["instruction_id"]))
+
+
+def spread(scores: Iterable[Worded]) -> float:
+    """Return the standard deviation, over wordings, of the mean score; the aggregation of `instruction_spread`.
+
+    Returns:
+        The deviation (with n - 1); NaN if fewer than two wordings were asked about the same items. An item without a
+        score for one of the wordings is left out for all.
+
+    >>> spread([Worded(0, "a", 0), Worded(1, "a", 1), Worded(0, "b", 0), Worded(1, "b", 1)])
+    0.7071067811865476
+    >>> spread([Worded(0, "a", 0), Worded(1, "b", 1)])
+    nan
+    """
+    by_clip: dict[str, dict[int, float]] = defaultdict(dict)
+    wordings: set[int] = set()
+    for score in scores:
+        wordings.add(score.wording)
+        if not math.isnan(score):
+            by_clip[score.clip][score.wording] = float(score)
+    complete = [[found[wording] for wording in sorted(found)] for found in by_clip.values() if found.keys() == wordings]
+    if len(wordings) < 2 or not complete:
+        return math.nan
+    return float(np.std(np.mean(complete, axis=0), ddof=1))
