@@ -23,8 +23,8 @@ class PositionBias(NamedTuple):
         unjudged: Share of draws without a verdict in one of the orders; they do not count further.
         changed: Share of draws whose verdict changes with the order.
         reversed: Share of draws in which another answer wins in the other order.
-        first: Of the verdicts with a winner, the share in which the answer in the first place wins; 0.5 is no
-            preference.
+        first: Of the verdicts with a winner, the share in which the answer in the first place wins; 0.5 without
+            a preference.
     """
 
     pairs: int
