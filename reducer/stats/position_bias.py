@@ -35,12 +35,12 @@ class PositionBias(NamedTuple):
 
 
 def measure(
-    judgements: Sequence[PairJudgement], clips: Sequence[str], *, draws: int = 1000, seed: int = 0
+    pairs: Sequence[PairJudgement], clips: Sequence[str], *, draws: int = 1000, seed: int = 0
 ) -> PositionBias:
     """Return the position bias of a judge, with intervals from draws of clips.
 
     Args:
-        judgements: What `judge_pairs` returned.
+        pairs: What `judge_pairs` returned.
         clips: The clip of each pair.
         draws: Number of draws for the intervals; 0 leaves them out.
         seed: Seed of the draws.
@@ -51,7 +51,7 @@ def measure(
     >>> found.changed.value, found.first.value
     (0.5, 0.75)
     """
-    rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in judgements]
+    rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in pairs]
     table = np.array(rows, float).reshape(len(rows), 6)
     asked, both, changed, turned, won, first = table.T
 
