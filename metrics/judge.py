@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import UserDict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -77,11 +78,14 @@ def judge(
     return mean(mean(judgement.scores) for judgement in judge_cases(cases, judging))
 
 
-class JudgedItem(dict[str, Any]):
-    """A judged answer as lm-eval keeps it; in sample files lm-eval writes it as text, which is JSON."""
+class JudgedItem(UserDict[str, Any]):
+    """A judged answer as lm-eval keeps it, with JSON as its text, which is what lm-eval writes into sample files.
+
+    It is not a `dict`, which lm-eval would replace by a copy whose text is not JSON.
+    """
 
     def __str__(self) -> str:
-        return json.dumps(self, ensure_ascii=False)
+        return json.dumps(self.data, ensure_ascii=False)
 
 
 class Judge(Filter):
