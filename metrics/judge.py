@@ -79,9 +79,9 @@ def judge(
 
 
 class JudgedItem(UserDict[str, Any]):
-    """A judged answer as lm-eval keeps it; in sample files lm-eval writes it as text, which is JSON.
+    """A judged answer as lm-eval keeps it, with JSON as its text, which is what lm-eval writes into sample files.
 
-    It is not a `dict`, since lm-eval copies those into plain ones, whose text is not JSON.
+    It is not a `dict`, which lm-eval would replace by a copy whose text is not JSON.
     """
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ class Rejudged(NamedTuple):
 
     plan: Plan
     rows: list[dict[str, Any]]
-    scores: dict[str, dict[str, list[float]]]
+    scores: dict[str, dict[str, list[Any]]]
     answers: int
     unjudged: int
 
@@ -87,14 +87,17 @@ def _update(
 ) -> Rejudged:
     """Put new judgements into the rows of a task; columns that a row did not have are not added."""
     from speechiq.metrics.judge import item_of, score
+    from speechiq.metrics.wording import SPREAD, worded
 
-    scores: dict[str, dict[str, list[float]]] = {}
+    scores: dict[str, dict[str, list[Any]]] = {}
     unjudged = 0
     for answer in judged:
         row = answer.row
         row["doc"] |= plan.judging.record()
         item = item_of(answer.stored.answer, next(judgements), answer.stored.known_coverage)
-        columns = score(row["doc"], [item])
+        columns: dict[str, float] = score(row["doc"], [item])
+        if plan.task.category.column in columns and SPREAD in row:
+            columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])
         unjudged += columns["unjudged"] > 0
         row["filtered_resps"] = [str(item)]
         kept = scores.setdefault(str(row.get("filter")), {})

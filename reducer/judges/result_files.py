@@ -20,6 +20,7 @@ from speechiq.core.files import check_output_folder, exists, is_file, read_plain
 from speechiq.core.json_lines import as_lines
 from speechiq.core.json_text import decode
 from speechiq.metrics.defined import mean
+from speechiq.metrics.wording import SPREAD, spread
 from speechiq.reducer.judges.rejudging import Plan, Rejudged
 from speechiq.reducer.read.run_files import samples_of
 
@@ -187,7 +188,7 @@ def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
     for kind, columns in task.scores.items():
         for column, values in columns.items():
             if f"{column},{kind}" in entry:
-                new[f"{column},{kind}"] = mean(values)
+                new[f"{column},{kind}"] = spread(values) if column == SPREAD else mean(values)
             # lm-eval has no standard error for aggregations that it does not know.
             if entry.get(f"{column}_stderr,{kind}", NOT_AVAILABLE) != NOT_AVAILABLE:
                 new[f"{column}_stderr,{kind}"] = _standard_error(values)

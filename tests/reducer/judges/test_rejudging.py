@@ -14,10 +14,13 @@ from pathlib import Path
 from random import random
 
 import pytest
+from lm_eval.utils import hash_dict_images, sanitize_list
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.read.judged import find_judged, read_judged
+from speechiq.metrics.judge import item_of
+from speechiq.metrics.judging import Judgement
+from speechiq.reducer.read.judged import find_judged, read_judged, read_stored
 from tests.reducer.judges.conftest import write_judged
 from tests.siq_tasks.questions.server import serving
 
@@ -156,6 +159,35 @@ def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
     assert [row["judge"] for row in new] == [0.0] * 12 + [0.25] * 12 and new[0]["acc"] == 0.5
     assert "match_f1" not in new[0]
     assert [row["filtered_resps"] for row in new[12:]] == [["A"]] * 12
+
+
+def test_what_the_filter_leaves_is_read_back_from_what_lm_eval_writes():
+    item = item_of('He said "three"', Judgement((4.0, math.nan), ("Score: 4", "?")), math.nan)
+    (copied,) = hash_dict_images({"filtered_resps": [item]})["filtered_resps"]
+    stored = read_stored(json.loads(json.dumps(sanitize_list([copied]))))
+    assert (stored.answer, stored.scores, stored.texts) == ('He said "three"', [4.0, None], ["Score: 4", "?"])
+    assert stored.points == 4.0 and math.isnan(stored.known_coverage)
+
+
+def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
+    results = write_judged(tmp_path / "runs", "one", [5.0] * 4)
+    (path,) = tmp_path.joinpath("runs").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["doc"] |= {"question_id": f"{number // 2}#{number % 2}", "instruction_id": number % 2}
+        row["doc"]["answer"] = "the reference" if number % 2 else row["resps"][0][0]
+        row["instruction_spread"] = 1.0
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    content = json.loads(results.read_text())
+    content["results"]["judged"]["instruction_spread,judgement"] = 0.0
+    results.write_text(json.dumps(content))
+    assert siq("judge", results, "--judge", "match").exit_code == 0
+    new = tmp_path / "runs-judged-by-match"
+    assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
+    (written,) = new.glob("*.json")
+    assert json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgement"] == pytest.approx(
+        0.5**0.5
+    )
 
 
 @pytest.mark.parametrize(
