@@ -34,9 +34,7 @@ class PositionBias(NamedTuple):
     first: Estimate
 
 
-def measure(
-    pairs: Sequence[PairJudgement], clips: Sequence[str], *, draws: int = 1000, seed: int = 0
-) -> PositionBias:
+def measure(pairs: Sequence[PairJudgement], clips: Sequence[str], *, draws: int = 1000, seed: int = 0) -> PositionBias:
     """Return the position bias of a judge, with intervals from draws of clips.
 
     Args:
