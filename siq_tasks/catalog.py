@@ -96,7 +96,7 @@ def _describe(
 ) -> TaskInfo:
     about = task["metadata"] | task["shared_metadata"]
     measure = about["measure"]
-    subset = about.get("subset") if "dataset_path" in about else _count_clips(folder, about["category"])
+    subset = about["subset"] if "subset" in about else _count_clips(folder, about["category"])
     members = {group: set(_members(group, groups)) for group in groups}
     containing = [group for group in groups if name in members[group]]
     containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
