@@ -61,7 +61,11 @@ def answers(prompt, _number):
     if "<answer>" in prompt:
         return "Score: 1" if "<answer>\nRefrig" in prompt else "Score: 0" if "<answer>\nI" in prompt else "Hm."
     return (
-        "Refrigerated freight." if "revenue" in prompt else "I can't process audio." if "customers" in prompt else "Plenty."
+        "Refrigerated freight."
+        if "revenue" in prompt
+        else "I can't process audio."
+        if "customers" in prompt
+        else "Plenty."
     )
 
 
