@@ -12,6 +12,7 @@ import argparse
 import json
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,11 +90,15 @@ def join(names: list[str]) -> np.ndarray:
     return np.concatenate(parts[:-1])
 
 
-def make() -> dict[str, bytes]:
-    """Return the content of each file, by its name in the folder of the set."""
-    audio = {f"sounds/{name}.ogg": sound() for name, sound in SOUNDS.items()}
-    audio |= {f"recordings/{name}.ogg": join(parts) for name, parts in RECORDINGS.items()}
-    return {name: encode(level(samples), zlib.crc32(name.encode())) for name, samples in audio.items()}
+FILES: dict[str, Callable[[], np.ndarray]] = {
+    **{f"sounds/{name}.ogg": sound for name, sound in SOUNDS.items()},
+    **{f"recordings/{name}.ogg": partial(join, parts) for name, parts in RECORDINGS.items()},
+}
+
+
+def make(name: str) -> bytes:
+    """Return the content of one of `FILES`."""
+    return encode(level(FILES[name]()), zlib.crc32(name.encode()))
 
 
 def main() -> None:
@@ -102,7 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make the audio of the set audiobench_demo again.")
     parser.add_argument("--out", type=Path, default=SET, help="where the audio goes (default: the set)")
     out = parser.parse_args().out
-    for name, content in make().items():
+    for name in FILES:
+        content = make(name)
         write_whole(out / name, content, "check the folder", make_folders=True)
         print(f"{out / name}: {len(content):,} bytes")
 

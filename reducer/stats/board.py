@@ -81,8 +81,9 @@ class Board(NamedTuple):
     def floors(self) -> dict[str, float]:
         """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
         first, found = self.systems[0], dict[str, list[float]]()
+        usual = [level for level, of in self.pool.levels.items() if of.usual is None]
         for level, items, columns in first.flag_values:
-            if FLOOR in columns and self.pool.levels[level].usual is None:
+            if FLOOR in columns and level in usual:
                 rows = zip(items, columns[FLOOR].tolist(), strict=True)
                 found.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
         return {level: sum(values) / len(values) for level, values in found.items() if values}

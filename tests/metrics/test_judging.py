@@ -274,7 +274,7 @@ def test_the_filter_of_lm_eval_and_the_columns_of_its_items(store):
         docs = [{"id": "a/1", "question": "Q?", "answer": "42", "accepted": [], **recorded}] * 2
         judged, empty = Judge().apply(["It is 42.", ""], docs)
         assert judged["answer"] == "It is 42." and sorted(judged["scores"], key=str) == [2.0, 4.0, None]
-        assert json.loads(json.dumps(judged))["texts"] == judged["texts"]
+        assert json.loads(str(judged))["texts"] == judged["texts"]
         row = score(docs[0], [judged])
         assert row.keys() == {
             *("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer"),

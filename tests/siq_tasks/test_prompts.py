@@ -6,12 +6,18 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics.similarity import PROMPTS
+from speechiq.siq_tasks.forms import name_form
 from tests.siq_tasks.test_tasks import FILES
 
 FROZEN = {
     ("remember", 1): "63a210ccc3bf5836",
     ("understand", 1): "756e37b0b5e7f893",
     ("apply", 1): "bb764d8c403d3e43",
+    ("choice", 1): "e7ef0006cadb6c14",
+    ("judged", 1): "c4881e1ff0039688",
+    ("labels", 1): "abbfeaf31b9b2caa",
+    ("caption", 1): "17ed0290fa3bcd8f",
+    ("transcribe", 1): "e55366560f24efa3",
     ("likelihood", 1): "9cff446765f2e48c",
 }
 
@@ -25,7 +31,7 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
         config = load_yaml(file, resolve_func=False)
         if "group" in config:
             continue
-        level = config["metadata"]["level"]
+        level = name_form(config["metadata"] | config["shared_metadata"])
         more = PROMPTS.values() if level == "understand" else ()
         version = level, config["metadata"]["prompt_version"]
         assert digest(config["doc_to_text"], *more) == FROZEN[version], f"{file.name}: raise prompt_version"
