@@ -17,6 +17,7 @@ from speechiq.cli import (
     doctor,
     evaluation,
     hallucination,
+    judge,
     norms,
     questions,
     report,
@@ -36,7 +37,7 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: What a user wants to do -> the commands for it, in the order of `siq --help`.
 PANELS = {
     "Run": ("eval", "run", "demo", "systems"),
-    "Score": ("score", "hallucination", "norms"),
+    "Score": ("score", "hallucination", "norms", "judge"),
     "Compare": (
         "compare",
         "correlate",
@@ -78,7 +79,7 @@ for name, command, epilog in (
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):
     app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
-for group in (demo, norms, tasks, questions, unanswerable, store):
+for group in (demo, judge, norms, tasks, questions, unanswerable, store):
     name = group.__name__.rpartition(".")[2]
     app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
 app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)

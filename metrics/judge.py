@@ -9,7 +9,9 @@ The judge is a rule (`judge=match`, the default) or a language model that grades
 
 from __future__ import annotations
 
+import json
 import math
+from collections import UserDict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -19,7 +21,7 @@ from lm_eval.api.filter import Filter
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judging import Case, judge_cases, judging_of, read_judging
+from speechiq.metrics.judging import Case, Judgement, judge_cases, judging_of, read_judging
 from speechiq.metrics.match import match, match_f1
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.refusal import is_refusal
@@ -76,28 +78,49 @@ def judge(
     return mean(mean(judgement.scores) for judgement in judge_cases(cases, judging))
 
 
+class JudgedItem(UserDict[str, Any]):
+    """A judged answer as lm-eval keeps it, with JSON as its text, which is what lm-eval writes into sample files.
+
+    It is not a `dict`, which lm-eval would replace by a copy whose text is not JSON.
+    """
+
+    def __str__(self) -> str:
+        return json.dumps(self.data, ensure_ascii=False)
+
+
 class Judge(Filter):
     """Turn each answer into its judgement, as a filter of lm-eval; see `score` for the items.
 
     All docs of a task name the same judge, by the settings that `metrics.judging.read_settings` returns.
     """
 
-    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None."""
         answers = list(resps)
         if not answers:
             return []
         judging = judging_of(docs[0])
         cases = [case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
+        judgements = judge_cases(cases, judging)
         return [
-            {
-                "answer": answer,
-                "scores": [None if math.isnan(value) else value for value in judgement.scores],
-                "texts": list(judgement.texts),
-                "coverage": response_of(answer).coverage,
-            }
-            for answer, judgement in zip(answers, judge_cases(cases, judging), strict=True)
+            item_of(answer, judgement, response_of(answer).coverage)
+            for answer, judgement in zip(answers, judgements, strict=True)
         ]
+
+
+def item_of(answer: str, judgement: Judgement, coverage: float) -> JudgedItem:
+    """Return a judged answer as `score` takes it; the score of an unjudged draw is None.
+
+    Args:
+        answer: What the system answered.
+        judgement: What the judge gave.
+        coverage: Audio coverage of the answer; NaN if unknown.
+
+    >>> str(item_of("Three.", Judgement((5.0, math.nan), ("5", "?")), 1.0))
+    '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
+    """
+    scores = [None if math.isnan(value) else value for value in judgement.scores]
+    return JudgedItem(answer=answer, scores=scores, texts=list(judgement.texts), coverage=coverage)
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+#: A metric that tasks compute themselves, of their measure: how the score depends on the wording of the instruction.
+SPREAD = "instruction_spread"
+
 
 class Worded(float):
     """The score of one item: a float that carries the clip and the number of the wording it was asked with."""

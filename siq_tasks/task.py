@@ -10,14 +10,11 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
-from speechiq.metrics.wording import worded
+from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.options import keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
-
-#: A metric that the task computes itself, of its measure: how the score depends on the wording of the instruction.
-SPREAD = "instruction_spread"
 
 
 class SpeechTask(ConfigurableTask):

@@ -61,18 +61,19 @@ class Reliability(NamedTuple):
 def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reliability:
     """Return the reliability of a judge on some answers, with intervals from draws of clips.
 
+    Empty answers are not sent to a judge: agreement and correlations leave them out.
+
     Args:
         judged: Item -> its judged answer.
         draws: Number of draws for the intervals; 0 leaves them out.
         seed: Seed of the draws.
     """
-    answers = list(judged.values())
+    given = {item: of for item, of in judged.items() if not of.empty}
+    answers, clips = list(given.values()), [item[0] for item in given]
     ratings = _ratings(answers)
     known = ratings[~np.isnan(ratings)]
     ordinal = bool((known == np.round(known)).all())
-    clips = [item[0] for item in judged]
     over = partial(over_clips, draws=draws, seed=seed)
-    everywhere = np.ones((1, len(answers)))
 
     def correlate(others: Sequence[float]) -> Estimate:
         pairs = np.array([(of.judge, other) for of, other in zip(answers, others, strict=True)]).reshape(-1, 2)
@@ -80,16 +81,16 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
         return over(partial(agreement.spearman, *pairs[rows].T), [clips[row] for row in rows])
 
     return Reliability(
-        items=len(answers),
-        unjudged=_share([of.unjudged for of in answers]),
-        refusals=_share([of.refusal for of in answers]),
-        empty=_share([of.empty for of in answers]),
+        items=len(judged),
+        unjudged=_share([of.unjudged for of in judged.values()]),
+        refusals=_share([of.refusal for of in judged.values()]),
+        empty=_share([of.empty for of in judged.values()]),
         draws=ratings.shape[1],
-        equal=float(agreement.share_equal(ratings, everywhere)[0]) if answers else math.nan,
+        equal=float(agreement.share_equal(ratings, np.ones((1, len(answers))))[0]),
         alpha=over(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips),
         ordinal=ordinal,
         length=correlate([of.words for of in answers]),
-        match=_share([of.match for of in answers]),
+        match=_share([of.match for of in judged.values()]),
         rule=correlate([of.rule for of in answers]),
         constant=len(answers) > 1 and len(np.unique(known)) == 1,
     )

@@ -38,6 +38,12 @@ class Judged(NamedTuple):
     empty: float
 
     @property
+    def points(self) -> float:
+        """Return the mean of the readable scores on the scale of the rubric; NaN without one."""
+        known = [score for score in self.scores if not math.isnan(score)]
+        return sum(known) / len(known) if known else math.nan
+
+    @property
     def unjudged(self) -> bool:
         """Return whether no draw has a score."""
         return math.isnan(self.judge)

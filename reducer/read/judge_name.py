@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from speechiq.core.checksummed import shorten
 from speechiq.core.console import printable
+from speechiq.metrics.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.read.results_file import TaskRun
 
 #: Keys of metadata that say who judged and how.
@@ -35,7 +37,15 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
         return f"{MATCH}: no model" if judge else "judge not recorded"
     draws = metadata.get("judge_draws", 1)
     by = "by likelihood" if metadata.get("judge_by") == "likelihood" else f"{draws} draw{'s' * (draws != 1)}"
-    return printable(f"judged by {judge}, rubric {metadata.get('judge_rubric', 'not recorded')}, {by}")
+    return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")
+
+
+def _name_rubric(metadata: Mapping[str, Any]) -> str:
+    """Return the name of the rubric with its version if it is one of speechiq, else with the digits of its sha256."""
+    name, digest = str(metadata.get("judge_rubric", "not recorded")), metadata.get("judge_rubric_sha256")
+    if name in shipped_rubrics() and read_rubric(name).sha256 == digest:
+        return f"{name} v{read_rubric(name).version}"
+    return f"{name} {shorten(str(digest))}" if digest else name
 
 
 def name_judges(tasks: Iterable[TaskRun]) -> str:

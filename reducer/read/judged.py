@@ -67,7 +67,7 @@ class JudgedRow(NamedTuple):
     """A row of a judged task.
 
     Attributes:
-        id: A digest that names the answer, whoever judges it.
+        id: A digest that names the answer, with any judge.
         item: The fields of the doc that name the item; the first is the clip.
         task: Its task.
         row: The whole row, as lm-eval wrote it.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from speechiq.reducer.read.judge_name import name_judges
-from speechiq.reducer.show.records import POOLED, known
+from speechiq.reducer.show.records import POOLED, flatten_ends, known
 from speechiq.reducer.stats.board import Board
 from speechiq.reducer.stats.interval import CONFIDENCE
 
@@ -102,7 +102,5 @@ def _flatten(row: dict[str, Any]) -> dict[str, Any]:
         low, high = of["interval"] or (None, None)
         cells |= {f"{category}_score": of["score"], f"{category}_low": low, f"{category}_high": high}
         cells |= {f"{category}_{name}": of[name] for name in ("std", "rank", "undefined", "judge") if name in of}
-        for name, value in of.get("reliability", {}).items():
-            ends = value if isinstance(value, dict) else {"": value}
-            cells |= {"_".join(filter(None, (category, name, end))): number for end, number in ends.items()}
+        cells |= flatten_ends({f"{category}_{name}": value for name, value in of.get("reliability", {}).items()})
     return {**cells, "control": row["control"], **row["flags"], "mismatches": "; ".join(row["mismatches"])}

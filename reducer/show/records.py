@@ -181,6 +181,18 @@ def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
     return rows
 
 
+def flatten_ends(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with a column for each number of a nested one, such as a statistic with an interval.
+
+    >>> flatten_ends({"kappa": {"value": 0.5, "low": 0.4}, "answers": 3})
+    {'kappa_value': 0.5, 'kappa_low': 0.4, 'answers': 3}
+    """
+    cells: dict[str, Any] = {}
+    for name, value in row.items():
+        cells |= {f"{name}_{end}": of for end, of in value.items()} if isinstance(value, Mapping) else {name: value}
+    return cells
+
+
 def known(value: float) -> float | None:
     """Return a number as plain data; None for NaN.
 

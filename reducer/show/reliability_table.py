@@ -57,7 +57,7 @@ def cells_of(of: Reliability) -> dict[str, str]:
     shares = dict(zip(SHARES, (of.unjudged, of.refusals, of.empty, of.equal, of.match), strict=True))
     estimates = {"Alpha": of.alpha, "Length": of.length, "Judge and rule": of.rule}
     shown = {name: show_share(None if math.isnan(share) else share) for name, share in shares.items()}
-    shown |= {name: _show(estimate) for name, estimate in estimates.items()}
+    shown |= {name: show_estimate(estimate) for name, estimate in estimates.items()}
     return {name: shown[name] for name in COLUMNS}
 
 
@@ -80,12 +80,20 @@ def caption(board: Board) -> Iterator[str]:
     ]
     if same:
         yield f"the judge gives all answers of {', '.join(same)} one score: no correlation and no alpha is defined"
+    if any(of.empty for found in board.reliability.values() for of in found):
+        yield "empty answers are not sent to a judge: Equal draws, Alpha and correlations leave them out"
     if board.bars:
         yield f"intervals: 95 %, from {board.bars.draws} draws of clips, seed {board.bars.seed}"
     yield "a judge can agree with itself and be wrong: `siq judge check` compares it with people"
 
 
-def _show(of: Estimate) -> str:
+def show_estimate(of: Estimate, factor: float = 1.0, sign: str = "") -> str:
+    """Return a statistic over its interval; a dash if it is not defined.
+
+    >>> show_estimate(Estimate(0.5, 0.25, 0.75)).splitlines()
+    ['0.50', '0.25 to 0.75']
+    """
     if math.isnan(of.value):
         return UNKNOWN
-    return f"{of.value:z.2f}" + ("" if math.isnan(of.low) else f"\n{of.low:z.2f} to {of.high:z.2f}")
+    value, low, high = (f"{factor * number:{sign}z.2f}" for number in of)
+    return value if math.isnan(of.low) else f"{value}\n{low} to {high}"

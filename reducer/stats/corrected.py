@@ -78,4 +78,4 @@ def correct(
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:
     """Return each value's part in the deviation of their mean, for a sample of clips."""
     clips = len(np.unique(clip))
-    return (values - values.mean()) / len(values) * math.sqrt(clips / max(clips - 1, 1))
+    return np.asarray((values - values.mean()) / len(values) * math.sqrt(clips / max(clips - 1, 1)))

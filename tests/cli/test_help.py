@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.completion import complete_norms, complete_system, complete_tasks
 from speechiq.cli.examples import PROMPT
+from speechiq.cli.judge import JudgeGroup
 from speechiq.cli.main import app
 from tests.conftest import run
 
@@ -53,7 +54,7 @@ def test_an_example_is_a_command_that_parses(example):
     command, context = get_command(app), None
     assert program == "siq"
     while hasattr(command, "commands"):
-        name, *arguments = arguments
+        name, *arguments = command.name_command(arguments) if isinstance(command, JudgeGroup) else arguments
         command = command.commands[name]
     command.make_context(command.name, arguments, parent=context)
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from speechiq.metrics.rubric import read_rubric
+
 NAN = math.nan
 #: What a judged template describes, and what a run with a judge records.
 METADATA = {
@@ -38,7 +40,7 @@ METADATA = {
 JUDGE = {
     "judge": "openai:gpt-4o",
     "judge_rubric": "grade_0_5",
-    "judge_rubric_sha256": "f" * 64,
+    "judge_rubric_sha256": read_rubric("grade_0_5").sha256,
     "judge_draws": 3,
     "judge_seed": 0,
     "judge_by": "generate",

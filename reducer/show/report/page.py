@@ -27,7 +27,7 @@ from speechiq.reducer.show.table import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.show.report"
 SCRIPTS = (
-    *("base", "address", "theme", "downloads", "tables", "charts", "clips", "systems", "compare", "review"),
+    *("base", "address", "theme", "downloads", "tables", "judged", "charts", "clips", "systems", "compare", "review"),
     *("print", "start"),
 )
 MINUS = "\N{MINUS SIGN}"
@@ -35,7 +35,7 @@ ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
-FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "charts", "print", "start")
+FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "judged", "charts", "print", "start")
 
 
 def render(template: str, scripts: Sequence[str] = SCRIPTS, *, plots: bool = True, **content: Any) -> str:

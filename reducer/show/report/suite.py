@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from speechiq.reducer.judges.reliability import part_most
+from speechiq.reducer.read.judge_columns import Judged
+from speechiq.reducer.read.judged import Stored, read_stored
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick, Row, first_of, read_row
 from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.scoring import Options
+from speechiq.reducer.show import reliability_table
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.board_table import caption
+from speechiq.reducer.show.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.report import figures
 from speechiq.reducer.show.report.identity import short_names
@@ -50,6 +56,7 @@ class TextReader:
         self.level = category.name
         self.asked: dict[Item, str] = {}
         self.written: dict[Item, dict[str, str]] = {}
+        self.judged: dict[Item, dict[str, Stored]] = {}
         self._fields = category.item
 
     def open(self, task: TaskRun) -> Pick:
@@ -61,7 +68,34 @@ class TextReader:
         item = tuple(str(row.doc.get(field, "")) for field in self._fields)
         parts = (row.doc.get(key) for key in ("question", "text", "answer"))
         self.asked.setdefault(item, " | ".join(str(part) for part in parts if part not in (None, "")))
-        self.written.setdefault(item, {})[system] = row.response
+        stored = read_stored(row.filtered_resps)
+        self.written.setdefault(item, {})[system] = stored.answer if stored else row.response
+        if stored:
+            self.judged.setdefault(item, {})[system] = stored
+
+
+class Cell(NamedTuple):
+    """One system's response to an item.
+
+    Attributes:
+        score: Its score in shown units; NaN without one.
+        text: The response.
+        draws: What the judge made of it: per draw the score and what the judge wrote; empty without a judge.
+        marks: Why a reader may want to see it: some of `MARKS`.
+    """
+
+    score: float
+    text: str
+    draws: Sequence[tuple[str, str]] = ()
+    marks: tuple[str, ...] = ()
+
+
+#: Mark of an answer -> what it is called.
+MARKS = {"unjudged": "unjudged", "refusal": "a refusal", "empty": "empty", "differs": "judge and rule differ"}
+#: Difference of the scores by the judge and by rule, on 0 to 1, from which they differ.
+DIFFERS = 0.5
+#: Answers in the list of those on which judge and rule differ most.
+MOST = 10
 
 
 class ItemRow(NamedTuple):
@@ -70,12 +104,27 @@ class ItemRow(NamedTuple):
     Attributes:
         item: Its name in words.
         asked: The question, the reference and the answer, if the doc has them.
-        cells: Per system, in the order of the ranking: its score in shown units, and its response.
+        cells: Per system, in the order of the ranking.
     """
 
     item: str
     asked: str
-    cells: list[tuple[float, str]]
+    cells: list[Cell]
+
+    @property
+    def marks(self) -> str:
+        """Return the marks of all cells, for the filter."""
+        return " ".join(sorted({mark for cell in self.cells for mark in cell.marks}))
+
+
+class Parted(NamedTuple):
+    """An answer that the judge and the rule score differently, both 0 to 1."""
+
+    system: str
+    item: str
+    judge: float
+    rule: float
+    answer: str
 
 
 class SuitePage(NamedTuple):
@@ -117,6 +166,11 @@ class SuitePage(NamedTuple):
         return list(caption(self.board))
 
     @property
+    def judge_columns(self) -> dict[str, tuple[str, str]]:
+        """Return heading -> its unit and its meaning, of the table of the judge."""
+        return {name: ("%" if name in SHARES else "", meaning) for name, meaning in COLUMNS.items()}
+
+    @property
     def labels(self) -> dict[str, str]:
         """Return system -> its short name."""
         return dict(zip(self.board.pool.systems, short_names(self.board.pool.systems), strict=True))
@@ -144,12 +198,42 @@ class SuitePage(NamedTuple):
                 show_item(item),
                 reader.asked.get(item, ""),
                 [
-                    (of.show(values[item]), reader.written.get(item, {}).get(system.name, ""))
+                    Cell(
+                        of.show(values[item]),
+                        reader.written.get(item, {}).get(system.name, ""),
+                        _draws(reader.judged.get(item, {}).get(system.name)),
+                        tuple(_marks(system.judged.get(category, {}).get(item))),
+                    )
                     for system, values in zip(systems, scores, strict=True)
                 ],
             )
             for item in hardest
         ]
+
+    def marks(self, category: str) -> dict[str, str]:
+        """Return the marks of a judged category, for the filter of its items; empty without a judge."""
+        return MARKS if category in self.board.reliability else {}
+
+    def reliability(self, category: str) -> list[tuple[str, dict[str, list[str]]]]:
+        """Return system -> heading -> lines of its cell in the table of the judge, in the order of the ranking."""
+        found = self.board.reliability[category]
+        return [
+            (self.board.pool.systems[row], {name: text.splitlines() for name, text in cells_of(found[row]).items()})
+            for row in self.board.order
+        ]
+
+    def reliability_notes(self) -> list[str]:
+        """Return the lines below the tables of the judge."""
+        return list(reliability_table.caption(self.board))
+
+    def parted(self, category: str) -> list[Parted]:
+        """Return the answers of all systems on which judge and rule differ most, largest difference first."""
+        most = [
+            Parted(system.name, show_item(item), of.judge, of.rule, of.answer)
+            for system in self.board.systems
+            for item, of in part_most(system.scored_answers(category), MOST)
+        ]
+        return sorted(most, key=lambda of: (-abs(of.judge - of.rule), of.system, of.item))[:MOST]
 
     def charts(self) -> dict[str, Any]:
         """Return the plotly figures by the id of their place in the page."""
@@ -163,6 +247,29 @@ class SuitePage(NamedTuple):
         labels = [figures.escape(self.labels[row["system"]]) for row in rows]
         controls = [bool(row["control"]) for row in rows]
         return figures.scores(labels, values, ends, controls, self.categories[category].unit)
+
+
+def _draws(stored: Stored | None) -> list[tuple[str, str]]:
+    """Return per draw the score, or that it has none, and what the judge wrote."""
+    if stored is None:
+        return []
+    return [
+        ("no score" if score is None or math.isnan(score) else f"{score:g}", text)
+        for score, text in zip_longest(stored.scores, stored.texts, fillvalue="")
+        if not isinstance(score, str)
+    ]
+
+
+def _marks(judged: Judged | None) -> Iterator[str]:
+    """Yield the marks of an answer."""
+    if judged is not None:
+        held = {
+            "unjudged": judged.unjudged,
+            "refusal": judged.refusal > 0,
+            "empty": judged.empty > 0,
+            "differs": abs(judged.judge - judged.rule) >= DIFFERS,
+        }
+        yield from (mark for mark, holds in held.items() if holds)
 
 
 def _mean_score(item: Item, scores: Sequence[Mapping[Item, float]]) -> float:

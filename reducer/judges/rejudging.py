@@ -1,0 +1,107 @@
+"""Judge the answers of stored runs again, without running a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from speechiq.core.checksummed import content_sha256
+from speechiq.reducer.read.judged import JudgedRow, read_judged
+from speechiq.reducer.read.results_file import TaskRun
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judging import Judgement, Judging
+
+
+class Plan(NamedTuple):
+    """A task whose answers are judged again.
+
+    Attributes:
+        task: The task.
+        judging: The new judge; its rubric is that of the task unless another one is given.
+    """
+
+    task: TaskRun
+    judging: Judging
+
+
+class Rejudged(NamedTuple):
+    """A task with new judgements.
+
+    Attributes:
+        plan: The task and its new judge.
+        rows: All rows of its sample file, those with an answer of the judge new.
+        scores: Filter -> column -> its values over the rows that were judged again.
+        answers: Number of answers that were judged again.
+        unjudged: Number of those without a score.
+    """
+
+    plan: Plan
+    rows: list[dict[str, Any]]
+    scores: dict[str, dict[str, list[Any]]]
+    answers: int
+    unjudged: int
+
+
+def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
+    """Return the new judge of each task, checked before anything is judged.
+
+    Args:
+        tasks: Judged tasks.
+        given: Keys of metadata: `judge` and `judge_*`.
+
+    Raises:
+        SpeechIQError: The judge cannot be used.
+    """
+    from speechiq.metrics.judging import read_judging
+
+    rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
+    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(given), rubric) for rubric in sorted(rubrics)}
+    return [Plan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
+
+
+def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
+    """Judge the answers of some tasks again; all answers with the same rubric at once.
+
+    Raises:
+        SpeechIQError: Rows cannot be read, or the judge cannot work.
+    """
+    from speechiq.metrics.judge import case_of
+    from speechiq.metrics.judging import judge_cases
+
+    read = [read_judged(each.task) for each in plans]
+    together: dict[str, list[int]] = {}
+    for number, each in enumerate(plans):
+        together.setdefault(content_sha256(each.judging.record()), []).append(number)
+    done: dict[int, Rejudged] = {}
+    for numbers in together.values():
+        answers = [row for number in numbers for row in read[number][1]]
+        cases = [case_of(row.row["doc"], row.stored.answer) for row in answers]
+        judgements = iter(judge_cases(cases, plans[numbers[0]].judging))
+        done |= {number: _update(plans[number], *read[number], judgements) for number in numbers}
+    return [done[number] for number in range(len(plans))]
+
+
+def _update(
+    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgements: Iterator[Judgement]
+) -> Rejudged:
+    """Put new judgements into the rows of a task; columns that a row did not have are not added."""
+    from speechiq.metrics.judge import item_of, score
+    from speechiq.metrics.wording import SPREAD, worded
+
+    scores: dict[str, dict[str, list[Any]]] = {}
+    unjudged = 0
+    for answer in judged:
+        row = answer.row
+        row["doc"] |= plan.judging.record()
+        item = item_of(answer.stored.answer, next(judgements), answer.stored.known_coverage)
+        columns: dict[str, float] = score(row["doc"], [item])
+        if plan.task.category.column in columns and SPREAD in row:
+            columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])
+        unjudged += columns["unjudged"] > 0
+        row["filtered_resps"] = [str(item)]
+        kept = scores.setdefault(str(row.get("filter")), {})
+        for name in columns.keys() & row.keys():
+            row[name] = columns[name]
+            kept.setdefault(name, []).append(columns[name])
+    return Rejudged(plan, rows, scores, len(judged), unjudged)
