@@ -128,9 +128,8 @@ def test_captions_have_one_or_several_references(load):
 
 
 def test_an_unknown_module_is_named():
-    with pytest.raises(
-        SpeechIQError, match=r"^evaluate module 'bleu': unknown; known are wer, similarity, choice, meteor, judge$"
-    ):
+    message = r"^evaluate module 'bleu': unknown; known are wer, similarity, choice, meteor, judge$"
+    with pytest.raises(SpeechIQError, match=message):
         path("bleu")
 
 
