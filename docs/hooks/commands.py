@@ -86,8 +86,8 @@ METADATA = {
     ),
     "rare_words": (
         "a file, `common:FILE`, `wordfreq` or `off`",
-        "Words that `rare_wer` counts: those of a file, all but those of a file, or by the package wordfreq, which is the "
-        "default if it is installed.",
+        "Words that `rare_wer` counts: those of a file, all but those of a file, or by the package wordfreq, which is "
+        "the default if it is installed.",
     ),
     "semdist_text": (
         ", ".join(SEMDIST["semdist_text"]),
