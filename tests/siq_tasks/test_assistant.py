@@ -9,11 +9,9 @@ import pytest
 from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
-from speechiq.cli.tasks import texts_command
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks import audio, loading
 from speechiq.siq_tasks.assistant import queries
-from speechiq.siq_tasks.assistant.oasst import list_texts
 from speechiq.siq_tasks.new import create
 from tests.metrics import tiny_text
 from tests.siq_tasks.conftest import encode
@@ -114,33 +112,16 @@ def test_a_set_without_references_is_refused(spoken):
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
-    with pytest.raises(SpeechIQError, match=r"oasst/clips\.jsonl: no such file"):
-        load_rows("./oasst/clips.jsonl")
+    with pytest.raises(SpeechIQError, match=r"oasst/metadata\.jsonl: no such file; .*`siq voices speak`"):
+        load("siq_oasst_distance")
 
 
-def test_short_english_prompts_are_texts_to_speak(tmp_path):
-    rows = [
-        {"message_id": "1", "role": "prompter", "lang": "en", "text": " Who invented calculus? "},
-        {"message_id": "2", "role": "prompter", "lang": "en", "text": "who invented calculus?"},
-        {"message_id": "3", "role": "assistant", "lang": "en", "text": "Newton."},
-        {"message_id": "4", "role": "prompter", "lang": "de", "text": "Wer?"},
-        {"message_id": "5", "role": "prompter", "lang": "en", "text": "x" * 100},
-        {"message_id": "6", "role": "prompter", "lang": "en", "text": "x" * 99},
-        {"message_id": "7", "role": "prompter", "lang": "en", "text": "a\nb"},
-    ]
-    for split, chosen in (("train", rows[:5]), ("validation", rows[5:])):
-        pq.write_table(pa.Table.from_pylist(chosen), tmp_path / f"{split}-00000-of-00001.parquet")
-    assert [text["id"] for text in list_texts(str(tmp_path))] == ["1", "6"]
-    assert list_texts(str(tmp_path))[0]["text"] == "Who invented calculus?"
-
-
-def test_texts_of_another_kind_are_named(tmp_path):
-    with pytest.raises(SpeechIQError, match=r"nowhere: cannot be loaded .*; check the connection to the Hub, or give"):
-        list_texts(str(tmp_path / "nowhere"))
-    for split in ("train", "validation"):
-        pq.write_table(pa.Table.from_pylist([{"text": "a"}]), tmp_path / f"{split}-00000-of-00001.parquet")
-    with pytest.raises(SpeechIQError, match="no column 'message_id'; it has text; give OpenAssistant/oasst1"):
-        list_texts(str(tmp_path))
+def test_spoken_texts_are_read_as_they_were_written(spoken, monkeypatch):
+    rows = [{"file_name": row["audio"], "seconds": 1.0, "voice": "flite:slt"} | row for row in ROWS]
+    spoken.joinpath("metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.chdir(spoken.parent)
+    docs = load("siq_oasst_distance").eval_docs
+    assert {doc["id"]: doc["entities"] for doc in docs} == {"oasst/a": ["New York"], "oasst/b": []}
 
 
 @pytest.mark.slow
@@ -177,10 +158,3 @@ def test_recordings_of_ones_own_are_measured_from_an_empty_folder(spoken, tmp_pa
     assert scores["entity_wer,distance"] == scores["entity_wer_corpus,distance"] == 0.5
     assert math.isnan(scores["rare_wer,distance"])
     assert wrong["filtered_resps"][0]["entities"] == ["New York"]
-
-
-def test_the_command_refuses_to_overwrite(tmp_path):
-    file = tmp_path / "texts.jsonl"
-    file.write_text("")
-    with pytest.raises(SpeechIQError, match="exists; name another file, or add --force"):
-        texts_command(file, source=str(tmp_path / "nowhere"))
