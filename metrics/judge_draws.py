@@ -13,6 +13,7 @@ from typing import NamedTuple
 from speechiq.core.batches import OnResult
 from speechiq.core.checksummed import content_sha256
 from speechiq.core.console import say
+from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.core.usage import usage
@@ -106,8 +107,8 @@ class _Work:
         tokens = sum(self.engine.count(self.asked[name].text) * len(row) for name, row in self.missing.items())
         written = 0 if self.by_likelihood else new * int(self.judging.settings["max_gen_toks"])
         say_first(
-            f"{line}; {total - new} cached, {new} to ask: about {tokens:,} tokens of prompts"
-            + (f", at most {written:,} of replies" if written else "")
+            f"{line}; {total - new} cached, {new} to ask: up to {tokens:,} tokens of prompts"
+            + (f" and {written:,} of replies" if written else "")
         )
 
     def compute(self) -> None:
@@ -167,8 +168,8 @@ class _Work:
     def read(self, key: str) -> Draw:
         """Return the draw of a key."""
         if key in self.failures:
-            reason = _reason(self.failures[key])
-            return Draw(f"[{reason}]", math.nan, reason)
+            failure = self.failures[key]
+            return Draw(f"[{failure}]", math.nan, _reason(failure))
         row = self.cache.rows[key]
         if not self.by_likelihood:
             return Draw(row, *read_reply(row, self.judging.rubric))
@@ -196,7 +197,9 @@ def _expect(shares: Sequence[float], scores: Sequence[int]) -> Verdict:
 
 
 def _reason(failure: SpeechIQError) -> str:
-    """Return the middle of an error of an endpoint, between its name and the fix."""
+    """Return an error in few words: the HTTP status, or what is between the name of the model and the fix."""
+    if isinstance(failure, Refusal):
+        return f"answered {failure.status}"
     return str(failure).partition(": ")[2].rpartition("; ")[0] or str(failure)
 
 

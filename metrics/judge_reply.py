@@ -31,25 +31,29 @@ _VERDICT = {
     "equal": "equal", "equally": "equal", "tie": "equal", "tied": "equal", "both": "equal", "neither": "equal",
     "same": "equal", "draw": "equal",
 }  # fmt: skip
+_NEGATED = frozenset({"not", "no", "than", "nor"})
 _FENCE = re.compile(r"^\W*(?:```\w*|[-=_*~#]{3,})?\W*$")
 _TAG = re.compile(r"<\|[^|<>]{1,30}\|>|</?[A-Za-z]\w{0,15}>")
 _TEX = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|bf)\b|\\[\[\]()]|[{}$]")
-_MARKUP = re.compile(r"[*_`#>~|\"'“”‘’\[\]]")
+_MARKUP = re.compile(r"[*_`#<>~|\"'“”‘’\[\]]")
 _JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*{_LABEL})\s*[\"']\s*:", re.IGNORECASE)
 _AFTER_LABEL = re.compile(
-    rf"\b{_LABEL}\b(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—-]|->|is|of|was|would be|should be|at)\s*)*"
+    rf"\b{_LABEL}\b(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|is|of|was|would be|should be|between|from)\s*)*"
     rf"({_NUMBER})(.*)$",
     re.IGNORECASE,
 )
 _GIVEN = re.compile(
-    rf"\bi(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)\b\D{{0,40}}?({_NUMBER})(.*)$", re.IGNORECASE
+    rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)|(?:deserves|earns|gets|receives))\b"
+    rf"(?:(?!\b(?:less|more|not|than|least|most|fewer)\b)\D){{0,40}}?({_NUMBER})(.*)$",
+    re.IGNORECASE,
 )
-_ALONE = re.compile(rf"^\W*?({_NUMBER})\s*(?=/|out of|of\b|points?\b|stars?\b|\W*$)(.*)$", re.IGNORECASE)
+_ALONE = re.compile(rf"^\W*?({_NUMBER})\s*(?=/|out of|of\b|points?\b|stars?\b|:|[-–—]\s|\W*$)(.*)$", re.IGNORECASE)
 _SCALE_BEHIND = re.compile(r"^\s*(?:/|out of|of)\s*(\d+(?:\.\d+)?)(?!\w)(.*)$", re.IGNORECASE)
 _PERCENT = re.compile(r"^\s*(?:%|percent\b)", re.IGNORECASE)
 _ALTERNATIVE = re.compile(rf"^\s*(?:or|to|-|–|—|/|,|and|&|\.\.+|vs\.?)\s*{_NUMBER}", re.IGNORECASE)
 _VERDICT_LABEL = re.compile(
-    r"\b(?:better|best|winner|verdict|preferred|preference|result)\b\W*(?:is\W+)?(.*)$", re.IGNORECASE
+    r"\b(?:better|best|winner|verdict|preferred|preference|result)(?: answer| one)?\s*(?:[:=→–—-]|\bis\b)(.*)$",
+    re.IGNORECASE,
 )
 
 
@@ -86,7 +90,7 @@ def read_reply(reply: str, rubric: Rubric) -> Verdict:
     text = drop_reasoning(reply)
     line = _last_line(text)
     if not line:
-        return Verdict(math.nan, UNFINISHED if reply.strip() else EMPTY)
+        return Verdict(math.nan, UNFINISHED if reply.strip() and not text and "</think" not in reply else EMPTY)
     verdict = _read_verdict(line, rubric) if rubric.kind == "pairwise" else _read_score(line, rubric)
     if verdict.reason == NOTHING and is_refusal(text):
         return Verdict(math.nan, REFUSED)
@@ -151,7 +155,7 @@ def _read_verdict(line: str, rubric: Rubric) -> Verdict:
     line = " ".join(_MARKUP.sub(" ", _TEX.sub(" ", line)).split())
     labeled = _VERDICT_LABEL.search(line)
     words = re.findall(r"\w+", (labeled[1] if labeled else line).lower())
-    if not labeled and len(words) > 2:
+    if _NEGATED.intersection(words) or (not labeled and len(words) > 2):
         return Verdict(math.nan, NOTHING)
     stated = {_VERDICT[word] for word in words if word in _VERDICT and (word not in "ab" or len(words) <= 2)}
     if len(stated) > 1:

@@ -20,6 +20,7 @@ _LEAD = re.compile(
     r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
     r"(?:is |would be |to .{1,60}? is )"
 )
+_MINUS = re.compile(r"(?<!\w)[-\N{MINUS SIGN}](?=\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?!\w|\.\d)")
 _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
@@ -67,17 +68,22 @@ def match_f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float
 
 
 def simplify(text: str) -> str:
-    """Return a text in the form in which answers are compared.
+    """Return a text in the form in which answers are compared; one without words, such as "a" or "?", as it is written.
 
     >>> simplify("The answer is: the Eiffel Tower.")
     'eiffel tower'
     """
-    return " ".join(_ARTICLES.sub(" ", _LEAD.sub("", " ".join(_ARTICLES.sub(" ", normalize(text)).split()))).split())
+    words = " ".join(_ARTICLES.sub(" ", _normalize(text)).split())
+    return " ".join(_LEAD.sub("", words).split()) or text.strip().lower()
+
+
+def _normalize(text: str) -> str:
+    """Return the normalized text; Whisper's rules would drop the sign of a negative number."""
+    return normalize(_MINUS.sub("minus ", text))
 
 
 def _targets(reference: str, accepted: Sequence[str]) -> list[str]:
-    """Return the simplified accepted answers; one without words (an article, a sign) is compared as it is written."""
-    return [simplify(text) or text.strip().lower() for text in (reference, *accepted) if text.strip()]
+    return [simplify(text) for text in (reference, *accepted) if text.strip()]
 
 
 def _same_number(answer: str, target: str) -> bool:
@@ -85,7 +91,7 @@ def _same_number(answer: str, target: str) -> bool:
     numbers = _NUMBER.findall(target)
     if len(numbers) != 1 or not re.fullmatch(_UNIT % re.escape(numbers[0]), target):
         return False
-    found = _NUMBER.findall(normalize(answer))
+    found = _NUMBER.findall(_normalize(answer))
     return bool(found) and math.isclose(_value(found[-1]), _value(numbers[0]), rel_tol=1e-9)
 
 

@@ -6,8 +6,9 @@ import logging
 import re
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from speechiq.core.batches import OnResult, drop
@@ -93,13 +94,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model that does not sample; skip the check for a model that refuses prompts without audio."""
-        left_out = set(self._left_out)
         try:
             check_samples(
                 self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
             )
-        except Refusal:
-            self._left_out = left_out
+        except Refusal as refusal:
+            if refusal.status in ENDING:
+                raise
         self._samples = True
 
     def _generate(
@@ -170,32 +171,43 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         content = self._message(prompt)
         parameters = _as_parameters(settings)
         answers: list[str] = []
-        while missing := len(seeds) - len(answers):
-            several = {"n": missing} if missing > 1 and not self.own_seeds and "n" not in self._left_out else {}
-            one = {"seed": seeds[len(answers)] % SEEDS} if "seed" not in self._left_out else {}
-            answers += self._call(content, parameters, (several or one) | self._temperature(settings))[:missing]
+        while missing := seeds[len(answers) :]:
+            answers += self._complete(content, parameters, partial(self._offer, settings, missing))[: len(missing)]
         return answers
 
-    def _temperature(self, settings: Mapping[str, Any]) -> dict[str, int]:
-        """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
-        return {} if settings.get("do_sample") or "temperature" in self._left_out else {"temperature": 0}
+    def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
+        """Return the optional parameters of a call for as many answers as there are seeds."""
+        several = {"n": len(seeds)} if len(seeds) > 1 and not self.own_seeds and "n" not in left_out else {}
+        one = {"seed": seeds[0] % SEEDS} if "seed" not in left_out else {}
+        return (several or one) | offer_temperature(settings, left_out)
 
-    def _call(self, content: Any, parameters: Mapping[str, Any], optional: Mapping[str, int]) -> list[str]:
-        """Return the answers of one call.
+    def _complete(
+        self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, int]]
+    ) -> list[str]:
+        """Return the answers of a call, without the optional parameters that the endpoint refuses.
 
-        If the endpoint may have refused one of the `optional` parameters, return none and leave it out from now on.
+        A parameter is left out from now on only if the call without it succeeds: a prompt may be refused for itself.
+
+        Args:
+            content: the message.
+            parameters: those that the call always has.
+            offer: takes the names of parameters to leave out, returns the optional ones.
         """
-        try:
-            choices = self._chat(content, {**parameters, **optional})
-        except Refusal as refusal:
-            if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
-                raise
-            self._left_out.add(_find_refused(refusal, optional))
-            return []
-        self._ends += [choice.end for choice in choices]
-        if len(choices) < optional.get("n", 1):
-            self._left_out.add("n")
-        return [choice.text for choice in choices]
+        left_out = set(self._left_out)
+        while True:
+            optional = offer(left_out)
+            try:
+                choices = self._chat(content, {**parameters, **optional})
+            except Refusal as refusal:
+                if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
+                    raise
+                left_out.add(_find_refused(refusal, optional))
+                continue
+            if len(choices) < optional.get("n", 1):
+                left_out.add("n")
+            self._left_out |= left_out
+            self._ends += [choice.end for choice in choices]
+            return [choice.text for choice in choices]
 
     def _chat(self, content: Any, parameters: Mapping[str, Any]) -> list[Choice]:
         """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
@@ -214,8 +226,13 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
-        given = _sampling_parameters(settings) | self._temperature(settings)
+        given = _sampling_parameters(settings) | offer_temperature(settings, self._left_out)
         return {"do_sample": bool(settings.get("do_sample")), **given}
+
+
+def offer_temperature(settings: Mapping[str, Any], left_out: Collection[str]) -> dict[str, int]:
+    """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
+    return {} if settings.get("do_sample") or "temperature" in left_out else {"temperature": 0}
 
 
 def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:

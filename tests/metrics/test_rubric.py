@@ -1,0 +1,93 @@
+"""Rubrics are files; one that cannot be used is refused in one line."""
+
+import pytest
+import yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.rubric import read_rubric, shipped_rubrics
+
+#: Name and version of each rubric -> its content; a changed rubric gives other scores: its version must change with it.
+FROZEN = {
+    ("grade_0_5", 1): "4f2979f805ddd921",
+    ("pairwise", 1): "5ac4fe228887829d",
+    ("points_1_10", 1): "c8da6f73c2a0a18c",
+    ("right_wrong", 1): "1a41af4944579e7d",
+}
+
+GOOD = {"name": "mine", "version": 1, "kind": "score", "scale": [0, 3], "prompt": "{question} {answer}\nScore: N"}
+
+
+def test_the_rubrics_are_those_of_their_versions():
+    rubrics = map(read_rubric, shipped_rubrics())
+    assert {(each.name, each.version): each.sha256[:16] for each in rubrics} == FROZEN
+
+
+@pytest.mark.parametrize("name", shipped_rubrics())
+def test_a_rubric_of_speechiq_asks_for_its_verdict_in_the_last_line(name):
+    rubric = read_rubric(name)
+    assert rubric.name == name and rubric.version >= 1
+    assert rubric.prompt.rstrip().splitlines()[-1] in ("Score: N", "Better: equal")
+    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_10": 10, "pairwise": 3}[name]
+
+
+def test_a_file_of_a_user_is_read_and_its_content_is_its_identity(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(GOOD))
+    rubric = read_rubric(str(file))
+    assert rubric.scale == (0, 3) and rubric.as_share(1.5) == 0.5
+    file.write_text("# a comment\n" + yaml.safe_dump(GOOD))
+    assert read_rubric(str(file)).sha256 == rubric.sha256
+    file.write_text(yaml.safe_dump(GOOD | {"prompt": "{answer}"}))
+    assert read_rubric(str(file)).sha256 != rubric.sha256
+
+
+def test_values_are_shown_as_they_are():
+    rubric = read_rubric("grade_0_5")
+    shown = rubric.fill({"question": "{answer}", "reference": "{x}", "answer": " {reference} ", "checklist": ""})
+    assert "<question>\n{answer}\n" in shown and "<answer>\n{reference}\n" in shown and "5: all that" in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale": None}, "no scale; add a line"),
+        ({"scale": [5, 0]}, r"scale: \[5, 0\]: not the lowest and the highest"),
+        ({"scale": [0, 1000]}, "at most 101 whole numbers"),
+        ({"scale": [0, 2.5]}, r"not a rubric \(Expected `int`, got `float` - at `\$.scale"),
+        ({"scale": "0-5"}, r"not a rubric \(Expected `array`, got `str` - at `\$.scale`"),
+        ({"kind": "points"}, "not a rubric .*at `\\$.kind`"),
+        ({"version": None}, "missing required field `version`"),
+        ({"tone": "strict"}, "contains unknown field `tone`"),
+        ({"grades": {7: "superb"}}, "grades: 7 is outside the scale from 0 to 3"),
+        ({"prompt": "{answr}"}, r"\{answr\} is not a placeholder of a score rubric; did you mean answer\?"),
+        ({"prompt": "{question}"}, r"has no \{answer\}"),
+        ({"kind": "pairwise", "scale": None}, r"\{answer\} is not a placeholder of a pairwise rubric"),
+        ({"kind": "pairwise"}, "scale: a pairwise rubric has none"),
+    ],
+)
+def test_a_file_that_is_not_a_rubric_is_one_line(tmp_path, changes, message):
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump({key: value for key, value in (GOOD | changes).items() if value is not None}))
+    with pytest.raises(SpeechIQError, match=message) as refused:
+        read_rubric(str(file))
+    assert str(refused.value).startswith(f"judge_rubric={file}: ") and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("grade_0_6", "unknown; did you mean grade_0_5"),
+        ("missing.yaml", "cannot be read .*; correct the path"),
+    ],
+)
+def test_a_rubric_that_does_not_exist_is_one_line(name, message):
+    with pytest.raises(SpeechIQError, match=message):
+        read_rubric(name)
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n", "", "\0"])
+def test_a_file_of_another_kind_is_one_line(tmp_path, text):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(SpeechIQError, match=r"not valid YAML|not a rubric"):
+        read_rubric(str(file))
