@@ -33,9 +33,8 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
         about = config["metadata"] | config["shared_metadata"]
         category = about["category"]
         version = category, about["prompt_version"]
-        assert digest(config["doc_to_text"], *MORE.get(category, {}).values()) == FROZEN[version], (
-            f"{file.name}: raise prompt_version"
-        )
+        found = digest(config["doc_to_text"], *MORE.get(category, {}).values())
+        assert found == FROZEN[version], f"{file.name}: raise prompt_version"
 
 
 def test_the_prompt_of_the_likelihood_is_that_of_its_version():
