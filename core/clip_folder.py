@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import soundfile
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.clip import SAMPLING_RATE
@@ -54,6 +53,8 @@ def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
         samples: float32, shape (samples,), mono, `SAMPLING_RATE`.
         name: Name of the sound, for errors.
     """
+    import soundfile
+
     file = io.BytesIO()
     soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
     return save_audio(file.getvalue(), name)

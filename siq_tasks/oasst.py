@@ -7,13 +7,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.rows import Source, load_rows
 from speechiq.siq_tasks.spoken import find_fault
 
-HUB = "OpenAssistant/oasst1"
 COLUMNS = ["message_id", "text", "role", "lang"]
-#: The paper's limit, in characters: texts are shorter.
-LIMIT = 100
 
 
-def list_queries(place: str = HUB, split: str = "train", limit: int = LIMIT) -> list[dict[str, str]]:
+def list_queries(place: str, split: str, limit: int) -> list[dict[str, str]]:
     """Return `id` and `text` of each English message of a person that is one line and short, each text once.
 
     Args:
@@ -29,7 +26,7 @@ def list_queries(place: str = HUB, split: str = "train", limit: int = LIMIT) -> 
         rows = load_rows(source, str(source.local or place), folder if source.local else None)
         if missing := [column for column in COLUMNS if column not in rows.column_names]:
             raise SpeechIQError(
-                f"{place}: no column {missing[0]!r}; it has {', '.join(rows.column_names)}; give rows of {HUB}"
+                f"{place}: no column {missing[0]!r}; it has {', '.join(rows.column_names)}; give rows of oasst1"
             )
         found: dict[str, str] = {}
         for row in rows.select_columns(COLUMNS):
