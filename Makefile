@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/installed
 UPSTREAM := .venv-upstream
 # One more than the two cores of a small machine: tests wait for processes and servers.
 WORKERS ?= 3
-BENCHMARKS := prepare_subset score_scale startup stage_memory growth resume suite_vs_request_at_a_time
+BENCHMARKS := prepare_subset score_scale startup stage_memory growth long_form resume suite_vs_request_at_a_time
 
 # What the site shows of the demo: its report, and pictures of it.
 EXAMPLE := build/example

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,8 @@ SAMPLING_RATE = 16_000
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
+#: Frames of a file that are decoded at a time.
+BLOCK = 65_536
 
 
 class Source(Protocol):
@@ -40,6 +42,9 @@ class Source(Protocol):
 
     def read(self, offset: float, length: float) -> np.ndarray:
         """Return `length` (s) of audio from `offset` (s) on: float32, (samples,), mono, 16 kHz."""
+
+    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
+        """Return the same audio in consecutive arrays, none of which grows with `length` unless it is in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,10 @@ class AudioFile:
     def read(self, offset: float, length: float) -> np.ndarray:
         """Decode a span; see `Source.read`."""
         return decode(self.file, offset, length)
+
+    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
+        """Decode a span block by block; see `Source.blocks`."""
+        return decode_blocks(self.file, offset, length)
 
     def check(self, offset: float, length: float) -> None:
         """Refuse a file that cannot be decoded in full, or differs from the listed one.
@@ -115,6 +124,10 @@ class Samples:
     def read(self, offset: float, length: float) -> np.ndarray:
         """Copy a span; see `Source.read`."""
         return _cut(self.array, offset, length).copy()
+
+    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
+        """Return a span as one array; see `Source.blocks`."""
+        yield _cut(self.array, offset, length)
 
 
 class Transform(Protocol):
@@ -182,6 +195,13 @@ class Clip:
             samples = transform.apply(samples)
         return samples
 
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Return `samples` in consecutive arrays, for audio that is too long to be in memory at once.
+
+        A clip with transforms is one array, because a transform may need all of it.
+        """
+        return iter([self.samples]) if self.transforms else self.source.blocks(self.offset, self.length)
+
     @property
     def sampling_rate(self) -> int:
         """Return the rate of `samples`, Hz."""
@@ -229,22 +249,53 @@ def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
     """Return the audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
 
     Raises:
+        SpeechIQError: As for `decode_blocks`.
+    """
+    return np.concatenate(list(decode_blocks(source, offset, duration)))
+
+
+def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Iterator[np.ndarray]:
+    """Yield the audio of a file block by block, so that memory does not grow with `duration`; see `decode`.
+
+    Raises:
         SpeechIQError: The file is missing, is not audio, has samples that are not finite, or ends before the clip does.
     """
     name = "the audio" if isinstance(source, bytes) else str(source)
     try:
         with open_reader(source) as reader:
             reader.skip(round(offset * reader.rate))
-            channels = reader.read(round(duration * reader.rate))
-            if (missing := duration - len(channels) / reader.rate) > TOLERANCE_S:
+            resampled = _Resampler(reader.rate)
+            left = wanted = round(duration * reader.rate)
+            while len(channels := reader.read(min(left, BLOCK))):
+                left -= len(channels)
+                mono = channels.mean(axis=1, dtype=np.float32)
+                refuse_unfit(mono)
+                yield resampled.next(mono)
+            if (missing := duration - (wanted - left) / reader.rate) > TOLERANCE_S:
                 raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
-            mono = channels.mean(axis=1, dtype=np.float32)
-            refuse_unfit(mono)
-            return _resample(mono, reader.rate)
+            yield resampled.end()
     except Damage as damage:
         raise SpeechIQError(f"{name}: {damage}; replace the file") from damage
     except OSError as error:
         raise SpeechIQError(f"{name}: cannot be read ({error.strerror}); restore it or correct the path") from error
+
+
+class _Resampler:
+    """Resample consecutive blocks of a sound to `SAMPLING_RATE`, to the same samples as all of it at once."""
+
+    def __init__(self, rate: int) -> None:
+        import soxr
+
+        self.stream = None if rate == SAMPLING_RATE else soxr.ResampleStream(rate, SAMPLING_RATE, 1, dtype="float32")
+
+    def next(self, mono: np.ndarray) -> np.ndarray:
+        """Return the samples that are complete after a block, shape (samples,)."""
+        return mono if self.stream is None else self.stream.resample_chunk(mono)
+
+    def end(self) -> np.ndarray:
+        """Return the samples that remain after the last block."""
+        empty = np.empty(0, np.float32)
+        return empty if self.stream is None else self.stream.resample_chunk(empty, last=True)
 
 
 def _resample(mono: np.ndarray, rate: int) -> np.ndarray:

@@ -96,7 +96,7 @@ def _describe(
 ) -> TaskInfo:
     about = task["metadata"] | task["shared_metadata"]
     measure = about["measure"]
-    subset = about.get("subset") if "dataset_path" in about else len(json.loads((folder / "clips.json").read_bytes()))
+    subset = about["subset"] if "subset" in about else len(json.loads((folder / "clips.json").read_bytes()))
     members = {group: set(_members(group, groups)) for group in groups}
     containing = [group for group in groups if name in members[group]]
     containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))

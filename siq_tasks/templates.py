@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def _read_mapping(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > LARGEST:
             raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; make it smaller")
-        task = yaml.load(file.read_text(encoding="utf-8"), _Loader)
+        task = _parse(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
@@ -71,7 +72,13 @@ def _read_mapping(file: Path) -> dict[str, Any]:
         ) from error
     if not isinstance(task, dict):
         raise SpeechIQError(f"{file}: contains {type(task).__name__}, not the keys of a task; correct it")
-    return task
+    return dict(task)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> Any:
+    """Return the content of a YAML; templates are included by many files and parsed once."""
+    return yaml.load(text, _Loader)
 
 
 def write_task(file: Path, task: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import Annotated, Any, TypeVar
 
@@ -17,7 +17,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.engines._shared.chunking import split
+from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
 CONCURRENT = 8
@@ -110,12 +110,18 @@ class RemoteModel:
         with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
             return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
 
-    def chunks(self, clip: Clip) -> list[np.ndarray]:
-        """Return the samples of the clip, split at pauses if it is longer than `longest`."""
-        samples = clip.samples
+    def encode(self, clip: Clip, container: str) -> Iterator[bytes]:
+        """Yield the clip as files, split at pauses if it is longer than `longest`.
+
+        Args:
+            clip: decoded while it is encoded, so that its samples are never all in memory.
+            container: see `encode`.
+        """
         if self.longest is None:
-            return [samples]
-        return [samples[start:stop] for start, stop in split(samples, self.longest)]
+            yield encode(clip.blocks(), container)
+        else:
+            for chunk in read_chunks(clip, self.longest):
+                yield encode([chunk], container)
 
     @property
     def coverage(self) -> float:
@@ -127,13 +133,15 @@ class RemoteModel:
         return {"model": self.model, "base_url": self.endpoint.address, "longest": self.longest}
 
 
-def encode(samples: np.ndarray, container: str) -> bytes:
-    """Return samples as the bytes of a file of 16-bit audio.
+def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
+    """Return audio as the bytes of a file of 16 bits per sample.
 
     Args:
-        samples: float32, shape (samples,), mono, 16 kHz.
+        blocks: consecutive parts, float32, shape (samples,), mono, 16 kHz.
         container: `WAV` or `FLAC`.
     """
     file = BytesIO()
-    soundfile.write(file, samples, SAMPLING_RATE, format=container, subtype="PCM_16")
+    with soundfile.SoundFile(file, "w", SAMPLING_RATE, channels=1, format=container, subtype="PCM_16") as sound:
+        for block in blocks:
+            sound.write(block)
     return file.getvalue()

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import torch
 from msgspec import Meta
 
@@ -22,6 +23,7 @@ from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
+from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Count, Options
 
@@ -91,7 +93,8 @@ class FasterWhisperASR(ASREngine):
 
     def _transcribe_clip(self, model: WhisperModel, clip: Clip) -> Response:
         usage["asr_clips"] += 1
-        return Response(self._decode(model, clip), coverage=1.0)
+        texts = [self._decode(model, samples) for samples in read_chunks(clip, SPAN_S)]
+        return Response(" ".join(filter(None, texts)), coverage=1.0)
 
     def _load(self) -> WhisperModel:
         from faster_whisper import WhisperModel
@@ -107,9 +110,9 @@ class FasterWhisperASR(ASREngine):
             )
         return model
 
-    def _decode(self, model: WhisperModel, clip: Clip) -> str:
+    def _decode(self, model: WhisperModel, samples: np.ndarray) -> str:
         segments, _ = model.transcribe(
-            clip.samples,
+            samples,
             language=self.language,
             beam_size=self.num_beams,
             temperature=0.0,

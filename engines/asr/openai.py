@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import numpy as np
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
@@ -13,7 +12,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
 from speechiq.core.response import Response, replace_surrogates
 from speechiq.core.usage import measured, usage
-from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
+from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import ASREngine, Setup
 
 PATH = "/audio/transcriptions"
@@ -55,12 +54,12 @@ class OpenAIASR(ASREngine):
             return self.remote.run(clips, self._transcribe, "transcribing", "clip", on_result)
 
     def _transcribe(self, clip: Clip) -> Response:
-        text = " ".join(map(self._send, self.remote.chunks(clip)))
+        text = " ".join(map(self._send, self.remote.encode(clip, "FLAC")))
         return Response(text.strip(), coverage=self.remote.coverage)
 
-    def _send(self, samples: np.ndarray) -> str:
+    def _send(self, flac: bytes) -> str:
         form = {"model": self.remote.model, **self.settings}
-        file = ("clip.flac", encode(samples, "FLAC"), "audio/flac")
+        file = ("clip.flac", flac, "audio/flac")
         return self.remote.endpoint.post(PATH, "transcription", _read, form, file)
 
     def identity(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
+from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
@@ -69,10 +70,14 @@ class PocketSphinxASR(ASREngine):
 
 
 def decode(clip: Clip) -> str:
-    """Transcribe a clip by a new decoder, because a used decoder has adapted to earlier clips."""
+    """Transcribe a clip by a new decoder per span, because a used decoder has adapted to earlier clips."""
+    return " ".join(filter(None, map(_decode_span, read_chunks(clip, SPAN_S))))
+
+
+def _decode_span(samples: np.ndarray) -> str:
     from pocketsphinx import Decoder
 
-    pcm = (np.clip(clip.samples, -1, 1) * np.iinfo(np.int16).max).astype(np.int16)
+    pcm = (np.clip(samples, -1, 1) * np.iinfo(np.int16).max).astype(np.int16)
     decoder = Decoder(loglevel="FATAL")
     decoder.start_utt()
     decoder.process_raw(pcm.tobytes(), no_search=False, full_utt=True)

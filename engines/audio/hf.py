@@ -126,7 +126,7 @@ class AudioLLM(AudioEngine):
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Transcribe the clip of each prompt, by its text or by the processor's own request."""
-        chunks = [self.inputs.limits.chunks(prompt.clip) for prompt in prompts]
+        chunks = [self.inputs.limits.transcript_chunks(prompt.clip) for prompt in prompts]
         sizes = list(map(len, chunks))
         label = "transcribing", sum(sizes), "chunk"
         texts = [prompt.text for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.chunking import split
+from speechiq.engines._shared.chunking import SPAN_S, list_chunks
 from speechiq.engines.audio.prompts import AudioPrompts
 
 FIRST_TRIAL_S = 32
@@ -58,13 +58,11 @@ class AudioLimits:
     def chunks(self, clip: Clip, seconds: float = math.inf) -> list[Clip]:
         """Return the first seconds of a clip in chunks that the model takes, split at pauses of the speech."""
         clip = clip if seconds >= clip.duration else clip.part(0.0, seconds)
-        longest = self.in_one_chunk(clip.duration)
-        if longest == clip.duration:
-            return [clip]
-        return [
-            clip.part(start / SAMPLING_RATE, (stop - start) / SAMPLING_RATE)
-            for start, stop in split(clip.samples, longest)
-        ]
+        return list_chunks(clip, self.in_one_chunk(clip.duration))
+
+    def transcript_chunks(self, clip: Clip) -> list[Clip]:
+        """Return a clip in chunks for its transcript: none is longer than `SPAN_S`, however much the model takes."""
+        return list_chunks(clip, self.in_one_chunk(min(clip.duration, SPAN_S)))
 
     def describe(self) -> dict[str, Any]:
         """Return the limits that were found so far."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
@@ -16,7 +15,7 @@ from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured
 from speechiq.engines._shared.chat import ChatEndpoint, offer_temperature
-from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
+from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import AudioEngine, Setup
 
 
@@ -73,8 +72,8 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
 
     def _transcribe_clip(self, prompt: Prompt) -> Response:
         texts: list[str] = []
-        for chunk in self.remote.chunks(prompt.clip):
-            parts = [[chunk] if isinstance(part, Clip) else part for part in prompt.content]
+        for wav in self.remote.encode(prompt.clip, "WAV"):
+            parts = [[wav] if isinstance(part, Clip) else part for part in prompt.content]
             texts.append(self._transcribe(self._content(parts)))
         return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
 
@@ -85,13 +84,14 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
         return Prompt.about(text)
 
     def _message(self, prompt: Prompt) -> list[dict[str, Any]]:
-        return self._content([self.remote.chunks(part) if isinstance(part, Clip) else part for part in prompt.content])
+        parts = [self.remote.encode(part, "WAV") if isinstance(part, Clip) else part for part in prompt.content]
+        return self._content(parts)
 
-    def _content(self, parts: Sequence[str | Sequence[np.ndarray]]) -> list[dict[str, Any]]:
+    def _content(self, parts: Sequence[str | Iterable[bytes]]) -> list[dict[str, Any]]:
         """Return the content of a message of the API.
 
         Args:
-            parts: texts, and for each clip its chunks as arrays of samples.
+            parts: texts, and for each clip its chunks as WAV files.
         """
         as_part = PARTS[self.audio_part]
         content: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
             if isinstance(part, str):
                 content += [{"type": "text", "text": part.strip()}] if part.strip() else []
             else:
-                content += [as_part(b64encode(encode(chunk, "WAV")).decode()) for chunk in part]
+                content += [as_part(b64encode(wav).decode()) for wav in part]
         return content
 
     def _settings(self) -> dict[str, Any]:

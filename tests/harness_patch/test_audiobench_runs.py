@@ -85,7 +85,7 @@ def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
     assert board["measures"]["sqa_choice"]["floor"] == board["measures"]["gr"]["floor"] == pytest.approx(2 / 3)
     assert scores["letter:A"]["sqa_choice"]["score"] == pytest.approx(2 / 3)
     assert scores["letter:B"]["sqa"]["score"] == pytest.approx(1 / 3)
-    assert scores["letter:A"]["gr"]["score"] == scores["letter:A"]["ac"]["score"] == 0.0
+    assert scores["letter:A"]["gr"]["score"] == 0.0 and 0 < scores["letter:A"]["ac"]["score"] < 1
     assert scores["letter:A"]["asr"]["score"] == 1.0
     assert set(board["by_dataset"]) == set(ROWS)
 

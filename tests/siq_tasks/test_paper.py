@@ -11,7 +11,7 @@ from speechiq.cli.main import app
 from speechiq.siq_tasks.catalog import list_tasks
 from speechiq.siq_tasks.demo import demo
 from tests.conftest import run
-from tests.siq_tasks.conftest import VALUES, write_parquet
+from tests.siq_tasks.conftest import write_parquet
 
 README = """---
 configs:
@@ -33,7 +33,6 @@ def authors(tmp_path_factory, demo_models):
     """Folders with the authors' columns, and their questions without clip ids."""
     folder = tmp_path_factory.mktemp("authors")
     asked = [json.loads(line) for line in demo.HERE.joinpath("questions.jsonl").read_text().splitlines()]
-    VALUES.update(dict.fromkeys(("sentence", "raw_text", "normalized_text", "audio_id", "language"), "string"))
     for dataset, (name, split, column, domain) in SETS.items():
         clips = [clip for clip in demo.list_clips() if clip["domain"] == domain]
         rows = [{"audio": demo.HERE.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]

@@ -6,6 +6,7 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import assistant, similarity
+from speechiq.siq_tasks.forms import name_form
 from tests.siq_tasks.test_tasks import FILES
 
 FROZEN = {
@@ -15,6 +16,11 @@ FROZEN = {
     ("distance", 1): "2c6725abc661f373",
     ("choose", 1): "b57713ae386155f4",
     ("answer", 1): "785a645f4a0ff16d",
+    ("choice", 1): "e7ef0006cadb6c14",
+    ("judged", 1): "c4881e1ff0039688",
+    ("labels", 1): "abbfeaf31b9b2caa",
+    ("caption", 1): "17ed0290fa3bcd8f",
+    ("transcribe", 1): "e55366560f24efa3",
     ("likelihood", 1): "9cff446765f2e48c",
 }
 #: Prompts of the models that score, beside that of the system.
@@ -28,13 +34,11 @@ def digest(*texts):
 def test_the_prompts_of_every_task_are_those_of_their_version():
     for file in FILES:
         config = load_yaml(file, resolve_func=False)
-        if "group" in config or not file.name.startswith("siq_"):
+        if "group" in config:
             continue
-        about = config["metadata"] | config["shared_metadata"]
-        category = about["category"]
-        version = category, about["prompt_version"]
-        found = digest(config["doc_to_text"], *MORE.get(category, {}).values())
-        assert found == FROZEN[version], f"{file.name}: raise prompt_version"
+        form = name_form(config["metadata"] | config["shared_metadata"])
+        found = digest(config["doc_to_text"], *MORE.get(form, {}).values())
+        assert found == FROZEN[form, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
 
 
 def test_the_prompt_of_the_likelihood_is_that_of_its_version():

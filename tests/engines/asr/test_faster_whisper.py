@@ -42,6 +42,13 @@ def test_a_long_clip_is_transcribed_to_the_end_and_the_run_is_described(demo_mod
     assert described["engine"].startswith("faster-whisper ") and described["compute_type"] == "float32"
 
 
+def test_no_words_are_lost_between_spans(folder, references, monkeypatch):
+    monkeypatch.setattr("speechiq.engines.asr.faster_whisper.SPAN_S", 15.0)
+    clip = next(clip for clip in references if "earnings-1" in clip.name)
+    (transcript,) = build(f"faster-whisper:{folder}").transcribe([Prompt.about("", [clip])])
+    assert jiwer.wer(normalize(references[clip]), normalize(transcript.text)) < 0.25
+
+
 def test_beams_and_another_type_of_numbers_run(folder, demo_clips):
     shortest = min(demo_clips, key=lambda clip: clip.duration)
     asr = open_engine(FasterWhisperASR, folder, batch_size=1, num_beams=2, compute_type="int8")

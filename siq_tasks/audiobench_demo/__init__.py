@@ -1,0 +1,1 @@
+"""Bundled sets for the templates of AudioBench: tables of rows, sounds and recordings."""

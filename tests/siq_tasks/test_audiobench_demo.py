@@ -1,0 +1,89 @@
+"""The bundled sets for AudioBench's templates: complete, small, with labels that follow from how the audio is made."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from speechiq.siq_tasks.audiobench_demo import demo
+from speechiq.siq_tasks.catalog import IN_PACKAGE, list_tasks
+from speechiq.siq_tasks.demo.demo import list_clips
+from speechiq.siq_tasks.templates import read_task
+from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
+from tests.conftest import run
+
+CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
+TASKS = [task for task in list_tasks(check_files=False) if task.suite == "audiobench_demo"]
+FEMALE = {"flite:slt", "festival:cmu_us_slt_arctic_hts", "espeak-ng:en-us+f3"}
+
+
+def read(table):
+    return [json.loads(line) for line in (demo.HERE / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_there_is_a_set_for_each_template_with_clips_in_the_package():
+    assert {task.level for task in TASKS} == {"choice", "judged", "labels", "caption", "transcribe"}
+    for task in TASKS:
+        assert task.source == IN_PACKAGE and task.clips == len(read(task.category)) and not task.needs
+    assert sum(file.stat().st_size for file in demo.HERE.rglob("*") if file.is_file()) < 2_000_000
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.category)
+def test_each_set_loads_its_rows(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    read_yaml = read_task(demo.HERE / f"{task.name}.yaml")
+    loaded = demo.load(**read_yaml["metadata"], **read_yaml["shared_metadata"])
+    assert {doc["question_id"] for doc in loaded.docs} == {f"{task.dataset}/{row['id']}" for row in read(task.category)}
+    assert loaded.record["left_out"] == 0
+
+
+def test_choices_have_two_to_six_options_and_all_letters_are_right_at_times():
+    rows = read("choice")
+    assert {len(row["choices"]) for row in rows} == {2, 3, 4, 5, 6}
+    assert all(len(set(row["choices"])) == len(row["choices"]) and row["answer"] in row["choices"] for row in rows)
+    letters = Counter("ABC"[row["choices"].index(row["answer"])] for row in rows)
+    assert max(letters.values()) <= len(rows) / 2 and set(letters) == set("ABC")
+
+
+def test_the_labels_follow_from_how_the_audio_is_made():
+    for row in read("gender"):
+        voice = CLIPS[row["id"].removeprefix("gender-")]["voice"]
+        assert voice and row["answer"] == ("female" if voice in FEMALE else "male")
+    kinds = {"chirp": "sweep"}
+    for row in read("sound"):
+        name = row["id"].removeprefix("sound-").rpartition("-")[0]
+        assert row["answer"] == kinds.get(name, name)
+    assert {row["audio"] for row in read("sound")} == {f"sounds/{name}.ogg" for name in SOUNDS}
+
+
+def test_captions_have_three_references_and_recordings_the_words_of_their_clips():
+    for row in read("caption"):
+        assert len({row["answer"], *row["accepted"]}) == 3
+    for row in read("long"):
+        assert row["text"] == " ".join(CLIPS[name]["text"] for name in RECORDINGS[row["id"]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tone", "noise", "clicks", "chirp", "beeps", "hum"])
+def test_the_audio_can_be_made_again(name):
+    file = f"sounds/{name}-2.ogg"
+    assert make(file) == (demo.HERE / file).read_bytes()
+
+
+def test_the_package_has_the_files_of_the_tool():
+    assert {str(file.relative_to(demo.HERE)) for file in demo.HERE.rglob("*.ogg")} == set(FILES)
+
+
+@pytest.mark.slow
+def test_the_group_runs_by_lm_eval_and_is_scored(demo_models, tmp_path):
+    runs = tmp_path / "runs"
+    for system in ("demo", "silence+demo:SmolLM2-135M-Instruct"):
+        done = run(
+            "lm_eval", "run", "--model", "hf-audio", "--model_args", f"pretrained={system}", "--tasks",
+            "audiobench_demo", "--limit", "2", "--log_samples", "--output_path", str(runs),
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-2000:]
+    done = run("siq", "score", str(runs), "-o", str(tmp_path / "scores.json"))
+    assert done.returncode == 0, done.stderr
+    suite = json.loads((tmp_path / "scores.json").read_text())["suites"]["audiobench_demo"]
+    assert json.dumps(suite).count("whisper-tiny.en") and set(map(str, suite)), suite
