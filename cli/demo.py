@@ -33,9 +33,9 @@ def fetch_command(
     ] = None,
 ) -> None:
     """Fetch the demo's models (370 MB, once) and convert them into transformers folders."""
-    from speechiq.siq_tasks.demo.fetch import MODELS, fetch
+    from speechiq.siq_tasks.demo.fetch import fetch
 
-    for folder in fetch(names or tuple(MODELS)):
+    for folder in fetch(names or ()):
         say(f"{folder.name} is in {folder}")
 
 

@@ -107,7 +107,7 @@ def _describe(
         level=about.get("level") or about["form"],
         clips=subset if isinstance(subset, int) else None,
         source=_source(about),
-        revision=about.get("dataset_revision", DEFAULT_REVISION) if "dataset_path" in about else "",
+        revision=about.get("dataset_revision", DEFAULT_REVISION) if _is_on_hub(about) else "",
         needs=", ".join(_needs(about, check_files)),
         measure=measure["column"],
         direction=measure["direction"],
@@ -137,9 +137,13 @@ def _source(about: Mapping[str, Any]) -> str:
     return f"{about['dataset_path']} ({part})" if part else str(about["dataset_path"])
 
 
+def _is_on_hub(about: Mapping[str, Any]) -> bool:
+    return not str(about.get("dataset_path", ".")).startswith(".")
+
+
 def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
     if "dataset_path" in about:
-        yield "data set from the Hub"
+        yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq voices speak`"
     for model in MODELS:
         if model in about:
             yield f"{model} {about[model]}"

@@ -90,6 +90,8 @@ FORMS: dict[str, Form] = {
     "choice": Form(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
     "labels": Form(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
     "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "choose": Form(has_questions=True),
+    "answer": Form(KEYS, read_settings),
     "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
     "reply": Form(reply_settings.KEYS, reply_settings.read_settings, columns=_QUESTION, read_row=read_query),

