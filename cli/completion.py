@@ -14,11 +14,11 @@ def complete_system(incomplete: str) -> list[str]:
 
     Models of further stages are completed after each `+`.
     """
-    from speechiq.engines.registry import KINDS, list_backends
+    from speechiq.engines.registry import STAGES, list_backends
 
     before, plus, last = incomplete.rpartition("+")
     models = [f"{DEMO}{file.parent.name}" for file in cache_dir("models").glob("*/config.json")]
-    engines = [f"{name}:" for kind in KINDS for name, each in list_backends(kind).items() if each.takes_model]
+    engines = [f"{name}:" for kind in STAGES for name, each in list_backends(kind).items() if each.takes_model]
     names = {"demo", *CONTROLS, *models, *engines} if not plus else {*models, *engines}
     return sorted(f"{before}{plus}{name}" for name in names if name.startswith(last))
 

@@ -28,6 +28,7 @@ from speechiq.cli import (
     systems,
     tasks,
     unanswerable,
+    voices,
 )
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
@@ -41,7 +42,7 @@ PANELS = {
     "Score": ("score", "hallucination", "norms"),
     "Compare": ("compare", "correlate", "predict", "labels"),
     "Publish": ("report",),
-    "Prepare data": ("tasks", "questions", "unanswerable"),
+    "Prepare data": ("tasks", "questions", "voices", "unanswerable"),
     "Machine": ("doctor", "store"),
 }
 PANEL_OF = {command: panel for panel, commands in PANELS.items() for command in commands}
@@ -78,7 +79,7 @@ for name, command, epilog in (
     ("doctor", doctor.doctor, doctor.EXAMPLES),
 ):
     app.command(name, rich_help_panel=PANEL_OF[name], epilog=epilog)(command)
-for group in (demo, labels, norms, tasks, questions, unanswerable, store):
+for group in (demo, labels, norms, tasks, questions, voices, unanswerable, store):
     name = group.__name__.rpartition(".")[2]
     app.add_typer(group.app, name=name, rich_help_panel=PANEL_OF[name])
 app.command("run", rich_help_panel=PANEL_OF["run"], context_settings=run.PASS_ON, add_help_option=False)(run.run)

@@ -19,9 +19,10 @@ STAGES = {
     "asr": "recognizer: the first of several stages",
     "text": "language model: the last stage, or the corrector between two stages",
     "audio": "audio model: a system of one stage",
+    "speech": "voice: speaks texts, for `siq voices speak`",
 }
 #: How the options of a stage begin, by kind.
-PREFIXES = {"asr": "asr_", "text": "llm_ or ger_", "audio": ""}
+PREFIXES = {"asr": "asr_", "text": "llm_ or ger_", "audio": "", "speech": ""}
 CONTROLS = (
     ("gold+LLM", "ceiling: the references are the transcripts"),
     ("silence+LLM", "floor: every transcript is empty"),
@@ -66,7 +67,7 @@ def systems(
         )
         return
     for kind in KINDS:
-        rows = [(each.engine, each.example, _find_missing(each) or "yes") for each in backends if each.kind == kind]
+        rows = [(each.engine, each.example, find_missing(each) or "yes") for each in backends if each.kind == kind]
         print_table(f"{kind} engines ({STAGES[kind]})", ["Engine", "Stage", "Installed"], rows)
     print_table("Demo models", ["Model", "Present"], [(name, state or "yes") for name, state in models])
     print_table("Controls", ["System", "Meaning"], CONTROLS)
@@ -94,15 +95,20 @@ def _show_engine(engine: str, json: bool) -> None:
         print_json([_as_row(backend) | {"options": list(_describe(backend))} for backend in found])
         return
     for backend in found:
-        show(f"{backend.kind} engine {engine}, {STAGES[backend.kind]}")
-        show(f"  stage: {backend.example}", f"  installed: {_find_missing(backend) or 'yes'}")
-        prefix = PREFIXES[backend.kind]
-        title = f"Options (written with {prefix} before the name)" if prefix else "Options"
-        rows = [option.values() for option in _describe(backend)]
-        if rows:
-            print_table(title, ["Option", "Values", "Default", "Meaning"], [tuple(row) for row in rows])
-        else:
-            show("  options: none", "")
+        show_backend(backend)
+
+
+def show_backend(backend: Backend) -> None:
+    """Print an engine, what it misses and its options."""
+    show(f"{backend.kind} engine {backend.engine}, {STAGES[backend.kind]}")
+    show(f"  stage: {backend.example}", f"  installed: {find_missing(backend) or 'yes'}")
+    prefix = PREFIXES[backend.kind]
+    title = f"Options (written with {prefix} before the name)" if prefix else "Options"
+    rows = [option.values() for option in _describe(backend)]
+    if rows:
+        print_table(title, ["Option", "Values", "Default", "Meaning"], [tuple(row) for row in rows])
+    else:
+        show("  options: none", "")
 
 
 def _describe(backend: Backend) -> Iterator[dict[str, str]]:
@@ -122,10 +128,10 @@ def _as_row(backend: Backend) -> dict[str, Any]:
     }
 
 
-def _find_missing(backend: Backend) -> str:
-    """Return which packages an engine misses and how they are installed; empty if none."""
+def find_missing(backend: Backend) -> str:
+    """Return which packages or programs an engine misses and how they are installed; empty if none."""
     missing = backend.missing()
-    return f"no: {', '.join(missing)} missing, pip install '.[{backend.extra}]'" if missing else ""
+    return f"no: {', '.join(missing)} missing, {backend.installation}" if missing else ""
 
 
 def _list_demo_models() -> list[str]:

@@ -9,12 +9,10 @@ import typer
 
 from speechiq.cli.completion import complete_tasks
 from speechiq.cli.examples import examples
-from speechiq.cli.options import Force
 from speechiq.cli.tables import AsJson, print_json, print_table
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, is_folder, write_whole
-from speechiq.core.json_lines import as_lines
+from speechiq.core.files import is_folder
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
 
@@ -78,23 +76,6 @@ def new_command(
         f"  siq questions write --dataset {folder} --writer ... --checker ...",
         f"  siq eval SYSTEM --include-path {folder} --tasks siq_{name} --output runs/{name}",
     )
-
-
-@app.command("texts", epilog=examples("siq tasks texts --output oasst.jsonl"))
-def texts_command(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="JSONL file of id and text.")],
-    source: Annotated[
-        str, typer.Option(help="Hub id of the texts, or a folder with a copy of it as parquet.")
-    ] = "OpenAssistant/oasst1",
-    force: Force = False,
-) -> None:
-    """Write the texts of the set oasst: short English prompts of OpenAssistant, for `siq voices speak`."""
-    from speechiq.siq_tasks.assistant.oasst import list_texts
-
-    check_output(output, force, "choose another file with --output")
-    texts = list_texts(source)
-    write_whole(output, as_lines(texts), "choose another file with --output")
-    show(f"{len(texts)} texts are in {output}.")
 
 
 @app.command("show", epilog=examples("siq tasks show demo", "siq tasks show siq_demo_apply --json"))

@@ -191,6 +191,20 @@ class Endpoint:
             Refusal: The server answered with an HTTP error.
             SpeechIQError: It gave no answer, or another kind of reply.
         """
+        return self._post(path, expected, lambda reply: read(read_json(reply)), body, file)
+
+    def download(self, path: str, expected: str, read: Callable[[bytes], Result], body: Mapping[str, Any]) -> Result:
+        """Post a request and return its reply, whose bytes `read` parses; see `post`."""
+        return self._post(path, expected, lambda reply: read(reply.content), body, None)
+
+    def _post(
+        self,
+        path: str,
+        expected: str,
+        read: Callable[[httpx2.Response], Result],
+        body: Mapping[str, Any],
+        file: tuple[str, bytes, str] | None,
+    ) -> Result:
         files = {"file": file} if file else None
         options = self._options({"Content-Type": "multipart/form-data"} if file else {})
 
@@ -198,9 +212,7 @@ class Endpoint:
             usage["calls"] += 1
             return self._client.post(path, body=body, files=files, **options)
 
-        return run(
-            self._call(send, lambda reply: read(read_json(reply)), expected, self._timeout, self._max_retries),
-        )
+        return run(self._call(send, read, expected, self._timeout, self._max_retries))
 
     def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of each call of the openai package, which adds the header of the key."""

@@ -1,4 +1,4 @@
-"""Say how to install a missing package, by names that pip finds however speechiq was installed."""
+"""Say how to install a missing package, by names that pip finds however speechiq was installed, or a program."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ EXTRAS = {
     "peft": "peft",
     "pocketsphinx": "demo",
     "wordfreq": "rare-words",
+}
+#: Program -> the command that installs it.
+PROGRAMS = {
+    "espeak-ng": "apt install espeak-ng",
+    "flite": "apt install flite",
+    "piper": "pip install piper-tts",
 }
 
 

@@ -1,13 +1,14 @@
 """Define the protocols of engines: an engine runs one stage of a system with one library or service.
 
-An engine subclasses the protocol of its kind, `ASREngine`, `TextEngine` or `AudioEngine`, and implements the abstract
-methods; all other methods have defaults. The constructor checks options and loads no weights; the methods that compute
-load them.
+An engine subclasses the protocol of its kind, `ASREngine`, `TextEngine`, `AudioEngine` or `SpeechEngine`, and
+implements the abstract methods; all other methods have defaults. The constructor checks options and loads no weights;
+the methods that compute load them.
 
-The methods that compute (`transcribe`, `generate`, `loglikelihood`) take all items of a run at once and form batches
-themselves, usually by `speechiq.core.batches.run_in_batches`. They return one result per item, in the order of the
-items. As soon as some items are done, they call `on_result(indices, results)`: the indices of these items, and their
-results in the same order. The results are then in the response cache, and a run that stops can continue from there.
+The methods that compute (`transcribe`, `generate`, `loglikelihood`, `speak`) take all items of a run at once and form
+batches themselves, usually by `speechiq.core.batches.run_in_batches`. They return one result per item, in the order of
+the items. As soon as some items are done, they call `on_result(indices, results)`: the indices of these items, and
+their results in the same order. The results are then in the response cache, and a run that stops can continue from
+there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import torch
 
 BatchSize = int | Literal["auto"]
+Kind = Literal["asr", "text", "audio", "speech"]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,7 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     Attributes:
         engine: name of the engine in the registry, or of a model type of lm-eval.
-        prefix: prefix of the stage's options (`asr_`, `ger_`, `llm_`, or empty), for errors.
+        prefix: prefix of the stage's options (`asr_`, `ger_`, `llm_`, `speaks_`, or empty), for errors.
         device: device on which the model runs.
         batch_size: items per batch; `auto` lets the engine choose.
     """
@@ -58,7 +60,7 @@ class Engine(Protocol):
         gives_nbest: whether it has the option `nbest`, the most transcripts in `Response.hypotheses`.
     """
 
-    kind: ClassVar[Literal["asr", "text", "audio"]]
+    kind: ClassVar[Kind]
     record: ClassVar[type[Options]] = Options
     gives_nbest: bool = False
 
@@ -127,7 +129,7 @@ class Engine(Protocol):
 class ASREngine(Engine, Protocol):
     """Define a speech recognizer."""
 
-    kind: ClassVar[Literal["asr", "text", "audio"]] = "asr"
+    kind: ClassVar[Kind] = "asr"
 
     @abstractmethod
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
@@ -199,7 +201,7 @@ class Writer(Engine, Protocol):
 class TextEngine(Writer, Protocol):
     """Define a language model that reads text."""
 
-    kind: ClassVar[Literal["asr", "text", "audio"]] = "text"
+    kind: ClassVar[Kind] = "text"
 
     @abstractmethod
     def generate(
@@ -273,7 +275,7 @@ class AudioEngine(Writer, Protocol):
             response cache. False for models with a fixed transcription request.
     """
 
-    kind: ClassVar[Literal["asr", "text", "audio"]] = "audio"
+    kind: ClassVar[Kind] = "audio"
     asks_in_words: bool = True
 
     @abstractmethod
@@ -322,4 +324,40 @@ class AudioEngine(Writer, Protocol):
 
         Raises:
             SpeechIQError: the model has no log-probabilities.
+        """
+
+
+class SpeechEngine(Engine, Protocol):
+    """Define a voice, which speaks text: a text-to-speech model, a service or a program.
+
+    Attributes:
+        seeded: whether the speech depends on the seed. If not, an engine gives the same speech for every seed, unless
+            the service behind it draws random numbers of its own.
+    """
+
+    kind: ClassVar[Kind] = "speech"
+    seeded: bool = False
+
+    @classmethod
+    def list_voices(cls) -> list[str]:
+        """Return the models that this machine has, as a user writes them after `ENGINE:`; empty if they are unknown."""
+        return []
+
+    @abstractmethod
+    def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
+        """Speak each text once.
+
+        Args:
+            texts: any texts. Line breaks and control characters are not spoken, and a text without a letter or a digit
+                is silence; `_shared.speech.speak_line` provides for both.
+            seeds: one per text, 0 or more. The speech depends only on its text, its seed and `identity`, not on the
+                other texts, so that it is equal in every batch and process. An engine without randomness ignores seeds.
+            on_result: called with indices and results as soon as some texts are done; see the module.
+
+        Returns:
+            A clip in memory per text, which `_shared.speech.as_speech` makes of the samples of any rate: mono, 16 kHz,
+            in the values of 16-bit audio, at most 10 minutes.
+
+        Raises:
+            SpeechIQError: the voice failed.
         """

@@ -10,17 +10,21 @@ from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import PROGRAMS
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
 GROUP = "speechiq.engines"
-KINDS = ("asr", "text", "audio")
+#: Kinds of engines that run a stage of `pretrained=`.
+STAGES = ("asr", "text", "audio")
+KINDS = (*STAGES, "speech")
 
 
 class Backend(Struct, frozen=True):
@@ -35,6 +39,7 @@ class Backend(Struct, frozen=True):
         model: an example of a model that it runs; empty if it takes none.
         packages: the modules that it imports in addition to those that speechiq itself requires.
         extra: the extra of `setup.cfg` that installs them; empty if `packages` is.
+        program: the program that it runs, a key of `PROGRAMS` of `core/extras.py`; empty if it runs none.
     """
 
     kind: str
@@ -43,6 +48,7 @@ class Backend(Struct, frozen=True):
     model: str = "MODEL"
     packages: tuple[str, ...] = ()
     extra: str = ""
+    program: str = ""
 
     @property
     def takes_model(self) -> bool:
@@ -55,8 +61,14 @@ class Backend(Struct, frozen=True):
         return f"{self.engine}:{self.model}" if self.model else self.engine
 
     def missing(self) -> list[str]:
-        """Return the packages that the engine needs and Python does not find, without importing any."""
-        return [package for package in self.packages if find_spec(package) is None]
+        """Return the packages and the program that the engine needs and that are not found; nothing is imported."""
+        packages = [package for package in self.packages if find_spec(package) is None]
+        return packages + [self.program] * bool(self.program and which(self.program) is None)
+
+    @property
+    def installation(self) -> str:
+        """Return the command that installs what the engine needs."""
+        return PROGRAMS[self.program] if self.program else f"pip install '.[{self.extra}]'"
 
     def list_options(self) -> list[OptionInfo]:
         """Return the options of all models that the engine runs, without the prefix of a stage; imports the class."""
@@ -70,7 +82,7 @@ class Backend(Struct, frozen=True):
         return engine
 
 
-ASR, TEXT, AUDIO = "speechiq.engines.asr", "speechiq.engines.text", "speechiq.engines.audio"
+ASR, TEXT, AUDIO, SPEECH = (f"speechiq.engines.{kind}" for kind in KINDS)
 OPENAI = ("openai",)
 BACKENDS = (
     Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
@@ -91,6 +103,11 @@ BACKENDS = (
     Backend("text", "openai", f"{TEXT}.openai:OpenAIText", "gpt-4o", OPENAI, "endpoints"),
     Backend("audio", "hf", f"{AUDIO}.hf:AudioLLM", "Qwen/Qwen2-Audio-7B-Instruct"),
     Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
+    Backend("speech", "hf", f"{SPEECH}.hf:TransformersSpeech", "facebook/mms-tts-eng"),
+    Backend("speech", "openai", f"{SPEECH}.openai:OpenAISpeech", "gpt-4o-mini-tts", OPENAI, "endpoints"),
+    Backend("speech", "piper", f"{SPEECH}.piper:Piper", "VOICE.onnx", program="piper"),
+    Backend("speech", "espeak-ng", f"{SPEECH}.espeak:Espeak", "en-us", program="espeak-ng"),
+    Backend("speech", "flite", f"{SPEECH}.flite:Flite", "slt", program="flite"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.

@@ -126,10 +126,10 @@ def _leave_group() -> None:
 
 def speech_help() -> str:
     """Return the part of `lm_eval run --help` about speech systems, made from the registered engines and options."""
-    from speechiq.engines.registry import KINDS, list_backends
+    from speechiq.engines.registry import STAGES, list_backends
     from speechiq.siq_tasks.forms import FORMS
 
-    backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in KINDS}
+    backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in STAGES}
     engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
     options = [
         f"{kind} {backend.engine}: {', '.join(names)}"

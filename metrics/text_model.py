@@ -36,7 +36,7 @@ class Role(NamedTuple):
         loader: Auto class of transformers that loads it.
         fits: Returns from a config whether it is of the right kind.
         wanted: The right kind and what to name instead, in words that follow "is not".
-        instead: What to give if there is no such checkpoint.
+        instead: What to give if the checkpoint is not available.
         wider: What to change if numbers overflow; with a smaller checkpoint it may also fit into memory.
     """
 

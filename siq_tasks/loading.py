@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.clip import AudioFile
+from speechiq.core.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
@@ -28,7 +29,6 @@ from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unkno
 from speechiq.siq_tasks.questions.location import locate
 from speechiq.siq_tasks.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
-from speechiq.siq_tasks.store import ADVICE, CLIPS, save_audio
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
 from speechiq.siq_tasks.tables import read_field, read_id, read_texts
 

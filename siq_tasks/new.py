@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.json_lines import as_lines
 from speechiq.core.recordings.inspection import inspect
+from speechiq.siq_tasks.folders import check_folder, complete_folder
 from speechiq.siq_tasks.loading import ENTITIES, list_warnings
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
@@ -63,7 +61,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
             cannot be written; nothing is written then.
     """
     _check_name(name)
-    _check_folder(folder)
+    check_folder(folder)
     rows = read_table(text)
     check_columns(rows[0], ["audio", "text"], text)
     places: dict[str, int] = {}
@@ -95,7 +93,7 @@ def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, 
     place = Path(os.path.realpath(folder))
     source = Source(str(place / "clips.jsonl"), id_column="id")
     tasks = [f"siq_{name}_{level}" for level in LEVELS]
-    with _complete_folder(place) as draft:
+    with complete_folder(place) as draft:
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         rows = {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
         for task, level in zip(tasks, LEVELS, strict=True):
@@ -119,27 +117,6 @@ def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any]) 
     )
 
 
-@contextmanager
-def _complete_folder(place: Path) -> Iterator[Path]:
-    """Yield a folder to write to; it becomes `place` when the block ends, and is removed if the block fails."""
-    draft = None
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=place.parent, prefix=".siq-tasks-"))
-        yield draft
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(0o777 & ~mask)
-        draft.replace(place)
-    except OSError as error:
-        raise SpeechIQError(
-            f"{place}: cannot be written ({error.strerror}); free some space or name another folder with --output"
-        ) from error
-    finally:
-        if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
-
-
 def _prompt_version(level: str) -> int:
     return int(read_task(HERE / "demo" / f"siq_demo_{level}.yaml")["metadata"]["prompt_version"])
 
@@ -152,20 +129,6 @@ def _check_name(name: str) -> None:
         )
     if name in {*data_sets(), "all", *LEVELS}:
         raise SpeechIQError(f"{name}: the suite has a data set or group of that name; choose another name")
-
-
-def _check_folder(folder: Path) -> None:
-    if not exists(folder):
-        return
-    if not folder.is_dir():
-        raise SpeechIQError(f"{folder}: is a file, not a folder; choose another folder with --output")
-    try:
-        if any(folder.iterdir()):
-            raise SpeechIQError(f"{folder}: contains files; choose another folder with --output")
-    except OSError as error:
-        raise SpeechIQError(
-            f"{folder}: cannot be read ({error.strerror}); choose another folder with --output"
-        ) from error
 
 
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:

@@ -186,7 +186,35 @@ def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
 
 
 def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
-    """Open a data set with `datasets`, cached in `folder`: its own cache confuses local folders with the same name."""
+    rows = load_rows(source, place, folder)
+    required = _required(source, more)
+    nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
+    parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
+    _check_columns(source, [source.audio_column, *required], [*rows.column_names, *parts.column_names])
+    columns = [*required, *_optional(rows.column_names)]
+    kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in columns}
+    try:
+        audio = AudioColumn(rows, source.audio_column)
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise SpeechIQError(
+            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
+            f"with --metadata audio_column=..."
+        ) from error
+    return Rows({column: of[column] for column, of in kept.items()}, audio)
+
+
+def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+    """Load rows with `datasets`.
+
+    Args:
+        source: The source.
+        place: Hub id, or a folder.
+        folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
+            its own.
+
+    Raises:
+        SpeechIQError: The rows do not exist, or cannot be loaded.
+    """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
@@ -211,18 +239,7 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
                 f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
             ) from error
         raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
-    _check_columns(source, [source.audio_column], rows.column_names)
-    others, required = rows.remove_columns([source.audio_column]).flatten(), _required(source, more)
-    _check_columns(source, required, [source.audio_column, *others.column_names])
-    kept = others.select_columns(required + _optional(others.column_names))
-    try:
-        audio = AudioColumn(rows, source.audio_column)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise SpeechIQError(
-            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
-            f"with --metadata audio_column=..."
-        ) from error
-    return Rows({column: kept[column] for column in kept.column_names}, audio)
+    return rows
 
 
 def _list_splits(which: Mapping[str, str | None]) -> list[str]:

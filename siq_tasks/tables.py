@@ -31,8 +31,8 @@ def read_table(file: Path) -> list[dict[str, Any]]:
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
     if not is_file(file):
         raise SpeechIQError(
-            f"{file}: no such file; correct the path, or, if a folder of tasks was moved, make it again with "
-            f"`siq tasks new`"
+            f"{file}: no such file; correct the path, or make it again: a folder of tasks with `siq tasks new`, a folder "
+            f"of spoken texts with `siq voices speak`"
         )
     separators = SEPARATORS[file.suffix.lower()]
     rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]

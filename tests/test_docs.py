@@ -17,10 +17,13 @@ from lm_eval.config.evaluate_config import EvaluatorConfig
 from typer.main import get_command
 
 from speechiq.cli.main import app
+from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import find
 from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
+from speechiq.metrics.judge_settings import JudgeOptions
+from speechiq.metrics.rubric import read_rubric
 from speechiq.siq_tasks.demo.systems import SYSTEMS
 from speechiq.siq_tasks.templates import Function, read_task
 from tests.reducer.conftest import write_run
@@ -48,7 +51,8 @@ def read_lines(block: str) -> list[str]:
 
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)})
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
-YAML = [block for kind, block in BLOCKS if kind == "yaml"]
+RUBRICS = [block for kind, block in BLOCKS if kind == "yaml" and "\nkind: " in block]
+YAML = [block for kind, block in BLOCKS if kind == "yaml" and block not in RUBRICS]
 TOML = [block for kind, block in BLOCKS if kind == "toml"]
 CONFIGS = sorted(ROOT.glob("docs/**/*.yaml"))
 
@@ -74,6 +78,18 @@ def check_run(given):
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
         engine = find(stage.kind, stage.engine).load()
         assert engine is ModelType or name.removeprefix(stage.prefix) in engine.option_names(), name
+    check_judge(given.metadata or {})
+
+
+def check_judge(metadata):
+    """Check the options of a judge: its own, or those of its engine."""
+    given = {name: value for name, value in metadata.items() if name.startswith("judge_")}
+    if given:
+        engine = find("text", metadata["judge"].partition(":")[0]).load()
+        values = {name.removeprefix("judge_"): value for name, value in given.items()}
+        own = list_names(JudgeOptions)
+        assert engine is ModelType or values.keys() <= own | engine.option_names()
+        read_options(JudgeOptions, {name: value for name, value in values.items() if name in own}, engine="judge")
 
 
 def check_accelerate(arguments):
@@ -157,6 +173,13 @@ def test_yaml_of_the_docs_is_a_task(block, tmp_path):
     for function in (value for value in task.values() if isinstance(value, Function)):
         module = function.rpartition(".")[0]
         assert not module.startswith("speechiq.") or ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize("block", RUBRICS)
+def test_a_rubric_of_the_docs_is_one(block, tmp_path):
+    file = tmp_path / "rubric.yaml"
+    file.write_text(block, encoding="utf-8")
+    assert read_rubric(str(file)).labels
 
 
 @pytest.mark.parametrize("block", TOML)

@@ -14,10 +14,13 @@ from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.metrics.assistant import DEFAULT_ASSISTANT, DTYPES, TEMPLATES
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
+from speechiq.metrics.encoder import DEFAULT_ENCODER
 from speechiq.metrics.judge_settings import REPLY
 from speechiq.metrics.normalizer import RULES
 from speechiq.metrics.rubric import shipped_rubrics
+from speechiq.metrics.semantic_distance import OPTIONS as SEMDIST
 from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.options import DECLARED
@@ -64,6 +67,32 @@ METADATA = {
     "judge_top_k": ("number", "Number of tokens to sample from."),
     "judge_max_gen_toks": (f"number; default {REPLY}", "Most tokens of a reply of the judge."),
     "judge_*": ("value", "Any option of the judge's engine, such as `judge_base_url`."),
+    "assistant": (
+        f"a hub id, a folder, `demo:NAME` or `off`; default {DEFAULT_ASSISTANT}",
+        "Language model of the assistant whose semantic distances are measured.",
+    ),
+    "assistant_template": (
+        ", ".join(TEMPLATES),
+        "How the text of `llm_semdist_prompt` gets into the prompt; `chat` needs a model with a chat template.",
+    ),
+    "assistant_dtype": (", ".join(DTYPES), "Number format in which the assistant computes."),
+    "encoder": (
+        f"a hub id, a folder, `demo:NAME` or `off`; default {DEFAULT_ENCODER}",
+        "Sentence encoder of `semdist`.",
+    ),
+    "ner": (
+        "a hub id, a folder or `off` (default)",
+        "Token-classification model that finds named entities if the data set has no column `entities`.",
+    ),
+    "rare_words": (
+        "a file, `common:FILE`, `wordfreq` or `off`",
+        "Words that `rare_wer` counts: those of a file, all but those of a file, or by the package wordfreq, which is "
+        "the default if it is installed.",
+    ),
+    "semdist_text": (
+        ", ".join(SEMDIST["semdist_text"]),
+        "Normalizer that is applied to both texts before semantic distances; `raw` applies none.",
+    ),
     "dataset_path": ("Hub id, folder or file", "Source of the rows; a file is `.jsonl`, `.csv` or `.tsv`."),
     "dataset_name": ("configuration", "Configuration of the data set on the Hub."),
     "dataset_revision": ("branch, tag or commit", "Revision of the data set on the Hub."),

@@ -11,6 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
+from speechiq.core.extras import PROGRAMS
 from speechiq.engines.registry import KINDS, Backend, list_backends
 
 PAGE = "reference/extras.md"
@@ -33,7 +34,7 @@ OPTIONS = """
 In a system of several stages an option begins with the name of its stage: `asr_`, `ger_` or `llm_`.
 
 """
-STAGES = {"asr": "recognizer", "text": "language model, corrector", "audio": "audio model"}
+STAGES = {"asr": "recognizer", "text": "language model, corrector", "audio": "audio model", "speech": "voice"}
 _EXTRA = re.compile(r"^((?:# .*\n)*)([a-z-]+) =\n {4}(.+(?:\n {4}.+)*)", re.MULTILINE)
 
 
@@ -65,12 +66,15 @@ def describe(extras: list[Extra]) -> str:
     """Return the page."""
     backends = [backend for kind in KINDS for _, backend in sorted(list_backends(kind).items())]
     rows = ((code(extra.name), extra.purpose, ", ".join(map(code, extra.requirements))) for extra in extras)
-    engines = ((STAGES[one.kind], code(one.engine), code(one.example), code(one.extra)) for one in backends)
+    engines = (
+        (STAGES[one.kind], code(one.engine), code(one.example), code(one.extra or PROGRAMS.get(one.program, "")))
+        for one in backends
+    )
     return (
         INTRODUCTION
         + write_table(["extra", "what it is for", "packages"], rows)
         + ENGINES
-        + write_table(["stage", "engine", "example", "extra"], engines)
+        + write_table(["stage", "engine", "example", "extra, or the program's installation"], engines)
         + OPTIONS
         + "\n".join(_describe_options(backends))
     )

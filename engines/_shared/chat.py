@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from speechiq.core.batches import OnResult, drop
@@ -167,18 +168,34 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         return results
 
     def _answer(self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]) -> list[str]:
-        """Return the answers to a prompt, without the optional parameters that the endpoint refuses.
-
-        A parameter is left out from now on only if a call without it succeeds: a prompt may be refused for itself.
-        """
         content = self._message(prompt)
         parameters = _as_parameters(settings)
-        left_out = set(self._left_out)
         answers: list[str] = []
-        while missing := len(seeds) - len(answers):
-            several = {"n": missing} if missing > 1 and not self.own_seeds and "n" not in left_out else {}
-            one = {"seed": seeds[len(answers)] % SEEDS} if "seed" not in left_out else {}
-            optional = (several or one) | _temperature(settings, left_out)
+        while missing := seeds[len(answers) :]:
+            answers += self._complete(content, parameters, partial(self._offer, settings, missing))[: len(missing)]
+        return answers
+
+    def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
+        """Return the optional parameters of a call for as many answers as there are seeds."""
+        several = {"n": len(seeds)} if len(seeds) > 1 and not self.own_seeds and "n" not in left_out else {}
+        one = {"seed": seeds[0] % SEEDS} if "seed" not in left_out else {}
+        return (several or one) | offer_temperature(settings, left_out)
+
+    def _complete(
+        self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, int]]
+    ) -> list[str]:
+        """Return the answers of a call, without the optional parameters that the endpoint refuses.
+
+        A parameter is left out from now on only if the call without it succeeds: a prompt may be refused for itself.
+
+        Args:
+            content: the message.
+            parameters: those that the call always has.
+            offer: takes the names of parameters to leave out, returns the optional ones.
+        """
+        left_out = set(self._left_out)
+        while True:
+            optional = offer(left_out)
             try:
                 choices = self._chat(content, {**parameters, **optional})
             except Refusal as refusal:
@@ -190,8 +207,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
                 left_out.add("n")
             self._left_out |= left_out
             self._ends += [choice.end for choice in choices]
-            answers += [choice.text for choice in choices][:missing]
-        return answers
+            return [choice.text for choice in choices]
 
     def _chat(self, content: Any, parameters: Mapping[str, Any]) -> list[Choice]:
         """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
@@ -210,11 +226,11 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
-        given = _sampling_parameters(settings) | _temperature(settings, self._left_out)
+        given = _sampling_parameters(settings) | offer_temperature(settings, self._left_out)
         return {"do_sample": bool(settings.get("do_sample")), **given}
 
 
-def _temperature(settings: Mapping[str, Any], left_out: Collection[str]) -> dict[str, int]:
+def offer_temperature(settings: Mapping[str, Any], left_out: Collection[str]) -> dict[str, int]:
     """Return temperature 0 for answers that are not sampled, unless the endpoint refused it."""
     return {} if settings.get("do_sample") or "temperature" in left_out else {"temperature": 0}
 

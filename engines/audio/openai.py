@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured
-from speechiq.engines._shared.chat import ChatEndpoint
+from speechiq.engines._shared.chat import ChatEndpoint, offer_temperature
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel, encode
 from speechiq.engines.base import AudioEngine, Setup
 
@@ -78,10 +79,7 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
         return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
 
     def _transcribe(self, content: list[dict[str, Any]]) -> str:
-        answers: list[str] = []
-        while not answers:
-            answers = self._call(content, {}, self._temperature({}))
-        return answers[0].strip()
+        return self._complete(content, {}, partial(offer_temperature, {}))[0].strip()
 
     def _text_prompt(self, text: str) -> Prompt:
         return Prompt.about(text)

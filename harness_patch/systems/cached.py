@@ -11,8 +11,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
+from msgspec import Struct
+
 from speechiq.core.batches import OnResult
-from speechiq.core.clip import Clip
+from speechiq.core.clip import AudioFile, Clip, file_clip
+from speechiq.core.clip_folder import save_samples
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.stage_cache import StageCache, cached
@@ -26,6 +29,18 @@ class _Details(TypedDict):
     coverage: float
     hypotheses: list[str]
     correction: str
+
+
+class _StoredClip(Struct):
+    """Define a row that names a file of the clip folder; a row whose file is missing is computed again."""
+
+    path: str
+    sha256: str
+    duration: float
+
+    def __post_init__(self) -> None:
+        if not AudioFile(self.path, self.sha256).file.is_file():
+            raise ValueError(f"{self.path} is missing")
 
 
 class CachedEngine:
@@ -57,6 +72,21 @@ class CachedASR(CachedEngine):
     def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""
         return self._transcribe(clips, lambda clip: ["transcript", clip.key, ""])
+
+
+class CachedSpeech(CachedEngine):
+    """Cache what a voice speaks: the audio is in the clip folder, by its content, and a row names the file."""
+
+    def speak(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Clip]:
+        """Speak each text; the clips are files in the clip folder; see `SpeechEngine.speak`."""
+
+        def compute(new: list[tuple[str, int]], on_result: OnResult) -> None:
+            words, numbers = map(list, zip(*new, strict=True))
+            self.engine.speak(words, numbers, lambda places, clips: on_result(places, list(map(_store, clips))))
+
+        items = list(zip(texts, seeds, strict=True))
+        rows = cached(self.cache, items, lambda item: ["speech", *item], compute, _StoredClip)
+        return [file_clip(row) for row in rows]
 
 
 class CachedWriter(CachedEngine):
@@ -130,7 +160,15 @@ class CachedAudio(CachedWriter):
 
 
 #: Kind of an engine -> its cached form.
-CACHED: dict[str, type[CachedEngine]] = {"asr": CachedASR, "text": CachedText, "audio": CachedAudio}
+CACHED: dict[str, type[CachedEngine]] = {
+    "asr": CachedASR, "text": CachedText, "audio": CachedAudio, "speech": CachedSpeech,
+}  # fmt: skip
+
+
+def _store(clip: Clip) -> dict[str, Any]:
+    """Write a clip in memory into the clip folder, and return its row."""
+    stored = save_samples(clip.samples, clip.name)
+    return {name: stored[name] for name in _StoredClip.__struct_fields__}
 
 
 def _as_row(response: Response) -> tuple[str, _Details]:

@@ -10,14 +10,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.system import Question
-from speechiq.metrics.option_letters import LETTERS
+from speechiq.metrics.option_letters import ALPHABET
 
 
 class ConstantLetter:
     """Answer every question with the same letter; a score far from chance shows that the questions are not balanced.
 
     Args:
-        letter: Answer, one of A to E.
+        letter: Answer, one of A to Z.
 
     Raises:
         SpeechIQError: The letter is not one of them.
@@ -26,9 +26,9 @@ class ConstantLetter:
     answering = None
 
     def __init__(self, letter: str) -> None:
-        if letter not in tuple(LETTERS):
+        if letter not in tuple(ALPHABET):
             raise SpeechIQError(
-                f"pretrained=letter:{letter}: not one of the letters A to E; write, for example, letter:B"
+                f"pretrained=letter:{letter}: not one of the letters A to Z; write, for example, letter:B"
             )
         self.letter = letter
 

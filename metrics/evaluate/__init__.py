@@ -1,4 +1,4 @@
-"""Offer metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
+"""Offer the metrics as modules of Hugging Face's `evaluate`, loaded from disk without network."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ MODULES = {
     "similarity": "transcripts against references, by the states of a language model (level Understand)",
     "choice": "answers to multiple-choice questions (level Apply)",
     "meteor": "captions of audio against one or several references",
+    "judge": "free answers, by a rule or by a language model that grades them",
 }
 CITATION = """\
 @inproceedings{wan-etal-2025-speechiq,
@@ -36,7 +37,7 @@ def path(name: str) -> str:
     """Return the path of a module, for `evaluate.load`.
 
     Args:
-        name: A key of `MODULES`: `wer`, `similarity`, `choice` or `meteor`.
+        name: A key of `MODULES`, such as `wer`.
 
     Raises:
         SpeechIQError: No module has this name.

@@ -20,6 +20,8 @@ from speechiq.reducer.read.rows import Name, Pick, locate, read_lines, refusal
 SHARE = 0.0, 1.0
 #: Columns of failures that the score does not show; they are optional.
 FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
+#: Optional column with the score of a system that gives the same answer to all items of a data set.
+FLOOR = "floor"
 
 Item = tuple[str, ...]
 
@@ -54,7 +56,7 @@ def read_samples(
     known = {} if known is None else known
     scores: dict[Item, float] = {}
     measure = category.measure
-    flags: dict[str, dict[Item, float]] = {flag: {} for flag in FLAGS if flag != measure.column}
+    flags: dict[str, dict[Item, float]] = {flag: {} for flag in (*FLAGS, FLOOR) if flag != measure.column}
     sources = {name: flag for flag in flags for name in (flag, COLUMNS.get(flag, flag)) if name != measure.column}
     decoder = _decoder(measure.column, category.item, tuple(sources), measure.may_be_undefined)
     for number, line in read_lines(path):

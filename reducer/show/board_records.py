@@ -23,6 +23,7 @@ def as_json(board: Board) -> dict[str, Any]:
     return {
         "measures": {
             category: {"column": of.column, "direction": of.direction, "unit": of.unit, "chance": of.chance}
+            | ({"floor": board.floors[category]} if category in board.floors else {})
             for category, of in measures.items()
         },
         "clips": {category: len(clips) for category, clips in pool.clips.items()},

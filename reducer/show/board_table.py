@@ -12,11 +12,13 @@ from rich.text import Text
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import summarize
 from speechiq.reducer.read.judge_name import name_judges
+from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, UNKNOWN, count, flag_lines, show_share, shown_flags
 from speechiq.reducer.stats.board import Board
 
+CONSTANT = "the most frequent answer of each data set alone scores"
 ORDER = "in the order of mean rank over the categories; their scores are not combined, since units may differ"
 
 
@@ -71,8 +73,14 @@ def caption(board: Board) -> Iterator[str]:
     for category, of in levels.items():
         chance = of.measure.shown_chance
         by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' * of.measure.in_per_cent}"
-        yield f"{title(category)}: {of.unit}, {of.measure.direction} is better{by_chance}"
+        by_floor = f"; {CONSTANT} {_show(of.measure, board.floors[category])}" if category in board.floors else ""
+        yield f"{title(category)}: {of.unit}, {of.measure.direction} is better{by_chance}{by_floor}"
     yield from flag_lines(rows_of(board))
+
+
+def _show(measure: Measure, value: float) -> str:
+    """Return a value of a column as people read it, with its per cent sign."""
+    return f"{100 * value:.2f} %" if measure.in_per_cent else f"{value:.4g}"
 
 
 def _cell(board: Board, category: str, of: dict[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from speechiq.reducer.judges.reliability import Reliability, measure
 from speechiq.reducer.read.conditions import Mismatch
 from speechiq.reducer.read.runs import System
+from speechiq.reducer.read.samples import FLOOR
 from speechiq.reducer.show.remarks import Remarks, observe
 from speechiq.reducer.siq.scale import competition_ranks
 from speechiq.reducer.stats.bootstrap import resample_raw
@@ -75,6 +76,17 @@ class Board(NamedTuple):
     def order(self) -> list[int]:
         """Return the rows of the systems, lowest mean rank first, then by name; those without a mean rank are last."""
         return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.mean_ranks))]
+
+    @property
+    def floors(self) -> dict[str, float]:
+        """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
+        first, found = self.systems[0], dict[str, list[float]]()
+        usual = [level for level, of in self.pool.levels.items() if of.usual is None]
+        for level, items, columns in first.flag_values:
+            if FLOOR in columns and level in usual:
+                rows = zip(items, columns[FLOOR].tolist(), strict=True)
+                found.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
+        return {level: sum(values) / len(values) for level, values in found.items() if values}
 
     @property
     def caution(self) -> str | None:

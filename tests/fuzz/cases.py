@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from speechiq.core.cache import cache_dir
-from speechiq.siq_tasks.store import CLIPS
+from speechiq.core.clip_folder import CLIPS
 from tests.fuzz.mutations import displace, mutate, rearrange
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER

@@ -6,7 +6,20 @@ import yaml
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.rubric import read_rubric, shipped_rubrics
 
+#: Name and version of each rubric -> its content; a changed rubric gives other scores: its version must change with it.
+FROZEN = {
+    ("grade_0_5", 1): "4f2979f805ddd921",
+    ("pairwise", 1): "5ac4fe228887829d",
+    ("points_1_10", 1): "c8da6f73c2a0a18c",
+    ("right_wrong", 1): "1a41af4944579e7d",
+}
+
 GOOD = {"name": "mine", "version": 1, "kind": "score", "scale": [0, 3], "prompt": "{question} {answer}\nScore: N"}
+
+
+def test_the_rubrics_are_those_of_their_versions():
+    rubrics = map(read_rubric, shipped_rubrics())
+    assert {(each.name, each.version): each.sha256[:16] for each in rubrics} == FROZEN
 
 
 @pytest.mark.parametrize("name", shipped_rubrics())

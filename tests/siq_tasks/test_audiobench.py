@@ -1,5 +1,6 @@
 """The sets of AudioBench: each loads rows of its own schema, and refuses rows that cannot be scored."""
 
+import statistics
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,107 @@ def test_a_row_can_be_left_out(own_cache, tmp_path):
     assert [doc["question_id"] for doc in task.eval_docs] == ["dream/00000", "dream/00002"]
     with pytest.raises(SpeechIQError, match=r"leave_out: '00009' is the id of no row"):
         load("audiobench_dream", dataset_path=folder, leave_out="00001;00009")
+
+
+def load_gender(tmp_path, **metadata):
+    about = read_task(FOLDER / "audiobench_iemocap_gender.yaml")["metadata"]
+    answers = ["The speaker sounds like a male.", "There is a female speaker in this clip.", "The speaker is a male."]
+    folder = write_rows(tmp_path, about, {"answer": answers})
+    return load("audiobench_iemocap_gender", dataset_path=folder, **metadata)
+
+
+def test_the_wording_of_a_row_follows_from_its_id(own_cache, tmp_path):
+    numbers = [doc["instruction_id"] for doc in load_gender(tmp_path).eval_docs]
+    assert len(set(numbers)) > 1 and all(0 <= number <= 20 for number in numbers)
+    task = load_gender(tmp_path)
+    assert numbers == [doc["instruction_id"] for doc in task.eval_docs]
+    assert (task.config.metadata["instruction"], len(task.config.metadata["instructions_sha256"])) == ("rotate", 64)
+    fixed = load_gender(tmp_path, instruction=3)
+    assert {(doc["instruction_id"], doc["instruction"]) for doc in fixed.eval_docs} == {
+        (3, "Does a man or a woman speak in this recording?")
+    }
+
+
+def test_all_wordings_are_items_of_their_own_and_their_spread_is_a_metric(own_cache, tmp_path):
+    task = load_gender(tmp_path, instruction="all")
+    docs = list(task.eval_docs)
+    assert len({doc["question_id"] for doc in docs}) == len(docs) == 63
+    judged = {"scores": [1.0], "texts": [""], "coverage": 1.0}
+    answers = ["male" if doc["instruction_id"] % 2 else "female" for doc in docs]
+    rows = [task.process_results(doc, [judged | {"answer": text}]) for doc, text in zip(docs, answers, strict=True)]
+    means = [2 / 3 if number % 2 else 1 / 3 for number in range(21)]
+    spread = task.aggregation()["instruction_spread"]([row["instruction_spread"] for row in rows])
+    assert spread == pytest.approx(statistics.stdev(means)) and {row["floor"] for row in rows} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("number", [21, -1, "first", 1.5, True])
+def test_an_unknown_wording_is_refused(own_cache, tmp_path, number):
+    with pytest.raises(
+        SpeechIQError, match=r"metadata.instruction: .* is unknown; give 0 to 20 \(gender\), rotate or all"
+    ):
+        load_gender(tmp_path, instruction=number)
+
+
+def test_every_task_without_an_instruction_has_at_least_20_wordings():
+    files = list((FOLDER / "instructions").glob("*.txt"))
+    used = {read_task(FOLDER / f"{name}.yaml")["metadata"].get("instructions") for name in TASKS} - {None}
+    assert used == {file.stem for file in files}
+    for file in files:
+        wordings = file.read_text().splitlines()
+        assert len(set(wordings)) == len(wordings) >= 20 and all(line == line.strip() != "" for line in wordings)
+
+
+def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
+    about = read_task(FOLDER / "audiobench_voxceleb_accent.yaml")["metadata"]
+    folder = write_rows(
+        tmp_path, about, {"answer": ["USA.", "From the audio, I guess the speaker is from Narnia."] * 2}, AUDIO[:2] * 2
+    )
+    with pytest.raises(SpeechIQError, match=r"row 1: the answer 'From the audio.* does not name exactly one of"):
+        load("audiobench_voxceleb_accent", dataset_path=folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer_column": None}, "metadata.answer_column: missing, and tasks of the form labels need it"),
+        ({"labels": {"male": []}}, "metadata.labels: {'male': []} does not map two or more labels"),
+        ({"instructions": "klingon"}, "metadata.instructions: 'klingon' is unknown; known are accent, asr"),
+        ({"instructions": None}, "metadata.question_column: missing, as are instructions"),
+        ({"answer_column": "reply"}, "no column 'reply'; it has answer, context"),
+        ({"audio_column": "answer"}, "The speaker sounds like a male.: No such file or directory"),
+        ({"selection": "longest-text"}, "has no transcripts"),
+    ],
+)
+def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, change, message):
+    with pytest.raises(SpeechIQError) as refused:
+        load_gender(tmp_path, **change)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("values", [[1, 2], [["a"], ["b"]]])
+def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
+    rows = {"context": values, "answer": ["male", "female"]}
+    write_table(tmp_path / "data" / "test-00000-of-00001.parquet", rows, {})
+    with pytest.raises(SpeechIQError, match=r"column 'context' contains no audio \(.*audio_column=") as refused:
+        load("audiobench_iemocap_gender", dataset_path=str(tmp_path))
+    assert "\n" not in str(refused.value)
+
+
+def test_rows_with_one_audio_are_one_clip_with_several_questions(own_cache, tmp_path):
+    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    folder = write_rows(tmp_path, about, ROWS["choice"][0], [AUDIO[0], AUDIO[1], AUDIO[0]])
+    docs = load("audiobench_dream", dataset_path=folder).eval_docs
+    items = {(doc["id"], doc["question_id"]) for doc in docs}
+    assert items == {("dream/00000", "dream/00000"), ("dream/00000", "dream/00002"), ("dream/00001", "dream/00001")}
+
+
+def test_options_may_be_many_and_none_is_added(own_cache, tmp_path):
+    about = read_task(FOLDER / "audiobench_dream.yaml")["metadata"]
+    options = [f"number {n}" for n in range(1, 27)]
+    asked = {"question": ["Which?"] * 2, "choices": [options, options[:2]], "answer": ["Z", "number 1"]}
+    task = load("audiobench_dream", dataset_path=write_rows(tmp_path, about, asked, AUDIO[:2]))
+    many, two = task.eval_docs
+    assert "(Z) number 26" in task.doc_to_text(many) and "(C)" not in task.doc_to_text(two)
+    assert task.doc_to_audio(two)[0]["options"] == ["number 1", "number 2"]
+    judged = {"answer": "(Z)", "scores": [0.0], "texts": [""], "coverage": 0.5}
+    assert task.process_results(many, [judged])["acc"] == 1.0 and task.process_results(two, [judged])["unparsed"] == 1.0

@@ -9,8 +9,8 @@ import numpy as np
 import soundfile
 
 from speechiq.core.clip import AudioFile, Clip, as_clip, file_clip, file_sha256
+from speechiq.core.clip_folder import save_audio
 from speechiq.core.recordings.inspection import read_length
-from speechiq.siq_tasks.store import save_audio
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target

@@ -16,7 +16,8 @@ COUNTS = {"one": 1, "2": 2, "3": 3}
 class Endpoint(ThreadingHTTPServer):
     """`script(prompt, number)` returns the answer, in several choices or one, or `(status, headers, body)`.
 
-    If a file was sent for transcription, the prompt is its bytes and the answer is the transcript.
+    If a file was sent for transcription, the prompt is its bytes and the answer is the transcript. If a text is to be
+    spoken, it is the prompt.
     """
 
     daemon_threads = True
@@ -39,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = self._read()
-        prompt = asked.get("file") or asked.get("prompt") or asked["messages"][0]["content"]
+        prompt = asked.get("file") or asked.get("input") or asked.get("prompt") or asked["messages"][0]["content"]
         with self.server.lock:
             self.server.requests.append(asked)
             self.server.headers.append(self.headers)

@@ -1,4 +1,4 @@
-"""Write audio files to the clip folder under the name of their content, complete or not at all."""
+"""Write audio to the clip folder under the name of its content, complete or not at all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import soundfile
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.clip import SAMPLING_RATE
@@ -42,6 +45,18 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
         write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"warnings": found.warnings}
+
+
+def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
+    """Write samples into the clip folder, as 16-bit FLAC; see `save_audio`.
+
+    Args:
+        samples: float32, shape (samples,), mono, `SAMPLING_RATE`.
+        name: Name of the sound, for errors.
+    """
+    file = io.BytesIO()
+    soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
+    return save_audio(file.getvalue(), name)
 
 
 def _opened(audio: Path | bytes) -> io.BytesIO | io.BufferedReader:

@@ -1,0 +1,1 @@
+"""Run voices, which speak text: one file per backend."""

@@ -1,0 +1,143 @@
+"""Run text-to-speech models of `transformers`, every class of `AutoModelForTextToWaveform`, by its pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from inspect import signature
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from msgspec import Meta
+from transformers import (
+    MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING,
+    AutoModelForTextToWaveform,
+    AutoProcessor,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    TextToAudioPipeline,
+)
+
+from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.clip import Clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import describe
+from speechiq.core.progress import progress_bar
+from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.speech import as_speech, speak_line
+from speechiq.engines.base import Setup, SpeechEngine
+
+#: The largest seed of torch's generators, and 1.
+SEEDS = 2**63
+
+
+class VoiceOptions(Loading, frozen=True, kw_only=True):
+    """Define the options of `TransformersSpeech`."""
+
+    settings: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="Settings of the model's own forward or generate, such as speaker_id, tgt_lang, max_new_tokens."
+        ),
+    ] = None
+
+
+class TransformersSpeech(SpeechEngine):
+    """Speak one text at a time, because the random numbers of a batch depend on all its texts.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        options: see `VoiceOptions`.
+        setup: of this run; the batch size is not used.
+
+    Raises:
+        SpeechIQError: a checkpoint of another kind, or one without a tokenizer.
+    """
+
+    record = VoiceOptions
+    seeded = True
+
+    def __init__(self, model: str, options: VoiceOptions, setup: Setup) -> None:
+        self.checkpoint = Checkpoint(
+            model,
+            AutoModelForTextToWaveform,
+            _fits,
+            "a voice",
+            options,
+            setup,
+            fix="give a model that `AutoModelForTextToWaveform` of transformers loads, such as one of type vits",
+        )
+        self.settings = options.settings or {}
+        self.tools = self._load_tools()
+
+    def _load_tools(self) -> dict[str, Any]:
+        """Return the tokenizer, and the processor if the checkpoint has one, by their names in the pipeline."""
+        tokenizer = self.checkpoint.load_processor(AutoTokenizer)
+        try:
+            processor = self.checkpoint.load_processor(AutoProcessor)
+        except SpeechIQError:  # VITS and others have a tokenizer alone.
+            return {"tokenizer": tokenizer}
+        return {"tokenizer": tokenizer, "processor": processor}
+
+    def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
+        """Speak each text with the random numbers of its seed; see `SpeechEngine.speak`.
+
+        Raises:
+            SpeechIQError: the model fails with a text or with the given settings.
+        """
+        verb = f"{self.checkpoint.name} speaking"
+        with (
+            self.checkpoint.loaded() as model,
+            progress_bar(total=len(texts), verb=verb, unit="text") as progress,
+        ):
+            self._check_settings(model)
+            pipeline = TextToAudioPipeline(model=model, device=model.device, **self.tools)
+
+            def run(batch: list[tuple[str, int]]) -> list[Clip]:
+                return [speak_line(text, partial(self._speak, pipeline, seed)) for text, seed in batch]
+
+            return run_in_batches(
+                list(zip(texts, seeds, strict=True)),
+                run,
+                length=lambda item: len(item[0]),
+                batch_size=1,
+                progress=progress,
+                on_result=on_result,
+            )
+
+    def _check_settings(self, model: PreTrainedModel) -> None:
+        """Refuse settings that a model without `generate` ignores; `generate` itself refuses unknown ones."""
+        known = set(signature(model.forward).parameters)
+        if not model.can_generate() and (unknown := sorted(self.settings.keys() - known)):
+            raise SpeechIQError(
+                f"{self.checkpoint.prefix}settings: {self.checkpoint.name} has no setting {unknown[0]!r}; it has "
+                f"{', '.join(sorted(known))}"
+            )
+
+    def _speak(self, pipeline: TextToAudioPipeline, seed: int, line: str) -> Clip:
+        devices = [pipeline.device] if pipeline.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed % SEEDS)
+            try:
+                spoken = pipeline(line, forward_params=self.settings)
+            except (TypeError, ValueError, LookupError) as error:
+                raise SpeechIQError(
+                    f"{self.checkpoint.name}: cannot speak {line[:40]!r} ({describe(error)}); change the text or the "
+                    f"option {self.checkpoint.prefix}settings"
+                ) from error
+        return as_speech(np.asarray(spoken["audio"]), spoken["sampling_rate"], self.checkpoint.name)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the description and what identifies the weights; see `Engine.identity`."""
+        return {"stage": "speech", **self.checkpoint.identity(), **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the checkpoint, how it is loaded, and the settings; see `Engine.describe`."""
+        return {**self.checkpoint.describe(), "settings": self.settings}
+
+
+def _fits(config: PreTrainedConfig) -> bool:
+    return type(config) in MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING

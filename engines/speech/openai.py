@@ -1,0 +1,79 @@
+"""Run a voice behind an endpoint: `/v1/audio/speech`, as OpenAI, vLLM and others serve it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from speechiq.core.batches import OnResult, drop
+from speechiq.core.clip import SAMPLING_RATE, Clip, decode
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.inspection import inspect
+from speechiq.core.replies import NoAnswer
+from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
+from speechiq.engines._shared.speech import as_speech, speak_line
+from speechiq.engines.base import Setup, SpeechEngine
+
+PATH = "/audio/speech"
+
+
+class SpokenOptions(EndpointOptions, frozen=True, kw_only=True):
+    """Define the options of `OpenAISpeech`."""
+
+    voice: Annotated[str, Meta(description="Voice of the model.")] = "alloy"
+    speed: Annotated[float, Meta(ge=0.25, le=4, description="Speed relative to the voice's own.")] = 1.0
+    instructions: Annotated[
+        str | None, Meta(description="How the voice should speak, for models that take instructions.")
+    ] = None
+    response_format: Annotated[
+        Literal["wav", "flac", "mp3", "opus"], Meta(description="Format of the audio that the endpoint sends.")
+    ] = "wav"
+
+
+class OpenAISpeech(SpeechEngine):
+    """Send each text to the endpoint, which takes no seed: speech may differ each time, and the cache keeps the first.
+
+    Args:
+        model: its name at the endpoint.
+        options: see `SpokenOptions`.
+        setup: of this run; device and batch size are not used.
+    """
+
+    record = SpokenOptions
+
+    def __init__(self, model: str, options: SpokenOptions, setup: Setup) -> None:
+        self.remote = RemoteModel(model, options, setup.prefix)
+        how = {"instructions": options.instructions} if options.instructions else {}
+        speed = {"speed": options.speed} if options.speed != 1 else {}
+        chosen = {"voice": options.voice, "response_format": options.response_format}
+        self.settings: dict[str, Any] = {**chosen, **speed, **how}
+
+    def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
+        """Speak each text; see `SpeechEngine.speak`."""
+        return self.remote.run(texts, lambda text: speak_line(text, self._send), "speaking", "text", on_result)
+
+    def _send(self, line: str) -> Clip:
+        body = {"model": self.remote.model, "input": line, **self.settings}
+        samples = self.remote.endpoint.download(PATH, "audio", _read, body)
+        return as_speech(samples, SAMPLING_RATE, self.remote.endpoint.name)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the description; see `Engine.identity`."""
+        return {"stage": "speech", **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the model, the address and the settings; see `Engine.describe`."""
+        return self.remote.describe() | {"engine": "openai", **self.settings}
+
+
+def _read(content: bytes) -> np.ndarray:
+    """Return the samples in the bytes of an audio file: float32, shape (samples,), mono, 16 kHz."""
+    if not content:
+        raise NoAnswer("sent no audio (an empty reply)")
+    try:
+        return decode(content, 0.0, inspect(content, "its reply").duration)
+    except SpeechIQError as error:
+        raise ValueError(str(error).partition(";")[0]) from error

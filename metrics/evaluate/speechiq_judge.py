@@ -1,0 +1,69 @@
+"""Judge free answers as a module of `evaluate`; see `speechiq.metrics.judge`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import datasets
+import evaluate
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.defined import mean
+from speechiq.metrics.evaluate import CITATION, PAPER
+from speechiq.metrics.judge import Judge, score
+from speechiq.metrics.judging import read_settings
+
+DESCRIPTION = """\
+Scores of free answers by a judge: the rule match, or a language model that grades each answer by a rubric; beside it
+the scores by rule. The measure of judged tasks of SpeechIQ.
+"""
+INPUTS = """\
+Args:
+    predictions (list of str): The answers.
+    references (list of str): The right answers; empty texts for a rubric without a reference.
+    questions (list of str): What was asked; by default nothing.
+    checklists (list of str): What a good answer has; by default nothing.
+    judge (str): match (default), or ENGINE:MODEL with a text engine.
+    rubric (str): Name of a rubric or a YAML file; by default grade_0_5.
+    draws, seed, by, and options of the engine, as the keys judge_* of --metadata.
+Returns:
+    judge: The mean score as a share of the scale, from 0 to 1; judge_points on the scale itself. Unjudged answers are
+        left out; NaN if all are.
+    judge_agreement, unjudged, refusal, empty_answer, match, match_f1: Means over the answers for which they are
+        defined.
+"""
+SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "match", "match_f1")
+
+
+class SpeechiqJudge(evaluate.Metric):
+    """Average the scores of answers; see `speechiq.metrics.judge.score`."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=DESCRIPTION,
+            citation=CITATION,
+            inputs_description=INPUTS,
+            features=datasets.Features({name: datasets.Value("string") for name in ("predictions", "references")}),
+            reference_urls=[PAPER],
+        )
+
+    def _compute(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        questions: Sequence[str] | None = None,
+        checklists: Sequence[str] | None = None,
+        judge: str = "match",
+        **options: Any,
+    ) -> dict[str, float]:
+        empty = [""] * len(predictions)
+        columns = {"question": questions or empty, "answer": references, "checklist": checklists or empty}
+        if wrong := [name for name, texts in columns.items() if len(texts) != len(predictions)]:
+            raise SpeechIQError(
+                f"{wrong[0]}s: {len(columns[wrong[0]])} texts for {len(predictions)} answers; give one each"
+            )
+        settings = read_settings({"judge": judge} | {f"judge_{name}": value for name, value in options.items()})
+        docs = [dict(zip(columns, row, strict=True)) | settings for row in zip(*columns.values(), strict=True)]
+        rows = [score(doc, [item]) for doc, item in zip(docs, Judge().apply(predictions, docs), strict=True)]
+        return {name: mean(row[name] for row in rows) for name in SCORES}

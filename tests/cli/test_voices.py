@@ -1,0 +1,176 @@
+"""`siq voices`: texts of several forms become a data set that the loader reads; what cannot be spoken is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.usage import usage
+from speechiq.siq_tasks.loading import prepare
+from speechiq.siq_tasks.spoken import LONGEST_TEXT
+from tests.siq_tasks.questions.server import serving
+
+needs_programs = pytest.mark.skipif(
+    not (shutil.which("flite") and shutil.which("espeak-ng")), reason="flite or espeak-ng is not installed"
+)
+ROWS = [
+    {"id": "peru", "text": "What is the capital of Peru?", "entities": ["Peru"], "answer": "A"},
+    {"id": "q/2", "text": "How many legs does a spider have?", "entities": [], "answer": "B"},
+    {"id": "c", "text": "Good morning.", "entities": [], "answer": "C"},
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SIQ_STORE", raising=False)
+
+
+@pytest.fixture
+def texts(tmp_path):
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return file
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, ["voices", *map(str, arguments)])
+
+
+def read(folder):
+    return [json.loads(line) for line in folder.joinpath("metadata.jsonl").read_text().splitlines()]
+
+
+@needs_programs
+def test_a_table_is_spoken_by_voices_in_rotation_and_read_by_the_loader(texts, tmp_path):
+    voices = ["espeak-ng:en-gb", "flite:slt"]
+    options = ["--option", "flite.duration_stretch=1.5", "--seed", 3]
+    command = ["speak", texts, "--voice", voices[0], "--voice", voices[1], *options, "--output"]
+    done = siq(*command, tmp_path / "spoken")
+    assert done.exit_code == 0, done.output
+    rows = read(tmp_path / "spoken")
+    assert [{name: row[name] for name in ROWS[0]} for row in rows] == ROWS
+    assert {row["voice"] for row in rows} == set(voices)
+    for row in rows:
+        found = soundfile.info(tmp_path / "spoken" / row["file_name"])
+        assert (found.samplerate, found.channels) == (16_000, 1) and found.duration == pytest.approx(
+            row["seconds"], abs=1e-3
+        )
+    identities = json.loads(tmp_path.joinpath("spoken", "voices.json").read_text())
+    assert identities["flite:slt"]["duration_stretch"] == 1.5 and "speed" in identities["espeak-ng:en-gb"]
+    table = str(tmp_path / "spoken" / "metadata.jsonl")
+    test = prepare(dataset="mine", dataset_path=table, audio_column="file_name", id_column="id")
+    assert {clip["id"]: clip["text"] for clip in test.clips} == {f"mine/{row['id']}": row["text"] for row in ROWS}
+    before = usage["spoken_texts"]
+    assert siq(*command, tmp_path / "again", "--format", "flac").exit_code == 0
+    assert usage["spoken_texts"] == before
+    again = read(tmp_path / "again")
+    assert [row["seed"] for row in again] == [row["seed"] for row in rows]
+    first, second = (soundfile.read(tmp_path / name / row["file_name"])[0] for name, row in
+                     [("spoken", rows[0]), ("again", again[0])])  # fmt: skip
+    assert (first == second).all()
+
+
+@needs_programs
+@pytest.mark.parametrize(
+    ("name", "content", "ids"),
+    [
+        ("lines.txt", "Good morning.\nGood evening.\n", ["00000", "00001"]),
+        ("table.csv", 'id,text,answer\n7,"Well, yes.",A\nb,No.,B\n', ["7", "b"]),
+    ],
+)
+def test_plain_lines_and_csv_are_read(tmp_path, name, content, ids):
+    file = tmp_path / name
+    file.write_text(content)
+    assert siq("speak", file, "--voice", "espeak-ng:en", "-o", tmp_path / "out").exit_code == 0
+    assert [row["id"] for row in read(tmp_path / "out")] == ids
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"text": ""}, "row 2: no 'text'; correct or leave out the row"),
+        ({"text": "..."}, "row 2: '...' has no letter or digit to speak"),
+        ({"text": "a\x07b"}, "control character"),
+        ({"text": 5}, "text is 5, not a text"),
+        ({"text": "word " * LONGEST_TEXT}, "longer than 10 minutes; split it"),
+        ({"id": "peru", "text": "Yes."}, "rows 1 and 2 have the same id, 'peru'"),
+        ({"text": "Yes.", "voice": "x"}, "a column 'voice' would be overwritten; rename or remove it"),
+    ],
+)
+def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_spoken(tmp_path, row, message):
+    file = tmp_path / "texts.jsonl"
+    file.write_text(json.dumps(ROWS[0]) + "\n" + json.dumps(row) + "\n")
+    fault = siq("speak", file, "--voice", "flite:slt", "-o", tmp_path / "out").exception
+    assert isinstance(fault, SpeechIQError) and message in str(fault) and "\n" not in str(fault)
+    assert not tmp_path.joinpath("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--voice", "flit:slt"], "flit: no engine that speaks; did you mean flite"),
+        (["--voice", "piper"], "--voice piper: no model; write ENGINE:MODEL, such as piper:VOICE.onnx"),
+        (["--voice", "flite:slt", "--option", "speed"], "--option speed: has no value; write NAME=VALUE"),
+        (["--voice", "flite:slt", "--option", "piper.speed=1"], "no --voice is of the engine 'piper'"),
+        (["--voice", "flite:slt", "--option", "speed=1"], "speed: no such option of the flite engine"),
+        (["--voice", "flite:slt", "--option", "program=/no"], "flite: no program '/no'; `apt install flite`"),
+    ],
+)
+def test_a_voice_that_cannot_be_used_is_refused_in_one_line(texts, tmp_path, arguments, message):
+    fault = siq("speak", texts, *arguments, "-o", tmp_path / "out").exception
+    assert isinstance(fault, SpeechIQError) and message in str(fault) and "\n" not in str(fault)
+
+
+def test_a_folder_with_other_content_is_left_alone(texts, tmp_path):
+    fault = siq("speak", texts, "--voice", "flite:slt", "-o", tmp_path).exception
+    assert isinstance(fault, SpeechIQError) and "contains files; choose another folder" in str(fault)
+    fault = siq("speak", tmp_path / "none.txt", "--voice", "flite:slt", "-o", tmp_path / "out").exception
+    assert isinstance(fault, SpeechIQError) and "no such file" in str(fault)
+
+
+def test_speech_that_is_too_long_is_refused_and_silence_is_said(texts, tmp_path, endpoint_key, monkeypatch):
+    monkeypatch.setattr("speechiq.engines._shared.speech.LONGEST_S", 6.0)
+    for seconds, message in ((7, "peru: takes openai:tts longer than 6 s to speak; split the text"), (1, "")):
+        soundfile.write(tmp_path / "long.wav", [0.0] * 1000 * seconds, 1000)
+        audio = tmp_path.joinpath("long.wav").read_bytes()
+        with serving(lambda *_: (200, {}, audio)) as server:  # noqa: B023
+            address = ["--option", f"base_url={server.url}"]
+            done = siq("speak", texts, "--voice", "openai:tts", *address, "-o", tmp_path / "out")
+        assert (str(done.exception) == message) if message else "3 clips, 'peru' among them" in done.stderr
+
+
+def test_voices_are_listed_with_what_is_missing(monkeypatch):
+    rows = json.loads(siq("list", "--json").stdout)
+    assert {row["engine"] for row in rows} == {"hf", "openai", "piper", "espeak-ng", "flite"}
+    monkeypatch.setattr("speechiq.engines.registry.which", lambda program: None)
+    shown = siq("list").stdout
+    assert "no: espeak-ng missing, apt install espeak-ng" in shown and "pip install piper-tts" in shown
+    assert "duration_stretch" in siq("list", "flite").stdout
+
+
+def test_short_english_queries_of_people_are_taken_from_openassistant(tmp_path):
+    rows = {
+        "message_id": ["a", "b", "c", "d", "e", "f"],
+        "text": ["What is love? ", "x" * 100, "Was ist Liebe?", "An answer.", "What is love?", "Two\nlines"],
+        "role": ["prompter", "prompter", "prompter", "assistant", "prompter", "prompter"],
+        "lang": ["en", "en", "de", "en", "en", "en"],
+    }
+    folder = tmp_path / "oasst"
+    folder.mkdir()
+    pyarrow.parquet.write_table(pyarrow.table(rows), folder / "train-00000-of-00001.parquet")
+    output = tmp_path / "queries.jsonl"
+    assert siq("texts", "oasst1", "--source", folder, "-o", output).exit_code == 0
+    assert output.read_text() == '{"id": "a", "text": "What is love?"}\n'
+    fault = siq("texts", "oasst1", "--source", folder, "-o", output).exception
+    assert isinstance(fault, SpeechIQError) and "exists; name another file, or add --force" in str(fault)
+    fault = siq("texts", "oasst1", "--source", folder, "--limit", 5, "-o", tmp_path / "none.jsonl").exception
+    assert isinstance(fault, SpeechIQError) and "give a larger --limit" in str(fault)

@@ -1,0 +1,109 @@
+"""An audio model and controls on tasks of AudioBench: runs, the family's table, a comparison and the report."""
+
+import json
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.siq_tasks.demo import demo
+from tests.conftest import run
+from tests.engines import tiny
+
+pytestmark = pytest.mark.slow
+
+SYSTEMS = {"a": "letter:A", "b": "letter:B"}
+CLIPS = ("kennedy", "medical-3", "earnings-4")
+#: Task -> the columns of its rows, next to the audio.
+ROWS = {
+    "dream": {
+        "instruction": ["Who?"] * 3,
+        "choices": ["(A) a man (B) a woman (C) a child"] * 3,
+        "answer": ["A", "A", "B"],
+    },
+    "slue_sqa5": {"instruction": ["Who?", "What?", "Where?"], "answer": ["B", "work", "there"]},
+    "iemocap_gender": {"answer": ["The speaker is a male.", "a female speaker", "a male"]},
+    "audiocaps_caption": {"answer": ["A man speaks."] * 3},
+    "librispeech_clean": {"answer": ["and so my fellow americans", "the patient", "thank you"]},
+}
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """A file of metadata that puts a small table of the demo's clips in the place of each set."""
+    folder = tmp_path_factory.mktemp("sets")
+    lines = []
+    for dataset, columns in ROWS.items():
+        audio = [str(demo.HERE / "clips" / f"{name}.ogg") for name in CLIPS]
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        table = [json.dumps({"context": file} | row) for file, row in zip(audio, rows, strict=True)]
+        folder.joinpath(f"{dataset}.jsonl").write_text("\n".join(table))
+        lines.append(f"{dataset}: {{dataset_path: {folder / dataset}.jsonl}}")
+    file = folder / "sets.yaml"
+    file.write_text("\n".join(lines))
+    return file
+
+
+def evaluate(system, sets, output, *, tasks=tuple(ROWS), **metadata):
+    """Run a system as lm-eval's command line does, and write its files below `output`."""
+    tracker = EvaluationTracker(output_path=str(output))
+    given = {"sets": str(sets)} if len(tasks) == len(ROWS) else metadata
+    results = simple_evaluate(
+        model=HFAudio(pretrained=system, device="cpu", store="off"),
+        tasks=[f"audiobench_{name}" for name in tasks],
+        metadata=given,
+        task_manager=TaskManager(include_defaults=False, metadata=given),
+        evaluation_tracker=tracker,
+        bootstrap_iters=0,
+    )
+    samples = results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    for task, rows in samples.items():
+        tracker.save_results_samples(task_name=task, samples=rows)
+    return results["results"]
+
+
+@pytest.fixture(scope="module")
+def runs(sets, tmp_path_factory):
+    """The runs of two controls and of a tiny audio model."""
+    folder = tmp_path_factory.mktemp("runs")
+    systems = SYSTEMS | {"tiny": tiny.make("qwen2_audio", tmp_path_factory.mktemp("tiny"))}
+    for name, system in systems.items():
+        evaluate(system, sets, folder / name)
+    return folder
+
+
+def test_the_family_has_a_table_with_floors_and_judges(runs, tmp_path):
+    file = tmp_path / "scores.json"
+    done = run("siq", "score", str(runs), "--bootstrap", "0", "--by-dataset", "--json", str(file))
+    assert "the most frequent answer of each data set alone scores 66.67 %" in " ".join(done.stdout.split())
+    board = json.loads(file.read_text())["suites"]["audiobench"]
+    scores = {row["control"]: row["categories"] for row in board["systems"]}
+    assert board["measures"]["sqa_choice"]["floor"] == board["measures"]["gr"]["floor"] == pytest.approx(2 / 3)
+    assert scores["letter:A"]["sqa_choice"]["score"] == pytest.approx(2 / 3)
+    assert scores["letter:B"]["sqa"]["score"] == pytest.approx(1 / 3)
+    assert scores["letter:A"]["gr"]["score"] == scores["letter:A"]["ac"]["score"] == 0.0
+    assert scores["letter:A"]["asr"]["score"] == 1.0
+    assert set(board["by_dataset"]) == set(ROWS)
+
+
+def test_the_report_and_a_comparison_need_no_code_of_the_family(runs, tmp_path):
+    done = run("siq", "compare", str(runs / "a"), str(runs / "b"), "--bootstrap", "0")
+    assert "sqa_choice" in done.stdout.lower().replace(" ", "_")
+    run("siq", "report", str(runs), "-o", str(tmp_path / "report.html"), "--bootstrap", "0")
+    page = (tmp_path / "report.html").read_text()
+    assert "Suite audiobench" in page and "the most frequent answer of each data set alone scores 66.67 %" in page
+
+
+def test_gold_needs_transcripts(sets, tmp_path):
+    with pytest.raises(SpeechIQError, match=r"gold.*without a reference text"):
+        evaluate(
+            "gold+demo:SmolLM2-135M-Instruct",
+            sets,
+            tmp_path,
+            tasks=["dream"],
+            dataset_path=str(sets.with_name("dream.jsonl")),
+        )
