@@ -122,8 +122,9 @@ def _newton(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
 def _separated(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
     """Return which items lie off a plane that has no failure on its one side and no success on its other side.
 
-    The plane is found by a linear program: no item may be on the wrong side, and the sum of distances is largest.
+    The plane is found by a linear program: no item may be on the wrong side, and the sum of distances is largest. If
+    there is one, a coefficient is at its bound; smaller coefficients are rounding of the solver.
     """
     design = _with_ones(covariates) * np.where(failed, 1.0, -1.0)[:, None]
     found = linprog(-design.sum(axis=0), A_ub=-design, b_ub=np.zeros(len(design)), bounds=(-1, 1), method="highs")
-    return np.asarray(design @ found.x > ON_PLANE)
+    return np.asarray((design @ found.x > ON_PLANE) & (np.abs(found.x).max() > 0.5))

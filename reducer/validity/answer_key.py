@@ -35,7 +35,7 @@ def label_answers(tables: Tables, column: str | None = None) -> Success:
 
     Args:
         tables: The numbers of the runs.
-        column: The column that says so; None means the first of `RIGHT` that an item has.
+        column: The column that says so; None means the first of `RIGHT` that tasks about a clip have.
 
     Raises:
         SpeechIQError: No task answers, or no system but controls does.
@@ -66,8 +66,10 @@ def read_right(columns: Iterable[Columns], column: str | None = None) -> dict[Ke
             f"--column {column}: no task has it; {near}choose from {', '.join(sorted(known)) or 'none'}"
         )
     right: dict[Key, float] = {}
-    for name in reversed(RIGHT) if column is None else (column,):
-        right |= join_columns(columns, name)
+    for name in RIGHT if column is None else (column,):
+        known = {(system, item[0]) for system, item in right}
+        values = join_columns(columns, name)
+        right |= {key: value for key, value in values.items() if (key[0], key[1][0]) not in known}
     if not right:
         raise SpeechIQError(
             f"these runs have no answers: no task has a column {', '.join(RIGHT)}; give runs of a task that answers "

@@ -44,12 +44,12 @@ class Exchange(NamedTuple):
 def read_exchanges(tables: Tables) -> list[Exchange]:
     """Return the exchanges of all systems but controls, sorted.
 
-    If a system answered an item both in free text and by choosing an option, the free text is taken.
+    If a system answered about a clip both in free text and by choosing an option, the free text is taken.
 
     Raises:
         SpeechIQError: No task answers, or the control `gold` did not run with the language model of a system.
     """
-    answering = sorted(filter(answers, tables.tasks), key=lambda task: OPTION not in task.signs)
+    answering = [task for task in tables.tasks if answers(task)]
     if not answering:
         raise SpeechIQError("these runs have no answers to compare: give runs of a task that answers questions")
     gold = find_gold(tables)
@@ -59,7 +59,10 @@ def read_exchanges(tables: Tables) -> list[Exchange]:
                 f"no run of the control gold with the language model of {task.system!r}, so answers to the references "
                 "are missing; run pretrained=gold+MODEL on the same tasks"
             )
-    written = read_written(answering)
+    chosen = read_written(task for task in answering if OPTION in task.signs)
+    written = read_written(task for task in answering if OPTION not in task.signs)
+    free = {(system, item[0]) for system, item in written}
+    written |= {key: of for key, of in chosen.items() if (key[0], key[1][0]) not in free}
     transcripts = read_written(task for task in tables.tasks if not answers(task))
     exchanges = []
     for (system, item), of in sorted(written.items()):

@@ -15,8 +15,9 @@ from speechiq.reducer.read.columns import Columns, join_columns
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.samples import FLAGS, Item, show_item
 
-#: Columns that say whether an answer is right; the first counts that an item has. A task with one of them answers.
-RIGHT = ("acc", "judge", "match")
+#: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
+#: with one of them answers.
+RIGHT = ("acc", "mention", "judge", "match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, *FORMER.values(), "corrector_trimmed", "corrector_refused"}
 

@@ -391,3 +391,27 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     done = siq("predict", runs, "--labels", file)
     assert done.exit_code == 0 and "labels.jsonl (ann)" in done.output, done.output
     visit.context.close()
+
+
+def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
+    """By answer keys the choice of an option counts, and for a comparison of answers the free text."""
+    for system in SYSTEMS:
+        config = {"siq": {"pretrained": system, "system": {"kind": "cascade", "asr": {"model": system}} | LLM}}
+        metadata = {
+            "apply": {
+                "suite": "talk",
+                "category": "answer",
+                "item": ["id", "question_id"],
+                "measure": {"column": "acc", "direction": "higher", "unit": "mention %"},
+            }
+        }
+        path = write_run(
+            runs / f"{system}-talk", {"apply": {clip: {"said": 1.0} for clip in CLIPS}}, system, tasks="talk",
+            metadata=metadata, config=config,
+        )  # fmt: skip
+        for file in [path, *path.parent.glob("samples_*")]:
+            file.write_text(file.read_text().replace('"acc"', '"mention"'))
+    out = tmp_path / "out.json"
+    done = siq("predict", runs, "-o", out)
+    assert done.exit_code == 0 and json.loads(out.read_text())["items"] == 48, done.output
+    assert "are successes" in message(siq("predict", runs, "--column", "mention"))
