@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from speechiq.core.batches import OnResult
 from speechiq.core.checksummed import content_sha256
 from speechiq.core.console import say
 from speechiq.core.endpoint import Refusal
@@ -22,7 +21,7 @@ from speechiq.metrics.judge_engine import Opened, open_judge
 from speechiq.metrics.judge_reply import Verdict, read_reply
 from speechiq.metrics.judge_settings import LIKELIHOOD, JudgeOptions, Judging
 
-#: Failed draws in a row, without a reply in between, that end the run: the judge itself does not work.
+#: Answers in a row of which no draw succeeded that end the run: the judge itself does not work.
 MOST_FAILURES = 16
 #: What a likelihood judge reads after the prompt of a rubric, before the grade.
 CUES = {"score": "\nScore:", "pairwise": "\nBetter:"}
@@ -121,31 +120,22 @@ class _Work:
 
     def _write(self, names: Sequence[str]) -> None:
         def keep(places: Sequence[int], results: Sequence[Sequence[str | SpeechIQError]]) -> None:
-            for place, replies in zip(places, results, strict=True):
-                keys = [key for key, _ in self.missing[names[place]]]
-                self._keep(dict(zip(keys, replies, strict=True)))
+            replies = {
+                key: reply
+                for place, row in zip(places, results, strict=True)
+                for (key, _), reply in zip(self.missing[names[place]], row, strict=True)
+            }
+            written = {key: reply for key, reply in replies.items() if isinstance(reply, str)}
+            self.cache.add(written)
+            usage["judgements"] += len(written)
+            self.failures |= {key: reply for key, reply in replies.items() if isinstance(reply, SpeechIQError)}
+            self._in_a_row = 0 if written else self._in_a_row + len(places)
+            if self._in_a_row >= MOST_FAILURES:
+                raise list(self.failures.values())[-1]
 
         prompts = [self._prompt(name) for name in names]
         seeds = [[seed for _, seed in self.missing[name]] for name in names]
         self.engine.attempt(prompts, seeds, self.judging.settings, on_result=keep)
-
-    def _keep(self, replies: dict[str, str | SpeechIQError]) -> None:
-        """Store the replies of a question, and count failures.
-
-        Raises:
-            SpeechIQError: So many draws failed in a row that the judge itself does not work.
-        """
-        written = {key: reply for key, reply in replies.items() if isinstance(reply, str)}
-        if written:
-            self.cache.add(written)
-            usage["judgements"] += len(written)
-            self._in_a_row = 0
-        for key, reply in replies.items():
-            if isinstance(reply, SpeechIQError):
-                self.failures[key] = reply
-                self._in_a_row += 1
-                if self._in_a_row >= MOST_FAILURES:
-                    raise reply
 
     def _score(self, names: Sequence[str]) -> None:
         labels = self.judging.rubric.labels
@@ -157,8 +147,7 @@ class _Work:
             self.cache.add(rows)
             usage["judgements"] += len(rows)
 
-        take: OnResult = keep
-        self.engine.loglikelihood([self._prompt(name) for name in names], [continuations] * len(names), on_result=take)
+        self.engine.loglikelihood([self._prompt(name) for name in names], [continuations] * len(names), on_result=keep)
 
     def _prompt(self, name: str) -> TextPrompt:
         question = self.asked[name]
@@ -185,15 +174,16 @@ def _seeds(question: Question, judging: Judging) -> list[int]:
 
 
 def _normalize(row: Sequence[Scored]) -> list[float]:
-    """Return the probability of each grade, given that it is one of them."""
+    """Return the probability of each grade, given that it is one of them; zeros if they are not numbers."""
     highest = max(scored.logprob for scored in row)
     shares = [math.exp(scored.logprob - highest) for scored in row]
-    return [share / math.fsum(shares) for share in shares]
+    total = math.fsum(shares)
+    return [share / total for share in shares] if math.isfinite(total) else [0.0] * len(row)
 
 
 def _expect(shares: Sequence[float], scores: Sequence[int]) -> Verdict:
     expected = math.fsum(share * score for share, score in zip(shares, scores, strict=True))
-    return Verdict(expected) if math.isfinite(expected) else Verdict(math.nan, NOT_A_NUMBER)
+    return Verdict(expected) if any(shares) else Verdict(math.nan, NOT_A_NUMBER)
 
 
 def _reason(failure: SpeechIQError) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from speechiq.core.batches import OnResult
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
@@ -33,10 +34,18 @@ class Opened(NamedTuple):
     engine: TextEngine
     cache: StageCache
 
-    def has_loglikelihood(self) -> bool:
-        """Return whether it has log-probabilities of given texts; an endpoint is asked once."""
-        found: bool = self._find_out("loglikelihood", {}, self.engine.has_loglikelihood)
-        return found
+    def require_loglikelihood(self, judge: str) -> None:
+        """Refuse a model without log-probabilities of given texts; an endpoint is asked once.
+
+        Raises:
+            SpeechIQError: It has none.
+        """
+
+        def check() -> None:
+            if not self.engine.has_loglikelihood():
+                raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+
+        self._require("loglikelihood", {}, check)
 
     def require_sampling(self, settings: Mapping[str, Any]) -> None:
         """Refuse a model whose draws would be the same; an endpoint is asked once.
@@ -44,16 +53,16 @@ class Opened(NamedTuple):
         Raises:
             SpeechIQError: The model does not sample.
         """
+        self._require("sampling", self.engine.effective(settings), lambda: self.engine.check_sampling(settings))
 
-        def check() -> bool:
-            self.engine.check_sampling(settings)
-            return True
+    def _require(self, what: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
+        """Call `check` unless it passed before."""
 
-        self._find_out("sampling", self.engine.effective(settings), check)
+        def compute(_: Any, on_result: OnResult) -> None:
+            check()
+            on_result([0], [True])
 
-    def _find_out(self, question: str, settings: Mapping[str, Any], ask: Callable[[], bool]) -> Any:
-        (answer,) = cached(self.cache, [[question, settings]], list, lambda _, on_result: on_result([0], [ask()]), bool)
-        return answer
+        cached(self.cache, [[what, settings]], list, compute, bool)
 
 
 def open_judge(judge: str, options: Mapping[str, Any], also: Collection[str] = ()) -> Opened:

@@ -23,7 +23,7 @@ OUTSIDE, BROKEN, OTHER = "score outside the scale", "not a whole number", "score
 
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
-_LABEL = r"(?:scores?|grades?|ratings?|rated|points?|marks?|verdict|result)"
+_LABEL = r"(?:scores?|grades?|ratings?|rated|verdict)"
 _NUMBER = r"(?<![\w.])[-+−]?\d+(?:[.,]\d+)?(?![\w])"
 _VERDICT = {
     "first": "first", "1": "first", "1st": "first", "a": "first",
@@ -32,22 +32,28 @@ _VERDICT = {
     "same": "equal", "draw": "equal",
 }  # fmt: skip
 _NEGATED = frozenset({"not", "no", "than", "nor"})
-_FENCE = re.compile(r"^\W*(?:```\w*|[-=_*~#]{3,})?\W*$")
+_FENCE = re.compile(r"\s*(?:```\w*|_+)\s*")
 _TAG = re.compile(r"<\|[^|<>]{1,30}\|>|</?[A-Za-z]\w{0,15}>")
 _TEX = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|bf)\b|\\[\[\]()]|[{}$]")
 _MARKUP = re.compile(r"[*_`#<>~|\"'“”‘’\[\]]")
-_JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*{_LABEL})\s*[\"']\s*:", re.IGNORECASE)
+_JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*(?:{_LABEL}|points?|marks?))\s*[\"']\s*:", re.IGNORECASE)
 _AFTER_LABEL = re.compile(
-    rf"\b{_LABEL}\b(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|is|of|was|would be|should be|between|from)\s*)*"
-    rf"({_NUMBER})(.*)$",
+    rf"(?:\b{_LABEL}\b(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|is|of|would be|should be|between|from)\s*)+|"
+    rf"^\W*{_LABEL}\s+|\b(?:points?|marks?)\s*[:=]\s*)({_NUMBER})(.*)$",
     re.IGNORECASE,
 )
+_SCALE = r"\s*(?:/|out of|of)\s*\d+(?:\.\d+)?(?!\w)"
+_UNIT = r"\s*(?:points?|stars?|marks?)"
+#: What may follow a number that has no label: its scale or unit, and then the end, punctuation or a reason.
+_END = r"(?:\W*$|\s*[.;,:(–—-]\s|\s+(?:because|since|as|for)\b)"
+_TAIL = rf"(?:{_SCALE}(?:{_UNIT})?{_END}|{_UNIT}{_SCALE}{_END}|(?:{_UNIT})?\W*$|:\s|\s[-–—]\s)"
 _GIVEN = re.compile(
-    rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)|(?:deserves|earns|gets|receives))\b"
-    rf"(?:(?!\b(?:less|more|not|than|least|most|fewer)\b)\D){{0,40}}?({_NUMBER})(.*)$",
+    rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)|"
+    rf"(?:answer|response|reply) (?:deserves|earns|receives))\b"
+    rf"(?:(?!\b(?:less|more|not|than|least|most|fewer)\b)\D){{0,40}}?({_NUMBER})(?={_TAIL})(.*)$",
     re.IGNORECASE,
 )
-_ALONE = re.compile(rf"^\W*?({_NUMBER})\s*(?=/|out of|of\b|points?\b|stars?\b|:|[-–—]\s|\W*$)(.*)$", re.IGNORECASE)
+_ALONE = re.compile(rf"^\W*?({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE)
 _SCALE_BEHIND = re.compile(r"^\s*(?:/|out of|of)\s*(\d+(?:\.\d+)?)(?!\w)(.*)$", re.IGNORECASE)
 _PERCENT = re.compile(r"^\s*(?:%|percent\b)", re.IGNORECASE)
 _ALTERNATIVE = re.compile(rf"^\s*(?:or|to|-|–|—|/|,|and|&|\.\.+|vs\.?)\s*{_NUMBER}", re.IGNORECASE)
@@ -98,10 +104,9 @@ def read_reply(reply: str, rubric: Rubric) -> Verdict:
 
 
 def _last_line(text: str) -> str:
-    """Return the last line with words, without markup, in one line of plain characters."""
+    """Return the last line that has words and does not only open or close a block of code."""
     plain = unicodedata.normalize("NFKC", _TAG.sub(" ", text)).replace("’", "'")
-    lines = [line for line in plain.splitlines() if not _FENCE.match(line) or re.search(r"\w", _MARKUP.sub("", line))]
-    lines = [line for line in lines if not re.fullmatch(r"\s*```\w*\s*", line)]
+    lines = [line for line in plain.splitlines() if re.search(r"\w", line) and not _FENCE.fullmatch(line)]
     return lines[-1].strip() if lines else ""
 
 

@@ -209,8 +209,7 @@ def _check_likelihood(judge: str, opened: Opened, options: JudgeOptions) -> dict
         )
     for name, value in _given_generation(options).items():
         raise SpeechIQError(f"{PREFIX}{name}={value}: judge_by=likelihood writes no reply; leave it out")
-    if not opened.has_loglikelihood():
-        raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+    opened.require_loglikelihood(judge)
     return {}
 
 

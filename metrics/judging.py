@@ -24,6 +24,7 @@ __all__ = [
     "Judging",
     "PairCase",
     "PairJudgement",
+    "check_cases",
     "judge_cases",
     "judge_pairs",
     "judging_of",
@@ -155,7 +156,8 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgeme
     """Return the judgement of each pair of answers; every draw is made in both orders.
 
     Args:
-        cases: The pairs, in any number. Two equal answers are equal by rule, and are not sent to the judge.
+        cases: The pairs, in any number. Two equal answers are equal by rule, and are not sent to the judge. An empty
+            answer is shown as `(none)`.
         judging: From `read_judging`, with a rubric of kind `pairwise`.
 
     Raises:

@@ -17,7 +17,7 @@ from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.judge_settings import REPLY
 from speechiq.metrics.normalizer import RULES
-from speechiq.metrics.rubric import shipped_rubrics
+from speechiq.metrics.rubric import read_rubric, shipped_rubrics
 from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.options import DECLARED
@@ -53,7 +53,7 @@ METADATA = {
         "What scores free answers: a rule, or a language model ([judges](../concepts/judges.md)).",
     ),
     "judge_rubric": (
-        ", ".join(f"`{name}`" for name in shipped_rubrics()) + ", or a YAML file",
+        ", ".join(f"`{name}`" for name in shipped_rubrics() if read_rubric(name).kind == "score") + ", or a YAML file",
         "What the judge is asked.",
     ),
     "judge_draws": ("number; default 1", "Judgements per answer; more than one are sampled."),

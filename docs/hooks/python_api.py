@@ -14,7 +14,7 @@ PAGE = "reference/python.md"
 #: The parts of the package that are documented, and what they are for. Of a folder, all public modules.
 PARTS = {
     "plot.py": ("Figures", "`speechiq.plot` draws what the functions above return."),
-    "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder needs a model."),
+    "metrics": ("Metrics", "Functions of plain texts and numbers; only the embedder and judges need a model."),
     "engines/base.py": ("Protocols of engines", "Engines subclass one: [Add an engine](../tutorials/new_engine.md)."),
     "core/clip.py": ("Clips", "The audio that a system receives."),
     "core/prompt.py": ("Prompts", "What a model is asked."),

@@ -90,18 +90,14 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """
         if settings.get("do_sample") and any(len(row) > 1 for row in seeds) and not self._samples:
             self.check_sampling(settings)
+            self._samples = True
         return self._generate(prompts, seeds, settings, on_result)
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
-        """Refuse a model that does not sample; skip the check for a model that refuses prompts without audio."""
-        try:
-            check_samples(
-                self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
-            )
-        except Refusal as refusal:
-            if refusal.status in ENDING:
-                raise
-        self._samples = True
+        """Refuse a model that does not sample; a few short calls show it."""
+        check_samples(
+            self.name, settings, lambda text, row: self._generate([self._text_prompt(text)], [row], settings)[0]
+        )
 
     def _generate(
         self,

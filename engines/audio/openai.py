@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
+from speechiq.core.endpoint import Refusal
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured
@@ -64,6 +66,11 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
         """Return the coverage of each prompt; NaN without `longest`."""
         return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
+
+    def check_sampling(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a model that does not sample, unless it refuses prompts without audio."""
+        with suppress(Refusal):
+            super().check_sampling(settings)
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Transcribe the clip of each prompt; see `AudioEngine.transcribe`."""

@@ -241,6 +241,18 @@ def test_a_model_that_cannot_do_it_is_one_line(store, options, message):
     assert "\n" not in str(refused.value)
 
 
+def test_an_endpoint_without_the_model_is_refused_when_it_is_asked_whether_it_samples(store):
+    reply = (404, {}, '{"error": {"message": "no model m"}}')
+    with serving(lambda *_: reply) as server:
+        for _ in range(2):
+            with pytest.raises(SpeechIQError, match="answered 404, no model m"):
+                read_judging(settings(server, draws=2))
+    with serving(grade) as server:
+        for _ in range(2):
+            read_judging(settings(server, draws=2))
+        assert len(server.requests) == 3, "what was found out is in the response cache"
+
+
 def test_a_judge_without_a_key_is_refused(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
     message = "openai:gpt-4o: no key; set the environment variable OPENAI_API_KEY, or give judge_base_url"
