@@ -67,9 +67,9 @@ def read_right(columns: Iterable[Columns], column: str | None = None) -> dict[Ke
         )
     right: dict[Key, float] = {}
     for name in RIGHT if column is None else (column,):
-        known = {clip_of(key) for key in right}
+        covered = {clip_of(key) for key in right}
         values = join_columns(columns, name)
-        right |= {key: value for key, value in values.items() if clip_of(key) not in known}
+        right |= {key: value for key, value in values.items() if clip_of(key) not in covered}
     if not right:
         raise SpeechIQError(
             f"these runs have no answers: no task has a column {', '.join(RIGHT)}; give runs of a task that answers "
