@@ -21,6 +21,8 @@ OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
+#: How a user of a task names a local copy.
+OPTION = "--metadata dataset_path=FOLDER"
 
 
 class Source(NamedTuple):
@@ -203,7 +205,7 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
     return Rows({column: of[column] for column, of in kept.items()}, audio)
 
 
-def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+def load_rows(source: Source, place: str, folder: str | None, option: str = OPTION) -> Dataset:
     """Load rows with `datasets`.
 
     Args:
@@ -211,6 +213,7 @@ def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
         place: Hub id, or a folder.
         folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
             its own.
+        option: How the user names a local copy, for the error.
 
     Raises:
         SpeechIQError: The rows do not exist, or cannot be loaded.
@@ -224,7 +227,7 @@ def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
             f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
+            f"connection to the Hub, or give a local copy with {option}"
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):
