@@ -17,7 +17,7 @@ from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import agreement
-from speechiq.metrics.judging import Case, Judgement, Judging, judge_cases, judging_of
+from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
@@ -56,7 +56,7 @@ class Reply(Filter):
         ]
 
 
-def _judge(docs: Sequence[Mapping[str, Any]], answers: Sequence[str], judging: Judging) -> list[Judgement]:
+def _judge(docs: Sequence[Mapping[str, Any]], answers: Sequence[str], judging: Judging) -> list[Judgment]:
     return judge_cases([_case(doc, answer) for doc, answer in zip(docs, answers, strict=True)], judging)
 
 
@@ -73,7 +73,7 @@ def _case(doc: Mapping[str, Any], answer: str) -> Case:
 
 
 def _item(
-    response: Response, transcript: str | None, said: Judgement | None, written: Judgement, quality: float | None
+    response: Response, transcript: str | None, said: Judgment | None, written: Judgment, quality: float | None
 ) -> dict[str, Any]:
     judged = said or written
     return {

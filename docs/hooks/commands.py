@@ -65,7 +65,7 @@ METADATA = {
         ", ".join(f"`{name}`" for name in shipped_rubrics() if read_rubric(name).kind == "score") + ", or a YAML file",
         "What the judge is asked.",
     ),
-    "judge_draws": ("number; default 1", "Judgements per answer; more than one are sampled."),
+    "judge_draws": ("number; default 1", "Judgments per answer; more than one are sampled."),
     "judge_seed": ("number; default 1", "Seed of the draws."),
     "judge_by": ("generate, likelihood", "Score from a written reply, or from the probabilities of the grades."),
     "judge_temperature": ("number", "Temperature of the draws; by default that of the model, or 0 for one draw."),

@@ -10,7 +10,7 @@ from speechiq.reducer.read.judged import JudgedRow, read_judged
 from speechiq.reducer.read.results_file import TaskRun
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import Judgement, Judging
+    from speechiq.metrics.judging import Judging, Judgment
 
 
 class Plan(NamedTuple):
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
 
 class Rejudged(NamedTuple):
-    """A task with new judgements.
+    """A task with new judgments.
 
     Attributes:
         plan: The task and its new judge.
@@ -77,15 +77,15 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     for numbers in together.values():
         answers = [row for number in numbers for row in read[number][1]]
         cases = [case_of(row.row["doc"], row.stored.answer) for row in answers]
-        judgements = iter(judge_cases(cases, plans[numbers[0]].judging))
-        done |= {number: _update(plans[number], *read[number], judgements) for number in numbers}
+        judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
+        done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
     return [done[number] for number in range(len(plans))]
 
 
 def _update(
-    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgements: Iterator[Judgement]
+    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
-    """Put new judgements into the rows of a task; columns that a row did not have are not added."""
+    """Put new judgments into the rows of a task; columns that a row did not have are not added."""
     from speechiq.metrics.judge import item_of, score
     from speechiq.metrics.wording import SPREAD, worded
 
@@ -94,7 +94,7 @@ def _update(
     for answer in judged:
         row = answer.row
         row["doc"] |= plan.judging.record()
-        item = item_of(answer.stored.answer, next(judgements), answer.stored.known_coverage)
+        item = item_of(answer.stored.answer, next(judgments), answer.stored.known_coverage)
         columns: dict[str, float] = score(row["doc"], [item])
         if plan.task.category.column in columns and SPREAD in row:
             columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from speechiq.metrics.judging import Judging, PairCase, PairJudgement, judge_pairs
+from speechiq.metrics.judging import Judging, PairCase, PairJudgment, judge_pairs
 from speechiq.reducer.stats import position_bias
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.validity.answer_key import Success
@@ -48,7 +48,7 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
     )
 
 
-def _describe_bias(asked: Sequence[tuple[str, PairJudgement]]) -> Iterator[str]:
+def _describe_bias(asked: Sequence[tuple[str, PairJudgment]]) -> Iterator[str]:
     """Yield the position bias of the judge on the pairs that it was asked about, with their clips."""
     if asked:
         clips, pairs = zip(*asked, strict=True)

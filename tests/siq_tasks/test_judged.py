@@ -101,7 +101,7 @@ def test_free_answers_are_judged_in_lm_eval_and_a_second_run_asks_nothing(evalua
         assert len(server.requests) == 6
         assert [str(row["judge"]) for row in again["samples"]["free_demo"]] == list(map(str, scores))
         ruled = evaluate(server)
-        assert len(server.requests) == 6 and ruled["results"]["free_demo"]["judge,judgement"] == pytest.approx(1 / 3)
+        assert len(server.requests) == 6 and ruled["results"]["free_demo"]["judge,judgment"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.metrics.judge import item_of
-from speechiq.metrics.judging import Judgement
+from speechiq.metrics.judging import Judgment
 from speechiq.reducer.read.judged import find_judged, read_judged, read_stored
 from tests.reducer.judges.conftest import write_judged
 from tests.siq_tasks.questions.server import serving
@@ -62,7 +62,7 @@ def again(runs: Path, server, *options):
     return siq("judge", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
 
 
-def test_stored_answers_get_new_judgements_in_the_form_of_lm_eval(judged):
+def test_stored_answers_get_new_judgments_in_the_form_of_lm_eval(judged):
     runs, new, server = judged
     before = files(runs)
     done = again(runs, server)
@@ -83,9 +83,9 @@ def test_stored_answers_get_new_judgements_in_the_form_of_lm_eval(judged):
     results = json.loads(next(new.glob("good/results_*")).read_text())
     of = results["results"]["judged"]
     mean = sum(i % 6 / 5 for i in range(40) if i != 7) / 39
-    assert of["judge,judgement"] == pytest.approx(mean) and of["judge_stderr,judgement"] == "N/A"
-    assert of["unjudged_stderr,judgement"] == "N/A" and of["refusal_stderr,judgement"] == 0.0
-    assert of["unjudged,judgement"] == 1 / 40 and results["results"]["group"] == {}
+    assert of["judge,judgment"] == pytest.approx(mean) and of["judge_stderr,judgment"] == "N/A"
+    assert of["unjudged_stderr,judgment"] == "N/A" and of["refusal_stderr,judgment"] == 0.0
+    assert of["unjudged,judgment"] == 1 / 40 and results["results"]["group"] == {}
     assert results["group_subtasks"] == {"group": ["judged"]} and results["configs"].keys() == {"judged"}
     metadata = results["configs"]["judged"]["metadata"]
     assert metadata["judge"] == "openai:m" and metadata["judge_rubric"] == "grade_0_5" and results["date"] > 1e9
@@ -163,7 +163,7 @@ def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
 
 
 def test_what_the_filter_leaves_is_read_back_from_what_lm_eval_writes():
-    item = item_of('He said "three"', Judgement((4.0, math.nan), ("Score: 4", "?")), math.nan)
+    item = item_of('He said "three"', Judgment((4.0, math.nan), ("Score: 4", "?")), math.nan)
     (copied,) = hash_dict_images({"filtered_resps": [item]})["filtered_resps"]
     stored = read_stored(json.loads(json.dumps(sanitize_list([copied]))))
     assert (stored.answer, stored.scores, stored.texts) == ('He said "three"', [4.0, None], ["Score: 4", "?"])
@@ -180,13 +180,13 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
         row["instruction_spread"] = 1.0
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     content = json.loads(results.read_text())
-    content["results"]["judged"]["instruction_spread,judgement"] = 0.0
+    content["results"]["judged"]["instruction_spread,judgment"] = 0.0
     results.write_text(json.dumps(content))
     assert siq("judge", results, "--judge", "match").exit_code == 0
     new = tmp_path / "runs-judged-by-match"
     assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
     (written,) = new.glob("*.json")
-    assert json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgement"] == pytest.approx(
+    assert json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgment"] == pytest.approx(
         0.5**0.5
     )
 
