@@ -45,7 +45,7 @@ class SpeechTask(ConfigurableTask):
         """Load the docs with `custom_dataset`.
 
         Raises:
-            SpeechIQError: `custom_dataset` is not a function, the docs cannot be loaded, or one lacks the reference
+            SpeechIQError: `custom_dataset` is not a function, the docs cannot be loaded, or one has no reference
                 that its judge is shown.
         """
         if not callable(self.config.custom_dataset):
