@@ -21,12 +21,12 @@ from lm_eval.api.filter import Filter
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judging import Case, Judgment, judge_cases, judging_of, read_judging
+from speechiq.metrics.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
 from speechiq.metrics.match import match, match_f1
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.refusal import is_refusal
 
-__all__ = ["Judge", "judge", "score"]
+__all__ = ["Judge", "check_docs", "judge", "score"]
 
 
 def judge(
@@ -76,6 +76,18 @@ def judge(
         )
     cases = [Case(*row) for row in zip(*lists, strict=True)]
     return mean(mean(judgment.scores) for judgment in judge_cases(cases, judging))
+
+
+def check_docs(docs: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse docs without the reference that their judge is shown; called before any system runs.
+
+    Args:
+        docs: Docs of one task, as for `case_of`; all name the same judge.
+
+    Raises:
+        SpeechIQError: A reference is missing; names the doc.
+    """
+    check_cases((case_of(doc, "") for doc in docs), judging_of(docs[0]))
 
 
 class JudgedItem(UserDict[str, Any]):

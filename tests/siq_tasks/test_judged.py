@@ -27,6 +27,7 @@ def load(**metadata):
     ]
     return Loaded(Dataset.from_list(docs), settings)
 """
+EMPTIED = 'docs[2]["answer"] = " "\n    return Loaded'
 TASK = f"""
 include: {HERE / "levels" / "_judged.yaml"}
 task: free_demo
@@ -54,6 +55,17 @@ def evaluate(tmp_path, monkeypatch, endpoint_key):
         )
 
     return run
+
+
+def test_a_missing_reference_is_refused_before_the_system_runs(evaluate, tmp_path):
+    loader = tmp_path / "free.py"
+    loader.write_text(LOADER.replace("return Loaded", EMPTIED))
+    with (
+        serving(answers) as server,
+        pytest.raises(SpeechIQError, match="no reference answer, which the rubric right_wr"),
+    ):
+        evaluate(server, judge="openai:judge", judge_base_url=server.url)
+    assert server.requests == []
 
 
 def answers(prompt, _number):

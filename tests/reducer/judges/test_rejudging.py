@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from random import random
 
@@ -113,7 +114,7 @@ def test_unjudged_answers_are_asked_again_and_replace_what_was_written(judged_ru
         assert done.exit_code == 0 and "judged by openai:m, 13 unjudged" in done.stderr, done.output
         server.script = grade
         done = again(judged_runs, server, "--judge-option", "max_retries=0")
-    assert "judged by openai:m, 2 unjudged; wrote 1 runs, 1 unchanged" in done.stderr
+    assert "judged by openai:m, 2 unjudged; wrote 1 run, 1 unchanged" in done.stderr
 
 
 def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):
@@ -136,7 +137,7 @@ def test_several_folders_and_rubrics_go_in_one_call(tmp_path):
     write_judged(tmp_path / "a" / "x", "x", [1.0] * 12)
     right = write_judged(tmp_path / "b" / "x", "x", [1.0] * 12, rubric="right_wrong", task="right")
     done = siq("judge", tmp_path / "a", right, "--judge", "match", "-o", tmp_path / "new")
-    assert done.exit_code == 0 and "24 answers of 1 systems" in done.stderr, done.output
+    assert done.exit_code == 0 and "24 answers of 1 system judged by" in done.stderr, done.output
     written = sorted(path.parent.relative_to(tmp_path / "new").as_posix() for path in tmp_path.glob("new/**/*.json"))
     assert written == ["a/x", "x"]
     tasks, _ = find_judged([tmp_path / "new"])
@@ -225,13 +226,16 @@ def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
     assert "cannot be read" in str(siq("judge", tmp_path / "run", "--judge", "match").exception)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_in_one_line_and_the_same_command_goes_on(judged_runs):
-    """The judge's endpoint interrupts the command while it waits for a reply."""
-    running = []
+    """The judge's endpoint interrupts the command, which waits for replies that come only after it has ended."""
+    running, ended = [], threading.Event()
 
     def interrupt(prompt, number):
-        if "<answer>" in prompt and number == 30:
+        if number == 30:
             running[0].send_signal(signal.SIGINT)
+        if number >= 30:
+            ended.wait(120)
         return grade(prompt)
 
     with serving(interrupt) as server:
@@ -239,8 +243,9 @@ def test_ctrl_c_ends_in_one_line_and_the_same_command_goes_on(judged_runs):
         command += ["--judge-option", f"base_url={server.url}"]
         running.append(subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True))
         _, told = running[0].communicate(timeout=120)
+        ended.set()
         assert running[0].returncode == 130 and "Traceback" not in told, told
         assert told.splitlines()[-1] == "siq: stopped by hand; the same command continues from the response cache"
         asked = len(server.requests)
         done = again(judged_runs, server)
-        assert done.exit_code == 0 and asked <= len(server.requests) < asked + 70
+        assert done.exit_code == 0 and asked <= len(server.requests) < asked + 82
