@@ -16,7 +16,7 @@ from lm_eval.api.filter import Filter
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judge import agreement
+from speechiq.metrics.judge import JudgedItem, agreement
 from speechiq.metrics.judging import Case, Judgement, Judging, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
@@ -33,7 +33,7 @@ class Reply(Filter):
     All docs name the same judge, recognizer and rating.
     """
 
-    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return an item per reply: texts, transcripts, audio, scores and what the judge wrote."""
         responses = [response_of(text) for text in resps]
         if not responses:
@@ -74,19 +74,34 @@ def _case(doc: Mapping[str, Any], answer: str) -> Case:
 
 def _item(
     response: Response, transcript: str | None, said: Judgement | None, written: Judgement, quality: float | None
-) -> dict[str, Any]:
+) -> JudgedItem:
     judged = said or written
-    return {
-        "answer": response.text if transcript is None else transcript,
-        "written": response.text,
-        "audio": None if response.audio is None else _describe(response.audio),
-        "scores": _plain(judged.scores),
-        "texts": list(judged.texts),
-        "scores_written": _plain(written.scores),
-        "texts_written": list(written.texts),
-        "speech_quality": None if quality is None or math.isnan(quality) else quality,
-        "coverage": response.coverage,
-    }
+    return JudgedItem(
+        answer=response.text if transcript is None else transcript,
+        written=response.text,
+        audio=None if response.audio is None else _describe(response.audio),
+        scores=_plain(judged.scores),
+        texts=list(judged.texts),
+        scores_written=_plain(written.scores),
+        texts_written=list(written.texts),
+        speech_quality=None if quality is None or math.isnan(quality) else quality,
+        coverage=response.coverage,
+    )
+
+
+def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
+    """Return what is judged about a stored item of `Reply`, to judge it again: what was said, and what was written."""
+    return [_case(doc, str(item["answer"])), _case(doc, str(item["written"]))]
+
+
+def renew(item: Mapping[str, Any], judgements: Sequence[Judgement]) -> JudgedItem:
+    """Return a stored item of `Reply` with the judgements of its cases in `stored_cases`; audio and texts stay."""
+    said, written = judgements
+    scores = {"scores": _plain(said.scores), "scores_written": _plain(written.scores)}
+    coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
+    return JudgedItem(
+        dict(item) | scores | coverage | {"texts": list(said.texts), "texts_written": list(written.texts)}
+    )
 
 
 def _describe(clip: Clip) -> dict[str, Any]:
