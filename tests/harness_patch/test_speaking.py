@@ -53,6 +53,7 @@ def test_only_replies_are_spoken_and_a_rerun_speaks_nothing(speaking):
 
 BAD = {
     "no engine": ("slt", "speaks=slt: not a voice; write ENGINE:MODEL"),
+    "own": ("own", "speaks=own: this system does not speak by itself; give speaks=ENGINE:MODEL"),
     "no model": ("flite:", "speaks=flite:: not a voice"),
     "unknown engine": ("festival:kal", "festival"),
     "missing voice": ("hf:./no/such/voice", "no/such/voice"),
