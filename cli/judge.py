@@ -102,13 +102,18 @@ def judge(
             write_run(target, [task for task in done if task.plan.task.results == results])
             for results, target in targets.items()
         )
+    systems = len({task.system for task in tasks})
     answers, unjudged = (sum(counts) for counts in zip(*((task.answers, task.unjudged) for task in done), strict=True))
     folders = " ".join(sorted({str(target.folder) for target in targets.values()}))
     same = f", {len(targets) - new} unchanged" if new < len(targets) else ""
     say(
-        f"{answers} answers of {len({task.system for task in tasks})} systems judged by {judge}, {unjudged} unjudged; "
-        f"wrote {new} runs{same}; next: siq score {folders}"
+        f"{answers} answers of {_count(systems, 'system')} judged by {judge}, {unjudged} unjudged; "
+        f"wrote {_count(new, 'run')}{same}; next: siq score {folders}"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _read_options(options: Any) -> dict[str, Any]:

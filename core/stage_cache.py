@@ -27,7 +27,7 @@ from speechiq.core.row_files import FIX, TRIES, RowFile, RowIndex, list_files, s
 
 STAGE = "stage.json"
 #: Raised if the content of rows changes, or how they are computed. Rows of other formats are not read.
-FORMAT = 4
+FORMAT = 5
 LONGEST_STAGE = 2**20
 _STAGE = msgspec.json.Decoder(dict[str, Any])
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
 #: (`spoken_texts`), speech rated (`speech_ratings`), prompts prefilled (`prefills`), tokens generated
-#: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgements`), calls to endpoints (`calls`).
+#: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgments`), calls to endpoints (`calls`).
 usage: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()

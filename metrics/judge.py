@@ -21,12 +21,12 @@ from lm_eval.api.filter import Filter
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judging import Case, Judgement, judge_cases, judging_of, read_judging
+from speechiq.metrics.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
 from speechiq.metrics.match import match, match_f1
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.refusal import is_refusal
 
-__all__ = ["Judge", "judge", "score"]
+__all__ = ["Judge", "check_docs", "judge", "score"]
 
 
 def judge(
@@ -51,7 +51,7 @@ def judge(
         judge: `match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
         rubric: Name of a rubric, or a YAML file.
         checklist: What a good answer has, or as many texts; one text counts for all.
-        draws: Judgements per answer.
+        draws: Judgments per answer.
         seed: Seed of the draws.
         by: `generate`, or `likelihood`: the expected score by the probabilities of the grades.
         **options: `temperature`, `top_p`, `top_k`, `max_gen_toks`, and options of the engine, such as `base_url`.
@@ -75,7 +75,19 @@ def judge(
             f"checklists; give one of each per answer"
         )
     cases = [Case(*row) for row in zip(*lists, strict=True)]
-    return mean(mean(judgement.scores) for judgement in judge_cases(cases, judging))
+    return mean(mean(judgment.scores) for judgment in judge_cases(cases, judging))
+
+
+def check_docs(docs: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse docs without the reference that their judge is shown; called before any system runs.
+
+    Args:
+        docs: Docs of one task, as for `case_of`; all name the same judge.
+
+    Raises:
+        SpeechIQError: A reference is missing; names the doc.
+    """
+    check_cases((case_of(doc, "") for doc in docs), judging_of(docs[0]))
 
 
 class JudgedItem(UserDict[str, Any]):
@@ -89,7 +101,7 @@ class JudgedItem(UserDict[str, Any]):
 
 
 class Judge(Filter):
-    """Turn each answer into its judgement, as a filter of lm-eval; see `score` for the items.
+    """Turn each answer into its judgment, as a filter of lm-eval; see `score` for the items.
 
     All docs of a task name the same judge, by the settings that `metrics.judging.read_settings` returns.
     """
@@ -101,26 +113,26 @@ class Judge(Filter):
             return []
         judging = judging_of(docs[0])
         cases = [case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
-        judgements = judge_cases(cases, judging)
+        judgments = judge_cases(cases, judging)
         return [
-            item_of(answer, judgement, response_of(answer).coverage)
-            for answer, judgement in zip(answers, judgements, strict=True)
+            item_of(answer, judgment, response_of(answer).coverage)
+            for answer, judgment in zip(answers, judgments, strict=True)
         ]
 
 
-def item_of(answer: str, judgement: Judgement, coverage: float) -> JudgedItem:
+def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
     """Return a judged answer as `score` takes it; the score of an unjudged draw is None.
 
     Args:
         answer: What the system answered.
-        judgement: What the judge gave.
+        judgment: What the judge gave.
         coverage: Audio coverage of the answer; NaN if unknown.
 
-    >>> str(item_of("Three.", Judgement((5.0, math.nan), ("5", "?")), 1.0))
+    >>> str(item_of("Three.", Judgment((5.0, math.nan), ("5", "?")), 1.0))
     '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
     """
-    scores = [None if math.isnan(value) else value for value in judgement.scores]
-    return JudgedItem(answer=answer, scores=scores, texts=list(judgement.texts), coverage=coverage)
+    scores = [None if math.isnan(value) else value for value in judgment.scores]
+    return JudgedItem(answer=answer, scores=scores, texts=list(judgment.texts), coverage=coverage)
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
@@ -140,10 +152,10 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
     return [case_of(doc, str(item["answer"]))]
 
 
-def renew(item: Mapping[str, Any], judgements: Sequence[Judgement]) -> JudgedItem:
-    """Return a stored item of `Judge` with the judgement of its case in `stored_cases`."""
+def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
+    """Return a stored item of `Judge` with the judgment of its case in `stored_cases`."""
     coverage = item.get("coverage")
-    return item_of(str(item["answer"]), judgements[0], math.nan if coverage is None else float(coverage))
+    return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
 
 
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One judgement.
+    """One judgment.
 
     Attributes:
         text: The raw reply, or what failed in brackets; of a likelihood judge the probability of each grade, in JSON.
@@ -127,7 +127,7 @@ class _Work:
             }
             written = {key: reply for key, reply in replies.items() if isinstance(reply, str)}
             self.cache.add(written)
-            usage["judgements"] += len(written)
+            usage["judgments"] += len(written)
             self.failures |= {key: reply for key, reply in replies.items() if isinstance(reply, SpeechIQError)}
             self._in_a_row = 0 if written else self._in_a_row + len(places)
             if self._in_a_row >= MOST_FAILURES:
@@ -145,7 +145,7 @@ class _Work:
         def keep(places: Sequence[int], results: Sequence[Sequence[Scored]]) -> None:
             rows = {self.missing[names[i]][0][0]: _normalize(row) for i, row in zip(places, results, strict=True)}
             self.cache.add(rows)
-            usage["judgements"] += len(rows)
+            usage["judgments"] += len(rows)
 
         self.engine.loglikelihood([self._prompt(name) for name in names], [continuations] * len(names), on_result=keep)
 

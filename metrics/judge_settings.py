@@ -64,13 +64,13 @@ class Judging(Struct, frozen=True, kw_only=True):
         judge: `match`, or `ENGINE:MODEL`.
         rubric_name: Name or file of the rubric, as it was given.
         rubric: The rubric.
-        draws: Number of judgements per answer.
+        draws: Number of judgments per answer.
         seed: Seed of the draws.
         by: `generate` or `likelihood`.
         settings: Generation settings; empty if no reply is generated.
         engine_options: Options of the engine, by their names without `judge_`, as they were given.
         generation: Options about the replies (`temperature`, ...), as they were given.
-        identity: Digest of everything that judgements depend on in addition to the rubric, the draws and the seed.
+        identity: Digest of everything that judgments depend on in addition to the rubric, the draws and the seed.
     """
 
     judge: str

@@ -21,10 +21,10 @@ from speechiq.metrics.match import match
 __all__ = [
     "KEYS",
     "Case",
-    "Judgement",
     "Judging",
+    "Judgment",
     "PairCase",
-    "PairJudgement",
+    "PairJudgment",
     "check_cases",
     "judge_cases",
     "judge_pairs",
@@ -60,7 +60,7 @@ class Case(NamedTuple):
     keywords: tuple[str, ...] = ()
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """The draws of one answer.
 
     An empty answer is not sent to the judge: it has the lowest score in every draw, with empty texts.
@@ -94,7 +94,7 @@ class PairCase(NamedTuple):
     name: str = ""
 
 
-class PairJudgement(NamedTuple):
+class PairJudgment(NamedTuple):
     """The draws of one comparison, each in both orders: 1 if the first is better, -1 the second, 0 equal, else NaN.
 
     Attributes:
@@ -102,7 +102,7 @@ class PairJudgement(NamedTuple):
         shown_second: Scores with the second answer shown first, again with 1 for the first answer.
         combined: Per draw the mean of both orders; NaN if one is unjudged.
         texts: What the judge wrote: those of `shown_first`, then those of `shown_second`.
-        reasons: As for `Judgement`, in the order of `texts`.
+        reasons: As for `Judgment`, in the order of `texts`.
     """
 
     shown_first: tuple[float, ...]
@@ -112,8 +112,8 @@ class PairJudgement(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgement]:
-    """Return the judgement of each answer.
+def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
+    """Return the judgment of each answer.
 
     Args:
         cases: The answers, in any number.
@@ -123,10 +123,10 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgement]:
         SpeechIQError: A case misses the reference that the rubric shows, or the judge cannot work.
 
     >>> judge_cases([Case("How many?", "Three.", "3"), Case("How many?", "", "3")], read_judging({}))
-    [Judgement(scores=(5.0,), texts=('match',), reasons=('',)), Judgement(scores=(0.0,), texts=('',), reasons=('',))]
+    [Judgment(scores=(5.0,), texts=('match',), reasons=('',)), Judgment(scores=(0.0,), texts=('',), reasons=('',))]
     """
     lowest = float(judging.rubric.scale[0])
-    rule = Judgement((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
+    rule = Judgment((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
     found = {i: rule for i, case in enumerate(cases) if not case.answer.strip()}
     rest = [i for i in range(len(cases)) if i not in found]
     if judging.judge == MATCH:
@@ -136,7 +136,7 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgement]:
         drawn = draw([_ask(cases[i], judging) for i in rest], judging)
         _report(drawn, judging)
         _warn_of_one_score([cases[i] for i in rest], drawn, judging)
-        found |= {i: Judgement(*_columns(row)) for i, row in zip(rest, drawn, strict=True)}
+        found |= {i: Judgment(*_columns(row)) for i, row in zip(rest, drawn, strict=True)}
     return [found[i] for i in range(len(cases))]
 
 
@@ -155,8 +155,8 @@ def check_cases(cases: Iterable[Case], judging: Judging) -> None:
                 )
 
 
-def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgement]:
-    """Return the judgement of each pair of answers; every draw is made in both orders.
+def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgment]:
+    """Return the judgment of each pair of answers; every draw is made in both orders.
 
     Args:
         cases: The pairs, in any number. Two equal answers are equal by rule, and are not sent to the judge. An empty
@@ -173,15 +173,15 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgeme
     _report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
     zeros, empty = (0.0,) * judging.draws, ("",) * judging.draws
-    same_answer = PairJudgement(zeros, zeros, zeros, empty * 2, empty * 2)
+    same_answer = PairJudgment(zeros, zeros, zeros, empty * 2, empty * 2)
     return [same_answer if same else _combine(*next(rows)) for same in equal]
 
 
-def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgement:
+def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
     first, second = tuple(one.score for one in forth), tuple(-one.score for one in back)
     combined = tuple((one + other) / 2 for one, other in zip(first, second, strict=True))
     _, texts, reasons = _columns([*forth, *back])
-    return PairJudgement(first, second, combined, texts, reasons)
+    return PairJudgment(first, second, combined, texts, reasons)
 
 
 def _swap(case: PairCase) -> PairCase:
@@ -202,15 +202,15 @@ def _columns(row: Sequence[Draw]) -> tuple[tuple[float, ...], tuple[str, ...], t
     return tuple(one.score for one in row), tuple(one.text for one in row), tuple(one.reason for one in row)
 
 
-def _match(case: Case, judging: Judging) -> Judgement:
+def _match(case: Case, judging: Judging) -> Judgment:
     lowest, highest = judging.rubric.scale
     matched = match(case.answer, case.reference, case.accepted)
     if math.isnan(matched):
         matched = count_keywords(case.answer, case.keywords)
     if math.isnan(matched):
-        return Judgement((math.nan,), ("",), (NO_REFERENCE,))
+        return Judgment((math.nan,), ("",), (NO_REFERENCE,))
     text = "match" if matched == 1 else f"{100 * matched:.0f} % match" if matched else "no match"
-    return Judgement((lowest + matched * (highest - lowest),), (text,), ("",))
+    return Judgment((lowest + matched * (highest - lowest),), (text,), ("",))
 
 
 def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 
 #: A metric that tasks compute themselves, of their measure: how the score depends on the wording of the instruction.
 SPREAD = "instruction_spread"
+#: Number of the wording of an item that has its own instruction.
+OWN = -1
 
 
 class Worded(float):
@@ -30,8 +32,18 @@ class Worded(float):
 
 
 def worded(score: float, doc: Mapping[str, Any]) -> Worded:
-    """Return a score that carries the question without its wording, and the wording, of its doc."""
-    return Worded(score, str(doc["question_id"]).partition("#")[0], int(doc["instruction_id"]))
+    """Return a score that carries the question without its wording, and the wording, of its doc.
+
+    Args:
+        score: The score.
+        doc: `question_id` names the question, else `id` does; a doc without `instruction_id` has its own instruction.
+
+    >>> worded(1.0, {"id": "a"}).wording, worded(1.0, {"id": "a", "question_id": "b#3", "instruction_id": 3}).clip
+    (-1, 'b')
+    """
+    question, wording = doc.get("question_id"), doc.get("instruction_id")
+    name = str(doc["id"] if question is None else question)
+    return Worded(score, name.partition("#")[0], OWN if wording is None else int(wording))
 
 
 def spread(scores: Iterable[Worded]) -> float:

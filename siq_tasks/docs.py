@@ -19,6 +19,8 @@ EXTRA_ITEMS = ("entities",)
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
+#: Items besides the question by which an answer is scored; part of the digest of docs that have them.
+SCORED_BY = ("accepted", "checklist", "keywords", "entities")
 CLIP_ITEMS = ("path", "sha256", "sampling_rate", "duration", "offset")
 
 
@@ -74,10 +76,17 @@ def build_docs(
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
     """Return the sha256 of the audio, references, questions and answers of docs, independent of order and paths.
 
+    Further right answers, checklists, keywords and entities count too; docs without them have the digest that they had
+    before docs could have them.
+
     >>> clip = {"id": "a", "audio": {"sha256": "0a", "path": "here"}, "text": "Yes."}
     >>> digest_content([clip]) == digest_content([clip | {"audio": {"sha256": "0a", "path": "there"}}])
     True
     >>> digest_content([clip]) == digest_content([clip | {"text": "No."}])
+    False
+    >>> digest_content([clip]) == digest_content([clip | {"accepted": []}])
+    True
+    >>> digest_content([clip]) == digest_content([clip | {"accepted": ["Sure."]}])
     False
     """
     content = [
@@ -85,6 +94,7 @@ def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:
             *map(doc["audio"].get, ("sha256", "offset")),
             *map(doc.get, ("id", "text", *QUESTION_ITEMS)),
             *(transform.key for transform in read_transforms(doc["audio"].get("transforms") or "[]")),
+            *([item, doc[item]] for item in SCORED_BY if doc.get(item)),
         ]
         for doc in docs
     ]

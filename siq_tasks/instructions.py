@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.wording import OWN
 
 FOLDER = Path(__file__).parent / "audiobench" / "instructions"
 #: Values of `instruction`, next to a number: a wording for each row by a digest of its name, or every wording.
 BY_DIGEST, ALL = "rotate", "all"
-#: Number of the instruction of a row that has its own.
-OWN = -1
 
 
 class Wordings(NamedTuple):

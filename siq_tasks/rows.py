@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, expand
+from speechiq.core.files import exists, expand, is_file
 from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_table
 
 if TYPE_CHECKING:
@@ -193,14 +193,34 @@ def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str |
     _check_columns(source, [source.audio_column, *required], [*rows.column_names, *parts.column_names])
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
-    try:
-        audio = AudioColumn(rows, source.audio_column)
-    except (TypeError, ValueError, NotImplementedError) as error:
-        raise SpeechIQError(
-            f"{place}: column {source.audio_column!r} contains no audio ({_first_line(error)}); give the right one "
-            f"with --metadata audio_column=..."
-        ) from error
-    return Rows({column: of[column] for column, of in kept.items()}, audio)
+    _refuse_other_types(rows, source.audio_column, place)
+    return Rows({column: of[column] for column, of in kept.items()}, AudioColumn(rows, source.audio_column))
+
+
+def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
+    """Refuse a column that is neither audio nor encoded audio nor paths of audio files.
+
+    Raises:
+        SpeechIQError: The column has another type, or its first text is not the path of a file.
+    """
+    from datasets import Audio, Value
+
+    fix = "give the right one with --metadata audio_column=..."
+    feature = rows.features.get(column)
+    kind = feature.dtype if isinstance(feature, Value) else ""
+    if kind in ("string", "large_string"):
+        first = next(iter(rows.select_columns([column])[:1][column]), None) or ""
+        if not is_file(Path(first)):
+            raise SpeechIQError(
+                f"{place}: column {column!r} contains texts, and the first, {first!r:.80}, is not the path of an audio "
+                f"file; {fix}"
+            )
+    elif not (
+        isinstance(feature, Audio)
+        or (isinstance(feature, dict) and feature.keys() <= {"bytes", "path"})
+        or kind in ("binary", "large_binary")
+    ):
+        raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
 
 
 def load_rows(source: Source, place: str, folder: str | None) -> Dataset:

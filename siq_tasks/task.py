@@ -10,6 +10,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
+from speechiq.metrics.judge import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.docs import digest_content
@@ -44,7 +45,8 @@ class SpeechTask(ConfigurableTask):
         """Load the docs with `custom_dataset`.
 
         Raises:
-            SpeechIQError: `custom_dataset` is not a function, or the docs cannot be loaded.
+            SpeechIQError: `custom_dataset` is not a function, the docs cannot be loaded, or one has no reference
+                that its judge is shown.
         """
         if not callable(self.config.custom_dataset):
             raise SpeechIQError(
@@ -54,6 +56,8 @@ class SpeechTask(ConfigurableTask):
         about = self.config.metadata
         loaded = self.config.custom_dataset(**about)
         docs = with_condition(loaded.docs, about[CONDITION]) if CONDITION in about else loaded.docs
+        if "judging" in docs.column_names:
+            check_docs(docs)
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
 

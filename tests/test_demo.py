@@ -17,7 +17,7 @@ RESULTS = "*/results_*.json"
 @pytest.fixture(scope="module")
 def demo_run(demo_models, tmp_path_factory):
     output = tmp_path_factory.mktemp("demo")
-    store = {"SIQ_STORE": str(tmp_path_factory.mktemp("store"))}
+    store = {"SIQ_STORE": os.environ.get("SIQ_DEMO_STORE") or str(tmp_path_factory.mktemp("store"))}
     done = run("siq", "demo", "run", "--output", str(output), env=os.environ | store)
     assert done.returncode == 0, done.stderr
     return output, done.stdout

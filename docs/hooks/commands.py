@@ -65,7 +65,7 @@ METADATA = {
         ", ".join(f"`{name}`" for name in shipped_rubrics() if read_rubric(name).kind == "score") + ", or a YAML file",
         "What the judge is asked.",
     ),
-    "judge_draws": ("number; default 1", "Judgements per answer; more than one are sampled."),
+    "judge_draws": ("number; default 1", "Judgments per answer; more than one are sampled."),
     "judge_seed": ("number; default 1", "Seed of the draws."),
     "judge_by": ("generate, likelihood", "Score from a written reply, or from the probabilities of the grades."),
     "judge_temperature": ("number", "Temperature of the draws; by default that of the model, or 0 for one draw."),
@@ -120,6 +120,11 @@ METADATA = {
     "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
+    "checklist_column": ("column", "Column of what a good reply has."),
+    "where": (
+        "{column: [value, ...]}, in a YAML or as JSON",
+        "Rows to take: those whose columns match one of the values; `*` stands for any text.",
+    ),
     "leave_out": ("ids", "Rows to leave out, separated by `;`."),
     "instruction": (
         "rotate, all or a number; default rotate",

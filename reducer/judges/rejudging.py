@@ -10,7 +10,7 @@ from speechiq.reducer.read.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.read.results_file import TaskRun
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import Case, Judgement, Judging
+    from speechiq.metrics.judging import Case, Judgment, Judging
 
 
 class Plan(NamedTuple):
@@ -26,7 +26,7 @@ class Plan(NamedTuple):
 
 
 class Rejudged(NamedTuple):
-    """A task with new judgements.
+    """A task with new judgments.
 
     Attributes:
         plan: The task and its new judge.
@@ -75,8 +75,8 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     done: dict[int, Rejudged] = {}
     for numbers in together.values():
         cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
-        judgements = iter(judge_cases(cases, plans[numbers[0]].judging))
-        done |= {number: _update(plans[number], *read[number], judgements) for number in numbers}
+        judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
+        done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
     return [done[number] for number in range(len(plans))]
 
 
@@ -94,9 +94,9 @@ def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
 
 
 def _update(
-    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgements: Iterator[Judgement]
+    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
-    """Put new judgements into the rows of a task; columns that a row did not have are not added."""
+    """Put new judgments into the rows of a task; columns that a row did not have are not added."""
     from speechiq.metrics.wording import SPREAD, worded
 
     scorer = _scorer(plan)
@@ -105,7 +105,7 @@ def _update(
     for answer in judged:
         row = answer.row
         row["doc"] |= plan.judging.record()
-        new = [next(judgements) for _ in _cases(plan, answer)]
+        new = [next(judgments) for _ in _cases(plan, answer)]
         item = scorer.renew(read_item(row["filtered_resps"]), new)
         columns: dict[str, float] = scorer.score(row["doc"], [item])
         if plan.task.category.column in columns and SPREAD in row:

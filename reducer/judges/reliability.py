@@ -23,6 +23,7 @@ class Reliability(NamedTuple):
         unjudged: Share of them without a readable score.
         refusals: Share of answers that refuse.
         empty: Share of empty answers.
+        unread: Share of single draws without a readable score, among the draws of answers that are not empty.
         draws: Largest number of draws of an answer.
         equal: Share of pairs of draws of one answer with equal scores.
         alpha: Krippendorff's alpha over the draws.
@@ -37,6 +38,7 @@ class Reliability(NamedTuple):
     unjudged: float
     refusals: float
     empty: float
+    unread: float
     draws: int
     equal: float
     alpha: Estimate
@@ -85,6 +87,7 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
         unjudged=_share([of.unjudged for of in judged.values()]),
         refusals=_share([of.refusal for of in judged.values()]),
         empty=_share([of.empty for of in judged.values()]),
+        unread=_share([math.isnan(score) for of in answers for score in of.scores]),
         draws=ratings.shape[1],
         equal=float(agreement.share_equal(ratings, np.ones((1, len(answers))))[0]),
         alpha=over(partial(agreement.krippendorff, ratings, ordinal=ordinal), clips),

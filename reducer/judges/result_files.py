@@ -25,7 +25,7 @@ from speechiq.reducer.judges.rejudging import Plan, Rejudged
 from speechiq.reducer.read.run_files import samples_of
 
 ADVICE = "name another folder with --output"
-#: Key of a results file that says what its judgements were made from.
+#: Key of a results file that says what its judgments were made from.
 ORIGIN = "judged_again"
 #: Keys of a results file with an entry for each task or group.
 BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples")

@@ -18,6 +18,7 @@ from speechiq.reducer.stats.estimate import Estimate
 #: Heading -> what it means.
 COLUMNS = {
     "Unjudged": "answers without a readable score",
+    "Unread draws": "single draws without a readable score",
     "Refusals": "answers that refuse",
     "Empty": "empty answers",
     "Equal draws": "pairs of draws of one answer with equal scores",
@@ -26,7 +27,7 @@ COLUMNS = {
     "Match": "answers that match the reference by rule, without a model",
     "Judge and rule": "rank correlation of the judge's score with the score by rule (1 for a match, else F1)",
 }
-SHARES = ("Unjudged", "Refusals", "Empty", "Equal draws", "Match")
+SHARES = ("Unjudged", "Unread draws", "Refusals", "Empty", "Equal draws", "Match")
 
 
 def as_table(board: Board) -> Table:
@@ -54,7 +55,7 @@ def as_table(board: Board) -> Table:
 
 def cells_of(of: Reliability) -> dict[str, str]:
     """Return heading -> the text of a cell, in the order of `COLUMNS`."""
-    shares = dict(zip(SHARES, (of.unjudged, of.refusals, of.empty, of.equal, of.match), strict=True))
+    shares = dict(zip(SHARES, (of.unjudged, of.unread, of.refusals, of.empty, of.equal, of.match), strict=True))
     estimates = {"Alpha": of.alpha, "Length": of.length, "Judge and rule": of.rule}
     shown = {name: show_share(None if math.isnan(share) else share) for name, share in shares.items()}
     shown |= {name: show_estimate(estimate) for name, estimate in estimates.items()}

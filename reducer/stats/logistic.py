@@ -127,4 +127,5 @@ def _separated(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
     """
     design = _with_ones(covariates) * np.where(failed, 1.0, -1.0)[:, None]
     found = linprog(-design.sum(axis=0), A_ub=-design, b_ub=np.zeros(len(design)), bounds=(-1, 1), method="highs")
-    return np.asarray((design @ found.x > ON_PLANE) & (np.abs(found.x).max() > 0.5))
+    plane = np.asarray(found.x, float)
+    return np.asarray((design @ plane > ON_PLANE) & (np.abs(plane).max() > 0.5))

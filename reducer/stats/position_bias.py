@@ -12,7 +12,7 @@ import numpy as np
 from speechiq.reducer.stats.estimate import Estimate, over_clips
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import PairJudgement
+    from speechiq.metrics.judging import PairJudgment
 
 
 class PositionBias(NamedTuple):
@@ -34,7 +34,7 @@ class PositionBias(NamedTuple):
     first: Estimate
 
 
-def measure(pairs: Sequence[PairJudgement], clips: Sequence[str], *, draws: int = 1000, seed: int = 0) -> PositionBias:
+def measure(pairs: Sequence[PairJudgment], clips: Sequence[str], *, draws: int = 1000, seed: int = 0) -> PositionBias:
     """Return the position bias of a judge, with intervals from draws of clips.
 
     Args:

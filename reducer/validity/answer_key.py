@@ -10,7 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.columns import Columns, join_columns
 from speechiq.reducer.validity.tables import Tables
-from speechiq.reducer.validity.units import RIGHT, Key, answers
+from speechiq.reducer.validity.units import RIGHT, Key, answers, clip_of
 
 BY = "answers"
 ERRORS = "wer"
@@ -67,9 +67,9 @@ def read_right(columns: Iterable[Columns], column: str | None = None) -> dict[Ke
         )
     right: dict[Key, float] = {}
     for name in RIGHT if column is None else (column,):
-        known = {(system, item[0]) for system, item in right}
+        covered = {clip_of(key) for key in right}
         values = join_columns(columns, name)
-        right |= {key: value for key, value in values.items() if (key[0], key[1][0]) not in known}
+        right |= {key: value for key, value in values.items() if clip_of(key) not in covered}
     if not right:
         raise SpeechIQError(
             f"these runs have no answers: no task has a column {', '.join(RIGHT)}; give runs of a task that answers "
@@ -94,7 +94,7 @@ def leave_out(
         SpeechIQError: The runs do not say which items these are, or none is left.
     """
     errors = {key: value for table in tables.columns for key, value in join_columns([table], ERRORS).items()}
-    without = {key for key in of.success if errors.get((key[0], key[1][:1])) == 0}
+    without = {key for key in of.success if errors.get(clip_of(key)) == 0}
     if only_errors and not errors:
         raise SpeechIQError(f"--only-errors: these runs have no column {ERRORS}; give runs of a task with error rates")
     notes = list(of.notes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from speechiq.metrics.judging import Judging, PairCase, judge_pairs
+from speechiq.metrics.judging import Judging, PairCase, PairJudgment, judge_pairs
+from speechiq.reducer.stats import position_bias
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.validity.answer_key import Success
 from speechiq.reducer.validity.exchanges import Exchange
 
@@ -34,11 +36,36 @@ def label_judged(exchanges: Sequence[Exchange], judging: Judging) -> Success:
         inconsistent += one != other
         success[of.key] = not any([*one, *other])
     same = sum(of.same for of in exchanges)
+    asked = [(of.key[1][0], verdict) for of, verdict in zip(exchanges, found, strict=True) if not of.same]
     return Success(
         success,
         [
             f"{same} of {len(exchanges)} items have equal answers: successes without the judge",
             f"{inconsistent} of {len(success)} items are judged differently in the two orders: failures",
             *[f"{unjudged} of {len(exchanges)} items are unjudged: left out"] * bool(unjudged),
+            *_describe_bias(asked),
         ],
     )
+
+
+def _describe_bias(asked: Sequence[tuple[str, PairJudgment]]) -> Iterator[str]:
+    """Yield the position bias of the judge on the pairs that it was asked about, with their clips."""
+    if asked:
+        clips, pairs = zip(*asked, strict=True)
+        bias = position_bias.measure(pairs, clips)
+        yield (
+            f"position bias over {bias.pairs} pairs: the order changes {_percent(bias.changed)} of the verdicts; the "
+            f"answer shown first wins {_percent(bias.first)} of those with a winner, 50 % without a preference"
+        )
+
+
+def _percent(of: Estimate) -> str:
+    """Return a share in percent with its interval.
+
+    >>> _percent(Estimate(0.25, 0.125, 0.5)), _percent(Estimate(math.nan, math.nan, math.nan))
+    ('25.0 % (12.5 to 50.0)', '- %')
+    """
+    if math.isnan(of.value):
+        return "- %"
+    interval = "" if math.isnan(of.low) else f" ({100 * of.low:.1f} to {100 * of.high:.1f})"
+    return f"{100 * of.value:.1f} %{interval}"

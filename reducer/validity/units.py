@@ -105,7 +105,7 @@ def gather(
     for condition, wanted in ((defined, False), (undefined, True)):
         if condition is not None:
             joined = join_columns(of_clips, condition)
-            keys = [key for key in keys if math.isnan(joined.get(_clip(key), math.nan)) is wanted]
+            keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
     notes: list[str] = []
     found: dict[str, Metric] = {}
     for name in metrics or [name for name in usual if name not in NOT_METRICS]:
@@ -134,13 +134,14 @@ def _names(tables: Iterable[Columns]) -> dict[str, float]:
     return {name: table.task.signs[name] for table in tables for name in table.values}
 
 
-def _clip(key: Key) -> Key:
+def clip_of(key: Key) -> Key:
+    """Return the clip of a unit."""
     return key[0], key[1][:1]
 
 
 def _read(name: str, joined: Mapping[Key, float], keys: Sequence[Key], sign: float) -> tuple[str, Metric | None]:
     """Return what is wrong with a metric, or the metric."""
-    clips = [_clip(key) for key in keys]
+    clips = [clip_of(key) for key in keys]
     if missing := [clip for clip in clips if clip not in joined]:
         system, item = missing[0]
         return f"missing for {len(missing)} of {len(keys)} items, such as {show_item(item)} of {system!r}", None

@@ -228,6 +228,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     inconsistent = sum(clip == failing[1] for _, clip in different)
     assert f"{inconsistent} of 48 items are judged differently in the two orders: failures" in done.output
     assert f"{48 - len(different)} of 48 items have equal answers" in done.output
+    assert f"position bias over {len(different)} pairs: the order changes" in done.output
     assert siq("predict", runs, "--labels", file).exit_code == 0
 
 

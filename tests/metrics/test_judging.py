@@ -57,9 +57,9 @@ def test_draws_are_asked_once_with_seeds_and_a_rerun_asks_nothing(store, capsys)
         asked = [request for request in server.requests if "<answer>" in str(request)]
         assert len(asked) == 60 and len({request["seed"] for request in asked}) == 60
         assert "20 different answers, 3 draws each; 0 cached, 60 to ask: up to" in capsys.readouterr().err
-        before = len(server.requests), usage["judgements"]
+        before = len(server.requests), usage["judgments"]
         assert scores(CASES, server, draws=3) == first
-        assert (len(server.requests), usage["judgements"]) == before
+        assert (len(server.requests), usage["judgments"]) == before
         assert "all in the response cache, nothing to ask" in capsys.readouterr().err
         scores(CASES, server, draws=4)
         assert len(server.requests) == before[0] + 20
@@ -67,7 +67,7 @@ def test_draws_are_asked_once_with_seeds_and_a_rerun_asks_nothing(store, capsys)
         assert len(server.requests) == before[0] + 23
 
 
-def test_another_rubric_reference_or_checklist_is_another_judgement(store):
+def test_another_rubric_reference_or_checklist_is_another_judgment(store):
     with serving(grade) as server:
         case = CASES[3]
         changed = [case, case._replace(reference="x"), case._replace(question="y"), case._replace(checklist="z"), case]

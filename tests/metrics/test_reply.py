@@ -12,7 +12,7 @@ from speechiq.core.response import Response
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics import reply
-from speechiq.metrics.judging import Judgement
+from speechiq.metrics.judging import Judgment
 from speechiq.metrics.reply_settings import read_settings
 from speechiq.metrics.speech_quality import rate
 from speechiq.reducer.read.judged import read_item, read_stored
@@ -71,7 +71,7 @@ def test_a_stored_reply_is_judged_again_by_its_texts():
     asked = docs(1)[0] | {"checklist": "Is kind."}
     cases = reply.stored_cases(asked, stored)
     assert [(case.answer, case.checklist) for case in cases] == [("said", "Is kind."), ("wrote", "Is kind.")]
-    again = reply.renew(stored, [Judgement((4.0, math.nan), ("4", "?")), Judgement((8.0, 6.0), ("8", "6"))])
+    again = reply.renew(stored, [Judgment((4.0, math.nan), ("4", "?")), Judgment((8.0, 6.0), ("8", "6"))])
     row = reply.score(asked, [again])
     assert (row["judge_points"], row["judge_written_points"], row["judge_gap"]) == (4.0, 7.0, -3.0)
     assert row["speech_quality"] == 3.5 and again["audio"] == item["audio"] and again["scores"] == [4.0, None]

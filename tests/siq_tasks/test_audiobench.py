@@ -189,7 +189,10 @@ def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
         ({"instructions": "klingon"}, "metadata.instructions: 'klingon' is unknown; known are accent, asr"),
         ({"instructions": None}, "metadata.question_column: missing, as are instructions"),
         ({"answer_column": "reply"}, "no column 'reply'; it has answer, context"),
-        ({"audio_column": "answer"}, "The speaker sounds like a male.: No such file or directory"),
+        (
+            {"audio_column": "answer"},
+            "column 'answer' contains texts, and the first, 'The speaker sounds like a male.', is not",
+        ),
         ({"selection": "longest-text"}, "has no transcripts"),
     ],
 )
@@ -199,7 +202,9 @@ def test_metadata_that_cannot_make_a_test_are_refused(own_cache, tmp_path, chang
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("values", [[1, 2], [["a"], ["b"]]])
+@pytest.mark.parametrize(
+    "values", [[1, 2], [["a"], ["b"]], [{"array": [0.5], "sampling_rate": 16000}] * 2, [None, None]]
+)
 def test_audio_of_another_type_is_refused(own_cache, tmp_path, values):
     rows = {"context": values, "answer": ["male", "female"]}
     write_table(tmp_path / "data" / "test-00000-of-00001.parquet", rows, {})

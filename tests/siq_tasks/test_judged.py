@@ -27,6 +27,7 @@ def load(**metadata):
     ]
     return Loaded(Dataset.from_list(docs), settings)
 """
+EMPTIED = 'docs[2]["answer"] = " "\n    return Loaded'
 TASK = f"""
 include: {HERE / "levels" / "_judged.yaml"}
 task: free_demo
@@ -54,6 +55,17 @@ def evaluate(tmp_path, monkeypatch, endpoint_key):
         )
 
     return run
+
+
+def test_a_missing_reference_is_refused_before_the_system_runs(evaluate, tmp_path):
+    loader = tmp_path / "free.py"
+    loader.write_text(LOADER.replace("return Loaded", EMPTIED))
+    with (
+        serving(answers) as server,
+        pytest.raises(SpeechIQError, match="no reference answer, which the rubric right_wr"),
+    ):
+        evaluate(server, judge="openai:judge", judge_base_url=server.url)
+    assert server.requests == []
 
 
 def answers(prompt, _number):
@@ -89,7 +101,7 @@ def test_free_answers_are_judged_in_lm_eval_and_a_second_run_asks_nothing(evalua
         assert len(server.requests) == 6
         assert [str(row["judge"]) for row in again["samples"]["free_demo"]] == list(map(str, scores))
         ruled = evaluate(server)
-        assert len(server.requests) == 6 and ruled["results"]["free_demo"]["judge,judgement"] == pytest.approx(1 / 3)
+        assert len(server.requests) == 6 and ruled["results"]["free_demo"]["judge,judgment"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.slow

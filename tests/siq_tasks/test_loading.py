@@ -114,7 +114,7 @@ def cut(audio):
         (rows(1.0), {}, "subset=2: only 1 clips can be scored"),
         (rows(1.0, 2.0), {"subset": 0}, "subset=0: neither"),
         (rows(1.0, 2.0), {"selection": "shortest"}, "selection=shortest: unknown; known are longest-audio"),
-        (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has audio, dataset, text"),
+        (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has dataset, text, id"),
         (rows(1.0, 2.0), {"split": "dev"}, "no split 'dev'; it has test"),
         (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
         (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),

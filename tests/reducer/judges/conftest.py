@@ -12,7 +12,7 @@ import pytest
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import item_of
 from speechiq.metrics.judge import score as score_answer
-from speechiq.metrics.judging import Judgement
+from speechiq.metrics.judging import Judgment
 from speechiq.metrics.rubric import read_rubric
 
 AUDIO = {"path": "demo/clips/kennedy.ogg", "duration": 11.0}
@@ -51,19 +51,19 @@ def write_judged(
     metadata |= {"settings": dict.fromkeys(key for key in judging if key != "judging")} | judging
     rows = []
     for number, score in enumerate(points):
-        item = item_of(f"{system} {number} {HOSTILE}", Judgement((score,), (f"Score: {score}",)), 1.0)
+        item = item_of(f"{system} {number} {HOSTILE}", Judgment((score,), (f"Score: {score}",)), 1.0)
         doc = {"id": f"toy/{number}", "audio": AUDIO, "question": f"What is {number}?", "answer": f"It is {number}."}
         doc |= judging
         columns = score_answer(doc, [item])
         row = {"doc_id": number, "doc": doc, "target": doc["answer"], "arguments": {}, "resps": [[item["answer"]]]}
-        row |= {"filtered_resps": [str(item)], "filter": "judgement", "metrics": list(columns)}
+        row |= {"filtered_resps": [str(item)], "filter": "judgment", "metrics": list(columns)}
         row |= {"doc_hash": "0", "prompt_hash": "1", "target_hash": "2"} | columns
         rows.append(row)
     results = folder / f"results_{stamp}.json"
-    means = {f"{name},judgement": mean(row[name] for row in rows) for name in columns}
-    errors = {f"{name}_stderr,judgement": "N/A" if "judge" in name else 0.25 for name in columns}
+    means = {f"{name},judgment": mean(row[name] for row in rows) for name in columns}
+    errors = {f"{name}_stderr,judgment": "N/A" if "judge" in name else 0.25 for name in columns}
     written = {
-        "results": {task: {"alias": task, "sample_len": len(rows)} | means | errors, "group": {"judge,judgement": 0.5}},
+        "results": {task: {"alias": task, "sample_len": len(rows)} | means | errors, "group": {"judge,judgment": 0.5}},
         "group_subtasks": {"group": [task, "arc_easy"], "arc_easy": []},
         "configs": {task: {"task": task, "metadata": metadata}, "arc_easy": {"task": "arc_easy"}},
         "n-samples": {task: {"original": len(rows), "effective": len(rows)}},

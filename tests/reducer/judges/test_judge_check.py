@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from sklearn.metrics import cohen_kappa_score
 from typer.testing import CliRunner
 
@@ -118,6 +119,17 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
     done = siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
     assert done.exit_code == 0 and "Corrected" in done.stdout
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everyone_can_read_the_page(page, chromium, theme):
+    here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
+    here.tab.locator("#answer .card").wait_for()
+    for state in ("a question", "a verdict"):
+        found = Axe().run(here.tab)
+        assert found.violations_count == 0, (state, found.generate_report())
+        here.tab.keyboard.press("3")
+        here.tab.keyboard.press("Enter")
 
 
 def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):

@@ -42,7 +42,7 @@ def test_alpha_is_over_the_readable_draws():
     found = measure(answers(scores), draws=200)
     assert found.alpha.value == pytest.approx(krippendorff.alpha(np.array(scores).T, level_of_measurement="ordinal"))
     assert found.ordinal and found.draws == 3 and found.unjudged == 0.2
-    assert found.equal == pytest.approx(np.mean([0, 1 / 3, 1]))
+    assert found.equal == pytest.approx(np.mean([0, 1 / 3, 1])) and found.unread == pytest.approx(6 / 15)
     assert found.alpha.low <= found.alpha.value <= found.alpha.high
 
 
@@ -97,6 +97,7 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     found = cell["reliability"]
     assert cell["judge"] == "judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws"
     assert found["refusals"] == pytest.approx(1 / 24) and found["match"] == pytest.approx(1 / 3)
+    assert found["unread"] == 0.0 and "Unread" in shown
     assert found["alpha"]["low"] <= found["alpha"]["value"] <= found["alpha"]["high"]
     (line,) = csv.DictReader((tmp_path / "o.csv").read_text().splitlines())
     assert float(line["answers_alpha_value"]) == found["alpha"]["value"]

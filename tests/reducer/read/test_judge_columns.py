@@ -8,7 +8,7 @@ import math
 from lm_eval.utils import hash_dict_images, sanitize_list
 
 from speechiq.metrics.judge import item_of, score
-from speechiq.metrics.judging import Judgement
+from speechiq.metrics.judging import Judgment
 from speechiq.reducer.read.judge_columns import JudgedReader
 from speechiq.reducer.read.measure import read_category
 from speechiq.reducer.read.results_file import TaskRun
@@ -17,7 +17,7 @@ from tests.reducer.judged_runs import METADATA
 
 def test_a_row_that_lm_eval_writes_is_read(tmp_path):
     doc = {"id": "a", "question_id": "q", "question": "Who?", "answer": "Ada", "judging": {"scale": [0, 5]}}
-    item = item_of('It\'s "Ada"', Judgement((4.0, math.nan), ("Score: 4", "?")), math.nan)
+    item = item_of('It\'s "Ada"', Judgment((4.0, math.nan), ("Score: 4", "?")), math.nan)
     saved = hash_dict_images({"task": [{"doc": doc, "filtered_resps": [item]}]})["task"][0]
     saved["filtered_resps"] = sanitize_list(saved["filtered_resps"])
     line = json.dumps(saved | score(doc, [item])).encode()

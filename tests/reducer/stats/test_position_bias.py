@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from speechiq.metrics.judging import PairJudgement
+from speechiq.metrics.judging import PairJudgment
 from speechiq.reducer.stats.position_bias import measure
 
 
-def pairs(truth: np.ndarray, first: float, seed: int = 0) -> list[PairJudgement]:
+def pairs(truth: np.ndarray, first: float, seed: int = 0) -> list[PairJudgment]:
     """Return verdicts of a judge that takes the first place with probability `first` and else sees the truth."""
     random = np.random.default_rng(seed)
     found = []
@@ -19,7 +19,7 @@ def pairs(truth: np.ndarray, first: float, seed: int = 0) -> list[PairJudgement]
         by_place = random.random(2) < first
         shown_first = 1.0 if by_place[0] else float(better)
         shown_second = -1.0 if by_place[1] else float(better)
-        found.append(PairJudgement((shown_first,), (shown_second,), ((shown_first + shown_second) / 2,), ("", "")))
+        found.append(PairJudgment((shown_first,), (shown_second,), ((shown_first + shown_second) / 2,), ("", "")))
     return found
 
 
@@ -39,7 +39,7 @@ def test_a_judge_of_places_is_found():
 
 
 def test_draws_without_a_verdict_are_left_out():
-    judged = PairJudgement((1.0, math.nan, 0.0), (1.0, 1.0, -1.0), (1.0, math.nan, -0.5), ("",) * 6)
+    judged = PairJudgment((1.0, math.nan, 0.0), (1.0, 1.0, -1.0), (1.0, math.nan, -0.5), ("",) * 6)
     found = measure([judged], ["a"], draws=100)
     assert found.unjudged == pytest.approx(1 / 3) and found.changed.value == 0.5 and found.reversed.value == 0.0
     assert found.first.value == pytest.approx(2 / 3) and math.isnan(found.first.low)
