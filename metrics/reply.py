@@ -17,7 +17,7 @@ from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import JudgedItem, agreement
-from speechiq.metrics.judging import Case, Judgment, Judging, judge_cases, judging_of
+from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
@@ -90,7 +90,7 @@ def _item(
 
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
-    """Return what is judged about a stored item of `Reply`, to judge it again: what was spoken, and what was written."""
+    """Return what is judged about a stored item of `Reply`, to judge it again: the speech, then the text."""
     return [_case(doc, str(item["answer"])), _case(doc, str(item["written"]))]
 
 
@@ -122,12 +122,12 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         results: One item of the output of `Reply`.
 
     Returns:
-        `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the same
-        as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if nothing
-        was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against the
-        written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence), `response_seconds`
-        (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word), `not_english`, `refusal`,
-        `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+        `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
+        same as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if
+        nothing was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against
+        the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
+        `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
+        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}

@@ -10,7 +10,7 @@ from speechiq.reducer.read.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.read.results_file import TaskRun
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import Case, Judgment, Judging
+    from speechiq.metrics.judging import Case, Judging, Judgment
 
 
 class Plan(NamedTuple):
