@@ -1,4 +1,4 @@
-"""Send a clip through a channel: a frequency band, a codec, a room."""
+"""Limit a clip by a channel: a frequency band, a codec, a room."""
 
 from __future__ import annotations
 

@@ -120,6 +120,11 @@ METADATA = {
     "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
+    "checklist_column": ("column", "Column of what a good reply has."),
+    "where": (
+        "{column: [value, ...]}, in a YAML or as JSON",
+        "Rows to take: those whose columns match one of the values; `*` is any text.",
+    ),
     "leave_out": ("ids", "Rows to leave out, separated by `;`."),
     "instruction": (
         "rotate, all or a number; default rotate",

@@ -128,7 +128,7 @@ def measure(
         scale: The scale of norms on the clips of the pool; None takes the clean runs as the reference population.
 
     Returns:
-        (the measures, why there is no SIQ; empty if there is).
+        (the measures, the reason for a missing SIQ or an empty text).
     """
     found = [_measure_level(pool, level, draws, seed) for level in pool.raw]
     if suite != SIQ:

@@ -81,7 +81,7 @@ def group_series(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Return series -> its runs, the clean runs of its systems among them.
 
     Raises:
-        SpeechIQError: There is no run under a condition, or a system has none on clean audio.
+        SpeechIQError: No run is under a condition, or a system has none on clean audio.
     """
     series = sorted({run.series for run in runs if run.condition})
     if not series:

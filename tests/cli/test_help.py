@@ -104,7 +104,7 @@ def test_a_near_miss_is_answered_with_the_name_that_exists(arguments, near):
 
 
 def test_names_are_completed():
-    assert complete_tasks("siq_demo_a") == ["siq_demo_apply"]
+    assert complete_tasks("siq_demo_ap") == ["siq_demo_apply"]
     assert "siq_demo,siq_all" in complete_tasks("siq_demo,siq_al")
     assert complete_norms("d") == ["demo"]
     assert "letter:B" in complete_system("let") and "gold+" in complete_system("go")

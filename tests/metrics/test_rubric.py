@@ -12,6 +12,7 @@ FROZEN = {
     ("pairwise", 1): "5ac4fe228887829d",
     ("points_1_10", 1): "c8da6f73c2a0a18c",
     ("right_wrong", 1): "1a41af4944579e7d",
+    ("same_task", 1): "6259e298dd6b038e",
 }
 
 GOOD = {"name": "mine", "version": 1, "kind": "score", "scale": [0, 3], "prompt": "{question} {answer}\nScore: N"}
@@ -27,7 +28,7 @@ def test_a_rubric_of_speechiq_asks_for_its_verdict_in_the_last_line(name):
     rubric = read_rubric(name)
     assert rubric.name == name and rubric.version >= 1
     assert rubric.prompt.rstrip().splitlines()[-1] in ("Score: N", "Better: equal")
-    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_10": 10, "pairwise": 3}[name]
+    assert len(rubric.labels) == {"grade_0_5": 6, "right_wrong": 2, "points_1_10": 10}.get(name, 3)
 
 
 def test_a_file_of_a_user_is_read_and_its_content_is_its_identity(tmp_path):

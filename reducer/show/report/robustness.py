@@ -16,7 +16,7 @@ from speechiq.reducer.show.report import page
 from speechiq.reducer.show.report.figures import INK, STYLE, as_json, escape
 from speechiq.reducer.show.robustness_table import describe
 
-#: Colors that people with any color vision tell apart, light enough and dark enough for both themes (Okabe and Ito).
+#: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 HEIGHT = 380

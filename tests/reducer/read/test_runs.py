@@ -367,6 +367,7 @@ def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, ot
         "repetition": {},
         "unparsed": {('a": NaN', "7"): 0.2},
         "none_of_the_above": {},
+        "floor": {},
     }
 
 
