@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from speechiq.siq_tasks.conditions.apply import with_condition
 from speechiq.siq_tasks.conditions.spec import KINDS, parse_condition
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.docs import digest_content
+from tests.conftest import run
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +129,18 @@ def test_folders_without_audio_and_sets_without_voices_are_refused(docs, tmp_pat
         with_condition(docs, f"noise:{tmp_path / 'missing'}@5dB")
     with pytest.raises(SpeechIQError, match="1 clips has no 3 other clips to mix"):
         with_condition(docs.select([0]), "babble:3@0.5")
+
+
+def test_another_process_makes_the_same_docs_and_samples(docs):
+    condition = "babble:3@0.5+reverb:0.3s+white@5dB"
+    program = f"""
+import hashlib
+from speechiq.core.clip import file_clip
+from speechiq.siq_tasks.conditions.apply import with_condition
+from speechiq.siq_tasks.demo import demo
+doc = with_condition(demo.load(level="apply").docs, {condition!r})[5]
+print(doc["audio"]["transforms"], hashlib.sha256(file_clip(doc["audio"]).samples.tobytes()).hexdigest(), sep="|#|")
+"""
+    there = run("python", "-c", program, env={**os.environ, "PYTHONHASHSEED": "7"}).stdout.strip().split("|#|")
+    audio = with_condition(docs, condition)[5]["audio"]
+    assert there == [audio["transforms"], hashlib.sha256(file_clip(audio).samples.tobytes()).hexdigest()]

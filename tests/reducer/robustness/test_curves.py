@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from speechiq.reducer.robustness.series import Run, list_runs
 from speechiq.reducer.robustness.study import Robustness, as_json, study
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.siq import norms
+from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.suites import find
 from tests.reducer.conftest import levels, write_run
 
@@ -147,3 +149,20 @@ def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
     runs = list_runs(found.read("siq"))
     assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
     assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
+
+
+def test_one_run_may_hold_several_conditions(tmp_path):
+    """As one run of `siq_demo_noisy`: the tasks of a results file differ in their condition."""
+    folder = tmp_path / "system"
+    write_run(folder, levels(0.8, clips=CLIPS), "s", date=1.0)
+    stamps = {"white@10dB": 0.6, "white@0dB": 0.3}
+    configs, date = {}, 2.0
+    for condition, skill in stamps.items():
+        about = {level: {"condition": condition, "content_sha256": condition} for level in LEVELS}
+        name = condition.replace("@", "_")
+        file = write_run(folder, levels(skill, clips=CLIPS), "s", date=date, tasks=name, metadata=about)
+        configs |= json.loads(file.read_text())["configs"]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"configs": configs}))
+    points = curve(read(tmp_path), "remember", "s").points
+    assert [point.run.label for point in points] == ["clean", "10 dB", "0 dB"]
+    assert points[0].loss == 0 < points[1].loss < points[2].loss
