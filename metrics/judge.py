@@ -147,6 +147,17 @@ def case_of(doc: Mapping[str, Any], answer: str) -> Case:
     return Case(doc["question"], str(answer), doc["answer"] or "", checklist, accepted, name)
 
 
+def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
+    """Return what is judged about a stored item of `Judge`, to judge it again."""
+    return [case_of(doc, str(item["answer"]))]
+
+
+def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
+    """Return a stored item of `Judge` with the judgment of its case in `stored_cases`."""
+    coverage = item.get("coverage")
+    return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
+
+
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one answer; the `process_results` of judged tasks.
 

@@ -1,4 +1,4 @@
-"""Tell whether a reply is in English, by py3langid.
+"""Decide whether a reply is in English, by py3langid.
 
 Only a clear finding counts: short replies in Latin letters have no certain language, and count as English.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-#: Fewest words in Latin letters from which a language can be told.
+#: Fewest words in Latin letters from which a language is certain.
 FEWEST_WORDS = 4
 #: Probability from which another language is certain.
 CERTAIN = 0.9
 
 
 def is_english(text: str) -> bool:
-    """Return whether a text is in English, or too short to tell.
+    """Return whether a text is in English, or too short to decide.
 
     >>> is_english("Take the bus to Paris."), is_english("Der Zug fährt um acht Uhr ab."), is_english("Hola.")
     (True, False, True)

@@ -1,4 +1,4 @@
-"""Score spoken replies: what was said, what was written, how clear and how natural it sounds.
+"""Score spoken replies: what was spoken, what was written, how clear and how natural it sounds.
 
 `Reply` and `score` are what tasks of lm-eval name. The reply of a system that speaks is transcribed by a recognizer of
 the user's choice and judged by its transcript (WildSpeech-Bench, section 4); what the system wrote is judged as well,
@@ -16,7 +16,7 @@ from lm_eval.api.filter import Filter
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judge import agreement
+from speechiq.metrics.judge import JudgedItem, agreement
 from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
@@ -33,7 +33,7 @@ class Reply(Filter):
     All docs name the same judge, recognizer and rating.
     """
 
-    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
         """Return an item per reply: texts, transcripts, audio, scores and what the judge wrote."""
         responses = [response_of(text) for text in resps]
         if not responses:
@@ -48,8 +48,8 @@ class Reply(Filter):
         )
         quality = dict(zip(spoken, speech_quality(clips), strict=True)) if settings["speech_quality"] != "off" else {}
         written = _judge(docs, [response.text for response in responses], judging)
-        said = _judge([docs[place] for place in spoken], [transcripts[place] for place in spoken], judging)
-        of_speech = dict(zip(spoken, said, strict=True))
+        by_speech = _judge([docs[place] for place in spoken], [transcripts[place] for place in spoken], judging)
+        of_speech = dict(zip(spoken, by_speech, strict=True))
         return [
             _item(response, transcripts.get(place), of_speech.get(place), written[place], quality.get(place))
             for place, response in enumerate(responses)
@@ -73,20 +73,35 @@ def _case(doc: Mapping[str, Any], answer: str) -> Case:
 
 
 def _item(
-    response: Response, transcript: str | None, said: Judgment | None, written: Judgment, quality: float | None
-) -> dict[str, Any]:
-    judged = said or written
-    return {
-        "answer": response.text if transcript is None else transcript,
-        "written": response.text,
-        "audio": None if response.audio is None else _describe(response.audio),
-        "scores": _plain(judged.scores),
-        "texts": list(judged.texts),
-        "scores_written": _plain(written.scores),
-        "texts_written": list(written.texts),
-        "speech_quality": None if quality is None or math.isnan(quality) else quality,
-        "coverage": response.coverage,
-    }
+    response: Response, transcript: str | None, of_speech: Judgment | None, written: Judgment, quality: float | None
+) -> JudgedItem:
+    judged = of_speech or written
+    return JudgedItem(
+        answer=response.text if transcript is None else transcript,
+        written=response.text,
+        audio=None if response.audio is None else _describe(response.audio),
+        scores=_plain(judged.scores),
+        texts=list(judged.texts),
+        scores_written=_plain(written.scores),
+        texts_written=list(written.texts),
+        speech_quality=None if quality is None or math.isnan(quality) else quality,
+        coverage=response.coverage,
+    )
+
+
+def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
+    """Return what is judged about a stored item of `Reply`, to judge it again: the speech, then the text."""
+    return [_case(doc, str(item["answer"])), _case(doc, str(item["written"]))]
+
+
+def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
+    """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
+    of_speech, written = judgments
+    scores = {"scores": _plain(of_speech.scores), "scores_written": _plain(written.scores)}
+    coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
+    return JudgedItem(
+        dict(item) | scores | coverage | {"texts": list(of_speech.texts), "texts_written": list(written.texts)}
+    )
 
 
 def _describe(clip: Clip) -> dict[str, Any]:
@@ -107,12 +122,12 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         results: One item of the output of `Reply`.
 
     Returns:
-        `judge_points` (what was said, on the rubric's scale; what was written, if nothing was said), `judge` (the same
-        as a share of the scale), `judge_written_points` (what was written), `judge_gap` (said - written; NaN if nothing
-        was said), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against the
-        written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence), `response_seconds`
-        (NaN if nothing was said), `words`, `spoken`, `silent` (spoken, but without a word), `not_english`, `refusal`,
-        `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+        `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
+        same as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if
+        nothing was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against
+        the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
+        `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
+        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}

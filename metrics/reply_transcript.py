@@ -63,6 +63,8 @@ def open_reply_asr(name: Any, options: Mapping[str, Any]) -> ASREngine:
 def transcribe_replies(clips: Sequence[Clip], name: str, options: Mapping[str, Any]) -> list[str]:
     """Return the transcript of each reply; the model is loaded only for new replies.
 
+    Digital silence has no words: recognizers may make some up.
+
     Args:
         clips: Spoken replies.
         name: See `read_reply_asr`.
@@ -80,8 +82,11 @@ def transcribe_replies(clips: Sequence[Clip], name: str, options: Mapping[str, A
         engine.transcribe(new, on_result=store)
 
     identity = engine.identity() or {"stage": "asr", **engine.describe()}
-    rows = cached(_stage_cache(repr(sorted(identity.items())), store_folder()), clips, _key, compute, str)
-    return [str(row) for row in rows]
+    stage_cache = _stage_cache(repr(sorted(identity.items())), store_folder())
+    audible = [place for place, clip in enumerate(clips) if clip.samples.any()]
+    rows = cached(stage_cache, [clips[place] for place in audible], _key, compute, str)
+    transcripts = dict(zip(audible, map(str, rows), strict=True))
+    return [transcripts.get(place, "") for place in range(len(clips))]
 
 
 def _key(clip: Clip) -> list[str]:

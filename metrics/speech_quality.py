@@ -31,7 +31,7 @@ MODEL = "demo:distillmos"
 WEIGHTS = "model.safetensors"
 #: Windows of a clip that are computed at once.
 BATCH = 8
-#: Below this length (s) there is no speech to rate.
+#: Length (s) below which nothing can be rated.
 SHORTEST_S = 0.1
 
 

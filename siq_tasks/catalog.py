@@ -84,7 +84,12 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
         for name, task in read.items()
         if name not in groups
     ]
-    return sorted(tasks, key=lambda task: (task.suite != SUITE, task.suite, task.dataset, _rank(task.level), task.name))
+    return sorted(tasks, key=_place)
+
+
+def _place(task: TaskInfo) -> tuple[Any, ...]:
+    """Return what sorts a task: of one data set, the tasks of a group stand together."""
+    return task.suite != SUITE, task.suite, task.dataset, task.groups[:1], _rank(task.level), task.name
 
 
 def _rank(level: str) -> int:
@@ -117,8 +122,9 @@ def _describe(
 
 
 def _count_clips(folder: Path, category: str) -> int:
-    """Return the number of bundled clips; those of another category than the task's do not count."""
-    return sum(clip.get("category", category) == category for clip in json.loads((folder / "clips.json").read_bytes()))
+    """Return the number of bundled clips in a folder or around it; those of another category do not count."""
+    listed = next(file for place in (folder, *folder.parents) if (file := place / "clips.json").is_file())
+    return sum(clip.get("category", category) == category for clip in json.loads(listed.read_bytes()))
 
 
 def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:

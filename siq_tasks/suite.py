@@ -24,6 +24,7 @@ LOADERS = {
     "speechiq.siq_tasks.loading.load": "speechiq.siq_tasks.loading",
     "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
     "speechiq.siq_tasks.assistant.queries.load": "speechiq.siq_tasks.assistant.queries",
+    "speechiq.siq_tasks.wildspeech.queries.load": "speechiq.siq_tasks.wildspeech.queries",
 }
 
 

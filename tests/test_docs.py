@@ -73,6 +73,11 @@ def check_run(given):
     """Check a run of a speech system: its spec, and the options of its engines."""
     options = dict(given.model_args)
     spec = options.pop("pretrained") if given.model == "hf-audio" else f"openai:{options.pop('model')}"
+    if "speaks" in options:
+        voice = find("speech", options.pop("speaks").partition(":")[0]).load()
+        spoken = {name for name in options if name.startswith("speaks_")}
+        assert {name.removeprefix("speaks_") for name in spoken} <= voice.option_names()
+        options = {name: value for name, value in options.items() if name not in spoken}
     *_, last = stages = parse(ALIASES.get(spec, (spec,))[0])
     assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
     for name in options.keys() - {f"{last.prefix}answer", "store"}:

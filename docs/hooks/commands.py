@@ -123,7 +123,7 @@ METADATA = {
     "checklist_column": ("column", "Column of what a good reply has."),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",
-        "Rows to take: those whose columns match one of the values; `*` stands for any text.",
+        "Rows to take: those whose columns match one of the values; `*` is any text.",
     ),
     "leave_out": ("ids", "Rows to leave out, separated by `;`."),
     "instruction": (

@@ -20,7 +20,7 @@ from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.instructed import Instructed
-from speechiq.harness_patch.systems.speaking import SPEAKS, SPEAKS_PREFIX, Speaking, Voice
+from speechiq.harness_patch.systems.speaking import OWN, SPEAKS, SPEAKS_PREFIX, Speaking, Voice
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
 
@@ -129,6 +129,8 @@ def _take_voice(options: dict[str, Any], device: Any, batch_size: BatchSize) -> 
             raise SpeechIQError(f"{name}: the system does not speak; give speaks=ENGINE:MODEL too")
         return None
     engine, colon, model = str(spec).partition(":")
+    if spec == OWN:
+        raise SpeechIQError("speaks=own: this system does not speak by itself; give speaks=ENGINE:MODEL")
     if not (engine and colon and model):
         raise SpeechIQError(f"speaks={spec}: not a voice; write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng")
     setup = Setup(engine=engine, prefix=SPEAKS_PREFIX, device=device, batch_size=batch_size)

@@ -15,6 +15,8 @@ from speechiq.harness_patch.systems.system import Question, SpeechSystem
 
 #: Model argument that names the voice, and the prefix of its options.
 SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
+#: Value of `speaks` that names a voice of the system's own.
+OWN = "own"
 #: `Question.purpose` of what is answered aloud.
 REPLY = "reply"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.checksummed import content_sha256
-from speechiq.reducer.read.judged import JudgedRow, read_judged
+from speechiq.reducer.read.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.read.results_file import TaskRun
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import Judging, Judgment
+    from speechiq.metrics.judging import Case, Judging, Judgment
 
 
 class Plan(NamedTuple):
@@ -66,7 +66,6 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     Raises:
         SpeechIQError: Rows cannot be read, or the judge cannot work.
     """
-    from speechiq.metrics.judge import case_of
     from speechiq.metrics.judging import judge_cases
 
     read = [read_judged(each.task) for each in plans]
@@ -75,27 +74,40 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
         together.setdefault(content_sha256(each.judging.record()), []).append(number)
     done: dict[int, Rejudged] = {}
     for numbers in together.values():
-        answers = [row for number in numbers for row in read[number][1]]
-        cases = [case_of(row.row["doc"], row.stored.answer) for row in answers]
+        cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
         judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
         done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
     return [done[number] for number in range(len(plans))]
+
+
+def _scorer(plan: Plan) -> Any:
+    """Return the module that judges the answers of a task, by the form of the task."""
+    from speechiq.metrics import judge, reply
+
+    return reply if plan.task.metadata.get("form") == "reply" else judge
+
+
+def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
+    """Return what is judged about a row."""
+    cases: list[Case] = _scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"]))
+    return cases
 
 
 def _update(
     plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
 ) -> Rejudged:
     """Put new judgments into the rows of a task; columns that a row did not have are not added."""
-    from speechiq.metrics.judge import item_of, score
     from speechiq.metrics.wording import SPREAD, worded
 
+    scorer = _scorer(plan)
     scores: dict[str, dict[str, list[Any]]] = {}
     unjudged = 0
     for answer in judged:
         row = answer.row
         row["doc"] |= plan.judging.record()
-        item = item_of(answer.stored.answer, next(judgments), answer.stored.known_coverage)
-        columns: dict[str, float] = score(row["doc"], [item])
+        new = [next(judgments) for _ in _cases(plan, answer)]
+        item = scorer.renew(read_item(row["filtered_resps"]), new)
+        columns: dict[str, float] = scorer.score(row["doc"], [item])
         if plan.task.category.column in columns and SPREAD in row:
             columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])
         unjudged += columns["unjudged"] > 0

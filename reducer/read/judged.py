@@ -83,6 +83,7 @@ class JudgedRow(NamedTuple):
     stored: Stored
 
 
+_ITEM = msgspec.json.Decoder(dict[str, Any])
 _ROW = msgspec.json.Decoder(dict[str, Any])
 _STORED = msgspec.json.Decoder(Stored)
 
@@ -143,6 +144,16 @@ def read_stored(filtered: Any) -> Stored | None:
         return msgspec.convert(first, Stored)
     except ValueError:
         return None
+
+
+def read_item(filtered: Any) -> dict[str, Any]:
+    """Return everything that the filter of a judged task left, of a row that `read_stored` reads.
+
+    >>> read_item(['{"answer": "yes", "scores": [1], "texts": [""], "written": "Yes."}'])["written"]
+    'Yes.'
+    """
+    first = first_of(filtered)
+    return decode(first.encode(errors="surrogatepass"), _ITEM) if isinstance(first, str) else dict(first)
 
 
 def _read(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,13 +9,16 @@ from speechiq.siq_tasks.suite import HERE, LEVELS, SUITE, data_sets
 from speechiq.siq_tasks.templates import read_task
 from tests.conftest import run
 
+#: Group of the demo's clips under conditions.
+NOISY = "siq_demo_noisy"
+
 
 def by_name(**options) -> dict[str, TaskInfo]:
     return {task.name: task for task in list_tasks(**options)}
 
 
 def test_every_task_and_group_of_the_suite_is_listed_once():
-    names = [task.name for task in list_tasks() if task.suite == SUITE]
+    names = [task.name for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups]
     asked = {dataset: LEVELS[:2] if dataset.endswith("_cleaned") else LEVELS for dataset in data_sets()}
     assert names == [f"siq_{dataset}_{level}" for dataset, levels in asked.items() for level in levels]
     listed = set[str]().union(*(task.names for task in list_tasks()))
@@ -24,7 +27,7 @@ def test_every_task_and_group_of_the_suite_is_listed_once():
 
 
 def test_groups_are_those_that_lm_eval_expands():
-    for task in (task for task in list_tasks() if task.suite == SUITE):
+    for task in (task for task in list_tasks() if task.suite == SUITE and NOISY not in task.groups):
         nearest, *others = task.group.split(", ")
         assert nearest == f"siq_{task.dataset}"
         if task.dataset in ("earnings22", "medasr", "voxpopuli"):
@@ -48,6 +51,18 @@ def test_the_demo_needs_nothing_from_the_hub():
     assert [task.clips for task in (remember, understand, apply)] == [14, 14, 14]
     assert {task.source for task in (remember, understand, apply)} == {"in the package"}
     assert [task.needs for task in (remember, understand, apply)] == ["", "embedder demo:SmolLM2-135M-Instruct", ""]
+
+
+def test_the_demo_is_there_under_four_conditions():
+    noisy = [task for task in list_tasks() if NOISY in task.groups]
+    assert len(noisy) == 12 and {task.clips for task in noisy} == {14} and {task.dataset for task in noisy} == {"demo"}
+    about = [read_task(HERE / "demo" / "noisy" / f"{task.name}.yaml") for task in noisy]
+    conditions = [(each["metadata"]["condition"], each["metadata"]["level"]) for each in about]
+    assert len(set(conditions)) == 12 and len({condition for condition, _ in conditions}) == 4
+    for each in about:
+        clean = read_task(HERE / "demo" / f"siq_demo_{each['metadata']['level']}.yaml")
+        each["metadata"].pop("condition")
+        assert each | {"task": clean["task"]} == clean
 
 
 @pytest.mark.parametrize(("written", "state"), [(True, "present"), (False, "missing: `siq questions write`")])

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from speechiq.reducer.judges.reliability import part_most
 from speechiq.reducer.read.judge_columns import Judged
-from speechiq.reducer.read.judged import Stored, read_stored
+from speechiq.reducer.read.judged import Stored, read_item, read_stored
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick, Row, first_of, read_row
@@ -25,6 +25,8 @@ from speechiq.reducer.show.board_table import caption
 from speechiq.reducer.show.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.report import figures
+from speechiq.reducer.show.report.audio import find_source
+from speechiq.reducer.show.report.clips import number
 from speechiq.reducer.show.report.identity import short_names
 from speechiq.reducer.show.table import FLAGS, shown_flags
 from speechiq.reducer.stats.board import Board, rate
@@ -38,10 +40,11 @@ class AnyRow(Row):
 
     doc: dict[str, Any]
     filtered_resps: Any = ""
+    said_as_written: Any = None
 
     def loose(self) -> list[Any]:
         """Return the fields of any type; see `Row.loose`."""
-        return [self.doc, self.filtered_resps]
+        return [self.doc, self.filtered_resps, self.said_as_written]
 
     @property
     def response(self) -> str:
@@ -57,6 +60,8 @@ class TextReader:
         self.asked: dict[Item, str] = {}
         self.written: dict[Item, dict[str, str]] = {}
         self.judged: dict[Item, dict[str, Stored]] = {}
+        self.queries: dict[Item, Query] = {}
+        self.replies: dict[Item, dict[str, Reply]] = {}
         self._fields = category.item
 
     def open(self, task: TaskRun) -> Pick:
@@ -72,6 +77,55 @@ class TextReader:
         self.written.setdefault(item, {})[system] = stored.answer if stored else row.response
         if stored:
             self.judged.setdefault(item, {})[system] = stored
+        if stored and row.doc.get("reply"):
+            self.replies.setdefault(item, {})[system] = _read_reply(row)
+            if item not in self.queries:
+                self.queries[item] = Query(_find_player(row.doc.get("audio")), str(row.doc.get("checklist") or ""))
+
+
+class Query(NamedTuple):
+    """A spoken query: the address of its audio, "" without one, and what a good reply to it has."""
+
+    player: str = ""
+    checklist: str = ""
+
+
+class Reply(NamedTuple):
+    """A reply to a spoken query.
+
+    Attributes:
+        player: Address of its audio; "" if the system does not speak, or the file is not on this machine.
+        written: What the system wrote.
+        lines: Scores in words: those of speech and of text.
+    """
+
+    player: str
+    written: str
+    lines: tuple[str, ...]
+
+
+def _find_player(audio: Any) -> str:
+    return find_source(audio) if isinstance(audio, Mapping) else ""
+
+
+def _read_reply(row: AnyRow) -> Reply:
+    """Return what `metrics.reply.Reply` left in a row as the page shows it."""
+    item = read_item(row.filtered_resps)
+    audio, quality = item.get("audio"), item.get("speech_quality")
+    given = item.get("scores_written")
+    scores = [value for value in given if isinstance(value, int | float)] if isinstance(given, list) else []
+    lines = []
+    if not isinstance(audio, Mapping):
+        lines.append("written only")
+    elif not math.isnan(seconds := number(audio.get("duration"))):
+        lines.append(f"{seconds:.1f} s of speech")
+    if not math.isnan(errors := number(row.said_as_written)):
+        lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
+    if isinstance(quality, int | float):
+        lines.append(f"speech quality {quality:.2f}")
+    if scores:
+        lines.append(f"written: {sum(scores) / len(scores):.2f} points")
+    return Reply(_find_player(audio), str(item.get("written", "")), tuple(lines))
 
 
 class Cell(NamedTuple):
@@ -82,12 +136,14 @@ class Cell(NamedTuple):
         text: The response.
         draws: What the judge made of it: per draw the score and what the judge wrote; empty without a judge.
         marks: Why a reader may want to see it: some of `MARKS`.
+        reply: Its audio and what was written, for the reply to a spoken query.
     """
 
     score: float
     text: str
     draws: Sequence[tuple[str, str]] = ()
     marks: tuple[str, ...] = ()
+    reply: Reply | None = None
 
 
 #: Mark of an answer -> what it is called.
@@ -105,11 +161,13 @@ class ItemRow(NamedTuple):
         item: Its name in words.
         asked: The question, the reference and the answer, if the doc has them.
         cells: Per system, in the order of the ranking.
+        query: Its audio and checklist, for a spoken query.
     """
 
     item: str
     asked: str
     cells: list[Cell]
+    query: Query = Query()
 
     @property
     def marks(self) -> str:
@@ -203,9 +261,11 @@ class SuitePage(NamedTuple):
                         reader.written.get(item, {}).get(system.name, ""),
                         _draws(reader.judged.get(item, {}).get(system.name)),
                         tuple(_marks(system.judged.get(category, {}).get(item))),
+                        reader.replies.get(item, {}).get(system.name),
                     )
                     for system, values in zip(systems, scores, strict=True)
                 ],
+                reader.queries.get(item, Query()),
             )
             for item in hardest
         ]

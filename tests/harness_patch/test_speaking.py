@@ -1,0 +1,84 @@
+"""Systems with a voice: what is spoken, when, and what is refused before anything runs."""
+
+import pytest
+
+from speechiq.core.clip import AudioFile
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
+from speechiq.core.response import Response
+from speechiq.core.usage import usage
+from speechiq.engines.speech.hf import TransformersSpeech
+from speechiq.harness_patch.systems.build import build_system, name_system
+from speechiq.harness_patch.systems.cached import CachedSpeech
+from speechiq.harness_patch.systems.speaking import REPLY, Speaking
+from speechiq.harness_patch.systems.system import Question
+from tests.engines.opener import open_engine
+from tests.engines.speech.tiny_voice import make_voice
+from tests.records import named
+
+
+class Writes:
+    """A system that answers each question with fixed texts."""
+
+    def answer(self, questions, n):
+        return [[Response(f"answer {k}", coverage=1.0) for k in range(n)] for _ in questions]
+
+    def describe(self):
+        return {"kind": "audio"}
+
+
+@pytest.fixture
+def speaking(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    folder = make_voice(tmp_path / "voice")
+    return lambda: Speaking(Writes(), CachedSpeech(open_engine(TransformersSpeech, folder), tmp_path / "store"), 1)
+
+
+def ask(name, purpose):
+    return Question(Prompt.about("<audio>", [named(name)]), {}, purpose=purpose)
+
+
+def test_only_replies_are_spoken_and_a_rerun_speaks_nothing(speaking):
+    questions = [ask("0", REPLY), ask("1", "answer")]
+    before = usage["spoken_texts"]
+    (first, second), (silent, _) = speaking().answer(questions, 2)
+    assert usage["spoken_texts"] - before == 2
+    assert isinstance(first.audio.source, AudioFile) and first.audio.source.in_clip_folder
+    assert first.audio != second.audio and (first.text, first.coverage) == ("answer 0", 1.0)
+    assert silent.audio is None
+    assert speaking().answer(questions, 2)[0] == [first, second] and usage["spoken_texts"] - before == 2
+    assert speaking().answer([ask("1", "answer")], 1)[0][0].audio is None
+    assert speaking().describe()["speaks"]["model_type"] == "vits"
+
+
+BAD = {
+    "no engine": ("slt", "speaks=slt: not a voice; write ENGINE:MODEL"),
+    "own": ("own", "speaks=own: this system does not speak by itself; give speaks=ENGINE:MODEL"),
+    "no model": ("flite:", "speaks=flite:: not a voice"),
+    "unknown engine": ("festival:kal", "festival"),
+    "missing voice": ("hf:./no/such/voice", "no/such/voice"),
+}
+
+
+@pytest.mark.parametrize(("voice", "message"), BAD.values(), ids=BAD)
+def test_a_voice_that_cannot_speak_is_refused_in_one_line(voice, message):
+    with pytest.raises(SpeechIQError) as refused:
+        build_system("gold+a/model", {"speaks": voice}, device="cpu", batch_size=1, seed=0)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_missing_program_and_options_without_a_voice_are_refused():
+    with pytest.raises(SpeechIQError, match=r"flite: no program 'no/flite'.*speaks_program=PATH"):
+        build_system(
+            "gold+a/model",
+            {"speaks": "flite:slt", "speaks_program": "no/flite"},
+            device="cpu",
+            batch_size=1,
+            seed=0,
+        )
+    with pytest.raises(SpeechIQError, match="speaks_dtype: the system does not speak; give speaks=ENGINE:MODEL too"):
+        build_system("gold+a/model", {"speaks_dtype": "float16"}, device="cpu", batch_size=1, seed=0)
+
+
+def test_the_voice_is_part_of_the_name():
+    assert name_system("a+b", "hf:c") != name_system("a+b", "hf:d")

@@ -1,0 +1,122 @@
+"""Spoken replies: what is transcribed, judged, rated and kept in sample rows."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from speechiq.core.clip import file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import Response
+from speechiq.engines._shared.speech import as_speech
+from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.metrics import reply
+from speechiq.metrics.judging import Judgment
+from speechiq.metrics.reply_settings import read_settings
+from speechiq.metrics.speech_quality import rate
+from speechiq.reducer.read.judged import read_item, read_stored
+from speechiq.siq_tasks.wildspeech import queries
+
+ASR = "pocketsphinx:en-us"
+
+
+@pytest.fixture(scope="module")
+def clean():
+    """A bundled clip of a clear voice, and its words."""
+    clip = next(clip for clip in queries.list_clips() if clip["id"] == "demo_reply/leap")
+    return file_clip(clip), clip["text"]
+
+
+def docs(count, **doc):
+    settings = read_settings({"reply_asr": ASR, "speech_quality": "off"})
+    return [{"id": f"a/{i}", "question": "Why?", "keywords": ["leap years"], **settings, **doc} for i in range(count)]
+
+
+def answers(*responses):
+    return [CarryingText(response) for response in responses]
+
+
+def score(items, asked):
+    return [reply.score(doc, [item]) for doc, item in zip(asked, items, strict=True)]
+
+
+def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
+    clip, text = clean
+    noise = np.random.default_rng(0).standard_normal(len(clip.samples)) * np.std(clip.samples)
+    noisy = as_speech(clip.samples + noise, 16_000, "")
+    silent = as_speech(np.full(16_000, math.nan), 16_000, "")
+    asked = docs(5)
+    given = answers(
+        Response(text, clip), Response(text, noisy), Response(text, silent), Response(text), Response("", silent)
+    )
+    items = reply.Reply().apply(given, asked)
+    clear, drowned, mute, typed, nothing = score(items, asked)
+    assert clear["said_as_written"] < drowned["said_as_written"] - 0.3
+    assert clear["spoken"] == 1 and clear["response_seconds"] == pytest.approx(clip.duration)
+    assert mute["silent"] == 1 and mute["judge_points"] == 1 and mute["judge_gap"] == -9
+    assert mute["said_as_written"] == 1 and math.isnan(mute["speech_quality"])
+    assert typed["spoken"] == 0 and typed["judge_points"] == typed["judge_written_points"] == 10
+    assert all(math.isnan(typed[name]) for name in ("judge_gap", "said_as_written", "response_seconds"))
+    assert nothing["judge_points"] == 1 and nothing["empty_answer"] == 1 and math.isnan(nothing["said_as_written"])
+    rows = [json.loads(str(item)) for item in items]
+    assert rows[0]["audio"]["sha256"] == clip.source.sha256 and rows[3]["audio"] is None
+    assert [read_stored([str(item)]).answer for item in items] == [row["answer"] for row in rows]
+
+
+def test_a_stored_reply_is_judged_again_by_its_texts():
+    item = {"answer": "said", "written": "wrote", "audio": {"path": "a", "sha256": "0a", "duration": 2.0}}
+    item |= {"scores": [1.0], "texts": [""], "scores_written": [1.0], "texts_written": [""], "speech_quality": 3.5}
+    stored = read_item([str(reply.JudgedItem(item | {"coverage": math.nan}))])
+    asked = docs(1)[0] | {"checklist": "Is kind."}
+    cases = reply.stored_cases(asked, stored)
+    assert [(case.answer, case.checklist) for case in cases] == [("said", "Is kind."), ("wrote", "Is kind.")]
+    again = reply.renew(stored, [Judgment((4.0, math.nan), ("4", "?")), Judgment((8.0, 6.0), ("8", "6"))])
+    row = reply.score(asked, [again])
+    assert (row["judge_points"], row["judge_written_points"], row["judge_gap"]) == (4.0, 7.0, -3.0)
+    assert row["speech_quality"] == 3.5 and again["audio"] == item["audio"] and again["scores"] == [4.0, None]
+
+
+def test_another_language_and_a_long_reply_are_flagged():
+    item = {"written": "", "audio": None, "scores": [None], "texts": [""], "scores_written": [None]}
+    item |= {"texts_written": [""], "speech_quality": None, "coverage": 1.0}
+    said = ("Der Zug fährt um acht Uhr ab, bitte sehr.", "word " * 2000)
+    german, long = (reply.score(docs(1)[0], [item | {"answer": answer}]) for answer in said)
+    assert german["not_english"] == 1 and german["unjudged"] == 1 and math.isnan(german["judge"])
+    assert long["words"] == 2000 and long["not_english"] == 0
+
+
+def test_without_keywords_there_is_no_match_and_no_score_by_rule():
+    asked = docs(1, keywords=[])
+    (row,) = score(reply.Reply().apply(answers(Response("Yes.")), asked), asked)
+    assert math.isnan(row["match"]) and row["unjudged"] == 1
+
+
+def test_no_reply_is_no_item():
+    assert reply.Reply().apply([], []) == []
+
+
+BAD = {
+    "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
+    "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
+    "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
+    "a rating": ({"speech_quality": "utmos"}, "speech_quality=utmos: unknown; known are distillmos, off"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_settings_that_cannot_work_are_refused_before_any_system_runs(change, message):
+    with pytest.raises(SpeechIQError) as refused:
+        read_settings({"reply_asr": ASR, "speech_quality": "off"} | change)
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_rating_needs_its_model(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    with pytest.raises(SpeechIQError, match="run `siq demo fetch distillmos`"):
+        read_settings({"reply_asr": ASR})
+
+
+@pytest.mark.parametrize("samples", [np.zeros(16_000), np.ones(100), np.full(16_000, np.nan)])
+def test_silence_has_no_quality(samples):
+    assert rate(samples.astype(np.float32), None) is None

@@ -1,0 +1,94 @@
+"""The family of spoken conversation: rows by their columns, bundled queries, and which rows a task takes."""
+
+import pytest
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks import audio
+from speechiq.siq_tasks.row_choice import read_where
+from speechiq.siq_tasks.suite import HERE
+from speechiq.siq_tasks.task import SpeechTask
+from speechiq.siq_tasks.wildspeech import queries
+from tests.siq_tasks.conftest import encode, write_table
+
+FOLDER = HERE / "wildspeech"
+#: Rows with the columns that the authors' code reads.
+ROWS = {
+    "user_query": ["Write a toast.", "Why tides?", "H-how are you?", "Say it sadly."],
+    "taskType": ["Text Creation", "Information Inquiry", "prosodical", "prosodical"],
+    "checklist": ["Is short.", None, "", "Sounds sad."],
+    "conversation_hash": ["0a", "0b", "0c", "0d"],
+    "modification_type": ["natural_noise", "human_noise", None, "clean"],
+    "additional_info": [None, None, "stuttering (repeat)", "tone"],
+}
+TAKEN = {"tc": "00000", "ii": "00001", "pf_stutter": "00002", "pf_tone": "00003"}
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wildspeech")
+    audio = {"audio": [encode(seconds) for seconds in (1.3, 1.2, 1.1, 1.0)]}
+    write_table(folder / "data" / "train-00000-of-00001.parquet", ROWS, audio)
+    return str(folder)
+
+
+def load(name, **metadata):
+    config = load_yaml(FOLDER / f"{name}.yaml", resolve_func=True)
+    given = {"reply_asr": "pocketsphinx:en-us", "speech_quality": "off"}
+    return SpeechTask(config=config | {"metadata": config["metadata"] | given | metadata})
+
+
+@pytest.mark.parametrize("category", TAKEN)
+def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
+    task = load(f"siq_wildspeech_{category}", dataset_path=rows)
+    (doc,) = task.eval_docs
+    number = int(TAKEN[category])
+    assert doc["id"] == f"wildspeech/{TAKEN[category]}" and doc["question"] == ROWS["user_query"][number]
+    assert doc["checklist"] == (ROWS["checklist"][number] or "")
+    (items,) = task.doc_to_audio(doc)
+    assert items["purpose"] == "reply" and doc["question"] not in str(items)
+    assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"
+
+
+def test_a_category_without_rows_shows_the_values_of_the_column(own_cache, rows):
+    with pytest.raises(SpeechIQError) as refused:
+        load("siq_wildspeech_oe", dataset_path=rows)
+    assert "no row where taskType is oe" in str(refused.value) and "'prosodical' (2)" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_kind_of_noise_can_be_chosen(own_cache, rows):
+    where = {"taskType": "Text*", "modification_type": ["natural_noise"]}
+    assert [doc["id"] for doc in load("siq_wildspeech_tc", dataset_path=rows, where=where).eval_docs] == [
+        "wildspeech/00000"
+    ]
+
+
+def test_a_column_that_is_missing_is_refused(own_cache, rows):
+    with pytest.raises(SpeechIQError, match="noise"):
+        load("siq_wildspeech_tc", dataset_path=rows, where={"noise": "natural"})
+
+
+@pytest.mark.parametrize("where", ["tc", {}, {"taskType": []}, {"taskType": 3}])
+def test_where_maps_columns_to_texts(where):
+    with pytest.raises(SpeechIQError, match=r"metadata.where: .* does not map columns to values"):
+        read_where(where)
+
+
+def test_the_bundled_queries_are_24_in_five_categories_and_noisy_twins():
+    clips = queries.list_clips()
+    count = 0
+    for category in ("tc", "ii", "sr", "oe", "pf"):
+        clean, noisy = (load(f"demo/siq_demo_reply_{kind}{category}") for kind in ("", "noisy_"))
+        pairs = list(zip(clean.eval_docs, noisy.eval_docs, strict=True))
+        count += len(pairs)
+        assert all(one["id"] == other["id"] and one["checklist"] and one["keywords"] for one, other in pairs)
+        assert all("transforms" in other["audio"] and "transforms" not in one["audio"] for one, other in pairs)
+        assert clean.config.metadata["content_sha256"] != noisy.config.metadata["content_sha256"]
+    assert count == len(clips) == 24 and len({clip["voice"].partition(":")[0] for clip in clips}) == 4
+    assert audio.to_speak({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
+
+
+def test_a_category_that_does_not_exist_is_refused():
+    with pytest.raises(SpeechIQError, match=r"metadata.category: 'x' is not one of tc, ii, sr, oe, pf"):
+        queries.load(form="reply", category="x")
