@@ -11,10 +11,10 @@ from typer.core import TyperGroup
 
 from speechiq.cli import judge_agreement, judge_check
 from speechiq.cli.examples import examples
+from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say
-from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.judges.rejudging import plan, rejudge
 from speechiq.reducer.judges.result_files import choose_targets, write_run
 from speechiq.reducer.read.judged import find_judged
@@ -88,7 +88,7 @@ def judge(
     force: Force = False,
 ) -> None:
     """Judge the stored answers of RUNS again, and write new results beside the old ones; no system runs."""
-    given = _read_options(judge_option or ())
+    given = read_judge_options(judge_option or ())
     named = {"rubric": rubric, "draws": draws, "seed": seed, "by": by}
     given |= {f"judge_{name}": value for name, value in named.items() if value is not None} | {"judge": judge}
     tasks, warnings = find_judged(runs, allow_missing)
@@ -114,22 +114,3 @@ def judge(
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _read_options(options: Any) -> dict[str, Any]:
-    """Return the metadata of `--judge-option`.
-
-    Raises:
-        SpeechIQError: An option has another form.
-    """
-    from speechiq.harness_patch._lm_eval import parse_value
-
-    given = {}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not (name and equals):
-            raise SpeechIQError(
-                f"--judge-option {option}: not of the form NAME=VALUE; write, for example, temperature=0.7"
-            )
-        given[f"judge_{name.removeprefix('judge_')}"] = parse_value(value)
-    return given

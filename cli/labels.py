@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from speechiq.cli.examples import examples
+from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
 from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.stopping import stop_in_one_line
@@ -82,7 +82,11 @@ def make(
             f"--by {by}: {'name the judge, --judge ENGINE:MODEL' if by == JUDGE else f'leave --judge {judge} out'}"
         )
     check_output(output, force, FIX)
-    judging = _read_judging(judge, judge_option or ()) if judge else None
+    judging = None
+    if judge:
+        from speechiq.metrics.judging import read_judging
+
+        judging = read_judging(read_judge_options(judge_option or ()) | {"judge": judge}, default_rubric=RUBRIC)
     author = f"{JUDGE} {judge}" if judge else answer_key.BY
     tables = read_tables(runs, allow_missing, allow_mismatch)
     for warning in tables.warnings:
@@ -141,21 +145,3 @@ def _label_judged(tables: Tables, judging: Judging) -> Success:
 
     with stop_in_one_line("the same command continues from the response cache"):
         return label_judged(read_exchanges(tables), judging)
-
-
-def _read_judging(judge: str, options: Sequence[str]) -> Judging:
-    """Return the judge that `--judge` and `--judge-option` describe.
-
-    Raises:
-        SpeechIQError: An option has another form, or the judge cannot work.
-    """
-    from speechiq.harness_patch._lm_eval import parse_value
-    from speechiq.metrics.judging import read_judging
-
-    metadata = {"judge": judge}
-    for option in options:
-        name, equals, value = option.partition("=")
-        if not (name and equals):
-            raise SpeechIQError(f"--judge-option {option}: not of the form NAME=VALUE, such as draws=3; correct it")
-        metadata[f"judge_{name.removeprefix('judge_')}"] = parse_value(value)
-    return read_judging(metadata, default_rubric=RUBRIC)

@@ -51,7 +51,7 @@ def predict(
     labels: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Labels of task success, a .jsonl file with id, system, success and by (`siq labels`). Several times "
+            help="Success labels, a .jsonl file with id, system, success and by (`siq labels`). Several times "
             "for several authors: the first is predicted, and the agreement of each pair is printed. Without it, "
             "an item fails if its question is answered wrong."
         ),

@@ -16,7 +16,7 @@ from speechiq.core.replies import FILTERED
 BEGINNING = 300
 _DONE = (
     r"help|assist|answer|comply|respond|provide|process|listen|hear|access|analy[sz]e|play|open|determine|identify|"
-    r"tell|transcribe|fulfil|fulfill|engage|continue|discuss|generate|create|do (?:that|this)|directly|"
+    r"tell|transcribe|fulfill?|engage|continue|discuss|generate|create|do (?:that|this)|directly|"
     r"view|see|interpret|understand (?:the )?audio"
 )
 #: The statement begins a sentence or a clause; after a colon or a quotation mark it is somebody's words.

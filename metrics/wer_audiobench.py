@@ -32,7 +32,7 @@ CONTRACTIONS = {
     "lemme": "let me",
     "sorta": "sort of",
 }
-_NUMBER = re.compile(r"\d+(?:\.\d+|st\b|nd\b|rd\b|th\b)?")
+_NUMBER = re.compile(r"\d+(?:\.\d+|st\b|[nr]d\b|th\b)?")
 _BRACKETS = re.compile(r"[\[\](){}<>]")
 #: Digits of the longest number that is read as one; longer ones are read digit by digit.
 LONGEST_NUMBER = 15

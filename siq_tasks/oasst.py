@@ -23,7 +23,7 @@ def list_queries(place: str, split: str, limit: int) -> list[dict[str, str]]:
     """
     source = Source(place, split=split)
     with working_folder() as folder:
-        rows = load_rows(source, str(source.local or place), folder if source.local else None)
+        rows = load_rows(source, str(source.local or place), folder if source.local else None, "--source FOLDER")
         if missing := [column for column in COLUMNS if column not in rows.column_names]:
             raise SpeechIQError(
                 f"{place}: no column {missing[0]!r}; it has {', '.join(rows.column_names)}; give rows of oasst1"

@@ -21,6 +21,8 @@ OPTIONAL = ("entities",)
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
+#: How a user of a task names a local copy.
+OPTION = "--metadata dataset_path=FOLDER"
 
 
 class Source(NamedTuple):
@@ -223,7 +225,7 @@ def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
         raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
 
 
-def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
+def load_rows(source: Source, place: str, folder: str | None, option: str = OPTION) -> Dataset:
     """Load rows with `datasets`.
 
     Args:
@@ -231,6 +233,7 @@ def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
         place: Hub id, or a folder.
         folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
             its own.
+        option: How the user names a local copy, for the error.
 
     Raises:
         SpeechIQError: The rows do not exist, or cannot be loaded.
@@ -244,7 +247,7 @@ def load_rows(source: Source, place: str, folder: str | None) -> Dataset:
     except (DatasetsError, OSError) as error:
         raise SpeechIQError(
             f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
-            f"connection to the Hub, or give a local copy with --metadata dataset_path=FOLDER"
+            f"connection to the Hub, or give a local copy with {option}"
         ) from error
     except (ValueError, RuntimeError) as error:
         if "script" in str(error):

@@ -12,7 +12,7 @@ import torch
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import needing_memory
-from speechiq.core.checkpoints import read_config, resolve
+from speechiq.core.checkpoints import INSTEAD, read_config, resolve
 from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.identity import find_commit, identity
@@ -37,6 +37,7 @@ class Checkpoint:
         loading: options of the stage.
         setup: of this run.
         fix: what to do if the checkpoint does not fit, for the error.
+        instead: what to give if no checkpoint of that name is available, for the error.
         equip: returns a block that changes the model in memory, open for as long as the model is loaded.
 
     Raises:
@@ -54,12 +55,13 @@ class Checkpoint:
         setup: Setup,
         *,
         fix: str = ORDER,
+        instead: str = INSTEAD,
         equip: Callable[[PreTrainedModel], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.name, self.model_class, self.device, self.equip = model, model_class, torch.device(setup.device), equip
         self.loading, self.prefix = loading, setup.prefix
         self.loading.check(setup.prefix)
-        self.config = read_config(model, **self.loading.source)
+        self.config = read_config(model, instead=instead, **self.loading.source)
         if not fits(self.config):
             raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {fix}")
         if damage := find_damaged_weights(resolve(model)):

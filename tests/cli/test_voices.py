@@ -172,5 +172,7 @@ def test_short_english_queries_of_people_are_taken_from_openassistant(tmp_path):
     assert output.read_text() == '{"id": "a", "text": "What is love?"}\n'
     fault = siq("texts", "oasst1", "--source", folder, "-o", output).exception
     assert isinstance(fault, SpeechIQError) and "exists; name another file, or add --force" in str(fault)
+    fault = siq("texts", "oasst1", "--source", tmp_path / "empty", "-o", tmp_path / "none.jsonl").exception
+    assert isinstance(fault, SpeechIQError) and str(fault).endswith("give a local copy with --source FOLDER")
     fault = siq("texts", "oasst1", "--source", folder, "--limit", 5, "-o", tmp_path / "none.jsonl").exception
     assert isinstance(fault, SpeechIQError) and "give a larger --limit" in str(fault)

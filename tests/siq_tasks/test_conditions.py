@@ -97,7 +97,7 @@ def test_a_request_has_the_changed_sound(docs):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("wite@10dB", "unknown condition 'wite'; did you mean white"),
+        ("whitee@10dB", "unknown condition 'whitee'; did you mean white"),
         ("white@10", r"white@10: 10 has no unit \(dB\)"),
         ("white@10kg", "the unit 'kg' is not dB"),
         ("white:10dB", "the strength comes after '@'"),

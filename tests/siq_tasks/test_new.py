@@ -172,7 +172,11 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
         ("  dataset: .*", "  dataset: ../../x", r"metadata\.dataset: .* is not a plain name"),
         ("  dataset: .*", "", r"metadata\.dataset: None is not a plain name"),
         ("  dataset_path: .*", "", r"metadata\.dataset_path: missing"),
-        ("  dataset_path: .*", "  dataset_path: /nowhere/clips.jsonl", "if a folder of tasks was moved, make it again"),
+        (
+            "  dataset_path: .*",
+            "  dataset_path: /nowhere/clips.jsonl",
+            "correct the path, or make it: tasks by `siq tasks new`",
+        ),
         ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
         ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),
         ("(?sm)^metadata:.*", "", r"metadata\.level: None"),

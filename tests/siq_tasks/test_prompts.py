@@ -21,6 +21,7 @@ FROZEN = {
     ("labels", 1): "abbfeaf31b9b2caa",
     ("caption", 1): "17ed0290fa3bcd8f",
     ("transcribe", 1): "e55366560f24efa3",
+    ("reply", 1): "785a645f4a0ff16d",
     ("likelihood", 1): "9cff446765f2e48c",
 }
 #: Prompts of the models that score, beside that of the system.

@@ -157,5 +157,8 @@ def test_a_model_that_does_not_speak_and_a_setting_that_it_does_not_have_are_ref
     Wav2Vec2Config().save_pretrained(tmp_path)
     with pytest.raises(SpeechIQError, match="a wav2vec2 checkpoint is not a voice; give a model that"):
         open_engine(TransformersSpeech, str(tmp_path))
+    tmp_path.joinpath("config.json").write_text("{")
+    with pytest.raises(SpeechIQError, match=r"its config cannot be read .*or name the voice of a program"):
+        open_engine(TransformersSpeech, str(tmp_path))
     with pytest.raises(SpeechIQError, match=r"speaks_settings: .* has no setting 'mood'; it has .*speaker_id"):
         open_engine(TransformersSpeech, tiny_voice, prefix="speaks_", settings={"mood": 1}).speak(["one"], [0])
