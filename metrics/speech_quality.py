@@ -25,7 +25,7 @@ from speechiq.core.store import store_folder
 from speechiq.core.usage import usage
 
 if TYPE_CHECKING:
-    from speechiq.metrics.distillmos import DistillMOS
+    from speechiq.engines._shared.distillmos import DistillMOS
 
 MODEL = "demo:distillmos"
 WEIGHTS = "model.safetensors"
@@ -78,7 +78,7 @@ def load_model() -> DistillMOS:
     """
     from safetensors.torch import load_file
 
-    from speechiq.metrics.distillmos import DistillMOS
+    from speechiq.engines._shared.distillmos import DistillMOS
 
     check_model()
     model = DistillMOS()
@@ -95,7 +95,7 @@ def rate(samples: np.ndarray, model: DistillMOS) -> float | None:
     """
     import torch
 
-    from speechiq.metrics.distillmos import cut_windows
+    from speechiq.engines._shared.distillmos import cut_windows
 
     if len(samples) < SHORTEST_S * 16_000 or not np.isfinite(samples).all() or not samples.any():
         return None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from speechiq.core.clip import SAMPLING_RATE, file_clip
-from speechiq.metrics.distillmos import HOP, WINDOW, cut_windows
+from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
 from speechiq.metrics.speech_quality import load_model, rate, speech_quality
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
