@@ -14,6 +14,7 @@ import pytest
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
+from tests.reducer.browser import CHROMIUM, SWITCHES
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("SIQ_STORE", "off")
@@ -48,6 +49,18 @@ def references() -> dict[Clip, str]:
 @pytest.fixture(scope="session")
 def demo_clips(references) -> list[Clip]:
     return list(references)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if CHROMIUM is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium on this machine: apt-get install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
 
 
 LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")

@@ -45,7 +45,7 @@ def lm_eval(monkeypatch):
         ((*QUICK, "--use_cache", "shared"), r"^--use_cache shared: .* another; leave it out, the response cache"),
         ((*QUICK, "--cache_requests"), r"^--cache_requests: siq_demo_apply .*leave it out"),
         ((*SYSTEM, "--tasks", "siq_demo", "--metadata", "embeder=demo:x"), r"^--metadata embeder=demo:x: .*embedder\?"),
-        ((*QUICK, "--metadata", "subset=5"), r"^--metadata subset=5: no task .*; leave it out \(known: none\)"),
+        ((*QUICK, "--metadata", "subset=5"), r"^--metadata subset=5: no task .*; leave it out \(known: condition\)"),
         ((*QUICK, "--device", "cuda:99"), r"^--device cuda:99: this machine has .* only; give --device "),
         ((*QUICK, "--device", "nonsense"), r"^--device nonsense: not a kind of device"),
         (("--model", "hf-audoi", "--tasks", "siq_demo"), r"^--model hf-audoi: .*did you mean hf-audio\?"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from speechiq.core.checksummed import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.read.answers import Question
 from speechiq.reducer.siq.unanswerable import SCHEMA, VERSION, write_set
-from tests.reducer.browser import CHROMIUM, SWITCHES
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -142,15 +140,3 @@ def write_answers(folder: Path, system: str, letters: dict[str, str], tasks="dem
         row["filtered_resps"] = [[vote(letters[question]), list(letters[question])]]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return results
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    if CHROMIUM is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium on this machine: apt-get install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
-        yield browser
-        browser.close()

@@ -43,7 +43,7 @@ def rows_of(task, about):
     return {"answer": answers}, {"answer": first, "gold": first, "majority": second}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def own_cache(tmp_path_factory):
     """One clip folder for all sets of this file."""
     with pytest.MonkeyPatch.context() as patch:

@@ -96,7 +96,7 @@ def test_free_answers_are_judged_in_lm_eval_and_a_second_run_asks_nothing(evalua
         assert recorded["judge"] == "openai:judge" and recorded["judge_rubric"] == "right_wrong"
         assert len(recorded["judge_rubric_sha256"]) == 64 and recorded["judge_draws"] == 1
         (item,) = found["samples"]["free_demo"][0]["filtered_resps"]
-        assert item["texts"] == ["Score: 1"] and json.dumps(item)
+        assert item["texts"] == ["Score: 1"] and json.loads(str(item))["texts"] == ["Score: 1"]
         again = evaluate(server, **metadata)
         assert len(server.requests) == 6
         assert [str(row["judge"]) for row in again["samples"]["free_demo"]] == list(map(str, scores))

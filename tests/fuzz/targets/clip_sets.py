@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
-from speechiq.siq_tasks.options import LEVELS
 from speechiq.siq_tasks.rows import Source
+from speechiq.siq_tasks.suite import LEVELS
 from speechiq.siq_tasks.templates import read_task
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq
@@ -87,7 +88,7 @@ def load_with_metadata(folder: Path, rng: random.Random) -> str | None:
     """Load a level with one or two hostile values, as `--metadata key=value` hands them over."""
     level = rng.choice(sorted(LEVELS))
     told = dict(read_task(folder / "made" / f"siq_calls_{level}.yaml")["metadata"])
-    keys = sorted({"dataset", "level", "subset", "selection", "questions", *Source._fields, *LEVELS[level]})
+    keys = sorted({"dataset", "level", "subset", "selection", "questions", *Source._fields, *FORMS[level].keys})
     for key in rng.sample(keys, rng.choice((1, 1, 2))):
         told[key] = rng.choice(
             [*VALUES, *PLACES, folder / "made", str(folder), str(folder / "audio" / "a.wav"), 2, "2"]
