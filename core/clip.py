@@ -26,8 +26,9 @@ SAMPLING_RATE = 16_000
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
-#: Frames of a file that are decoded at a time.
-BLOCK = 65_536
+#: Seconds of a file that are decoded at a time. The last block is up to twice as long: libsndfile returns wrong samples
+#: if a read begins within the last page of an Opus file.
+BLOCK_S = 10
 
 
 class Source(Protocol):
@@ -267,7 +268,8 @@ def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Itera
             reader.skip(round(offset * reader.rate))
             resampled = _Resampler(reader.rate)
             left = wanted = round(duration * reader.rate)
-            while len(channels := reader.read(min(left, BLOCK))):
+            block = BLOCK_S * reader.rate
+            while len(channels := reader.read(left if left < 2 * block else block)):
                 left -= len(channels)
                 mono = channels.mean(axis=1, dtype=np.float32)
                 refuse_unfit(mono)
