@@ -131,20 +131,35 @@ def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
     >>> str(item_of("Three.", Judgment((5.0, math.nan), ("5", "?")), 1.0))
     '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
     """
-    scores = [None if math.isnan(value) else value for value in judgment.scores]
-    return JudgedItem(answer=answer, scores=scores, texts=list(judgment.texts), coverage=coverage)
+    return JudgedItem(answer=answer, scores=as_stored(judgment.scores), texts=list(judgment.texts), coverage=coverage)
+
+
+def as_stored(scores: Sequence[float]) -> list[float | None]:
+    """Return the scores of draws as an item stores them; None is an unjudged draw, as JSON has no NaN.
+
+    >>> as_stored([5.0, math.nan])
+    [5.0, None]
+    """
+    return [None if math.isnan(value) else value for value in scores]
 
 
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
     """Return what is judged about the answer to a doc.
 
     Args:
-        doc: Of a judged task: `question`, `answer` (the reference answer), `accepted` and, optionally, `checklist`.
+        doc: Of a judged task: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist`
+            and `keywords`.
         answer: What the system answered.
     """
-    accepted = tuple(doc.get("accepted") or ())
-    checklist, name = doc.get("checklist") or "", str(doc.get("id", ""))
-    return Case(doc["question"], str(answer), doc["answer"] or "", checklist, accepted, name)
+    return Case(
+        doc["question"],
+        str(answer),
+        doc.get("answer") or "",
+        doc.get("checklist") or "",
+        tuple(doc.get("accepted") or ()),
+        str(doc.get("id", "")),
+        tuple(doc.get("keywords") or ()),
+    )
 
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
@@ -177,12 +192,29 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     (0.9, 4.5, 0.0, 0.0, 1.0)
     """
     item = results[0]
-    lowest, highest = doc["judging"]["scale"]
     answer, accepted = str(item["answer"]), tuple(doc.get("accepted") or ())
+    reference = doc["answer"] or ""
+    return {
+        **score_judgment(doc, item),
+        "match": match(answer, reference, accepted),
+        "match_f1": match_f1(answer, reference, accepted),
+        "answer_words": float(len(normalize(answer).split())),
+        "audio_coverage": float(item["coverage"]),
+    }
+
+
+def score_judgment(doc: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
+    """Return the columns that tasks with written and with spoken answers share; see `score`.
+
+    Args:
+        doc: `judging` has the scale of the rubric.
+        item: `answer`, and the `scores` of its draws.
+    """
+    lowest, highest = doc["judging"]["scale"]
+    answer = str(item["answer"])
     is_empty = not answer.strip()
     scores = [value for value in item["scores"] if value is not None]
     points = mean(scores)
-    reference = doc["answer"] or ""
     return {
         "judge": (points - lowest) / (highest - lowest),
         "judge_points": points,
@@ -190,10 +222,6 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "unjudged": float(not scores),
         "refusal": float(is_refusal(answer)),
         "empty_answer": float(is_empty),
-        "match": match(answer, reference, accepted),
-        "match_f1": match_f1(answer, reference, accepted),
-        "answer_words": float(len(normalize(answer).split())),
-        "audio_coverage": float(item["coverage"]),
     }
 
 

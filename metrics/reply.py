@@ -16,12 +16,11 @@ from lm_eval.api.filter import Filter
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judge import JudgedItem, agreement
+from speechiq.metrics.judge import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.refusal import is_refusal
 from speechiq.metrics.reply_transcript import transcribe_replies
 from speechiq.metrics.speech_quality import speech_quality
 from speechiq.metrics.wer import wer
@@ -57,19 +56,7 @@ class Reply(Filter):
 
 
 def _judge(docs: Sequence[Mapping[str, Any]], answers: Sequence[str], judging: Judging) -> list[Judgment]:
-    return judge_cases([_case(doc, answer) for doc, answer in zip(docs, answers, strict=True)], judging)
-
-
-def _case(doc: Mapping[str, Any], answer: str) -> Case:
-    return Case(
-        doc["question"],
-        answer,
-        doc.get("answer") or "",
-        doc.get("checklist") or "",
-        tuple(doc.get("accepted") or ()),
-        str(doc.get("id", "")),
-        tuple(doc.get("keywords") or ()),
-    )
+    return judge_cases([case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)], judging)
 
 
 def _item(
@@ -80,9 +67,9 @@ def _item(
         answer=response.text if transcript is None else transcript,
         written=response.text,
         audio=None if response.audio is None else _describe(response.audio),
-        scores=_plain(judged.scores),
+        scores=as_stored(judged.scores),
         texts=list(judged.texts),
-        scores_written=_plain(written.scores),
+        scores_written=as_stored(written.scores),
         texts_written=list(written.texts),
         speech_quality=None if quality is None or math.isnan(quality) else quality,
         coverage=response.coverage,
@@ -91,13 +78,13 @@ def _item(
 
 def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
     """Return what is judged about a stored item of `Reply`, to judge it again: the speech, then the text."""
-    return [_case(doc, str(item["answer"])), _case(doc, str(item["written"]))]
+    return [case_of(doc, str(item["answer"])), case_of(doc, str(item["written"]))]
 
 
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
     of_speech, written = judgments
-    scores = {"scores": _plain(of_speech.scores), "scores_written": _plain(written.scores)}
+    scores = {"scores": as_stored(of_speech.scores), "scores_written": as_stored(written.scores)}
     coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
     return JudgedItem(
         dict(item) | scores | coverage | {"texts": list(of_speech.texts), "texts_written": list(written.texts)}
@@ -108,10 +95,6 @@ def _describe(clip: Clip) -> dict[str, Any]:
     """Return the items of a stored clip, in the form of a doc's audio."""
     path = clip.source.path if isinstance(clip.source, AudioFile) else ""
     return {"path": path, "sha256": clip.source.sha256, "duration": clip.duration}
-
-
-def _plain(scores: Sequence[float]) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in scores]
 
 
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -136,30 +119,24 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     (7.0, -1.0, 0.0, 1.5, 1.0)
     """
     item = results[0]
-    lowest, highest = doc["judging"]["scale"]
     answer, written = str(item["answer"]), str(item["written"])
     audio = item["audio"]
-    scores = [value for value in item["scores"] if value is not None]
-    points, points_written = mean(scores), mean(value for value in item["scores_written"] if value is not None)
-    is_spoken, is_empty = audio is not None, not answer.strip()
+    judged = score_judgment(doc, item)
+    points_written = mean(value for value in item["scores_written"] if value is not None)
+    is_spoken = audio is not None
     quality = item["speech_quality"]
     words = len(normalize(answer).split())
     return {
-        "judge": (points - lowest) / (highest - lowest),
-        "judge_points": points,
+        **judged,
         "judge_written_points": points_written,
-        "judge_gap": points - points_written if is_spoken else math.nan,
-        "judge_agreement": math.nan if is_empty else agreement(scores),
-        "unjudged": float(not scores),
+        "judge_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
         "said_as_written": wer(written, answer) if is_spoken and normalize(written) else math.nan,
         "speech_quality": math.nan if quality is None else float(quality),
         "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
         "words": float(words),
         "spoken": float(is_spoken),
-        "silent": float(is_spoken and is_empty),
+        "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),
-        "refusal": float(is_refusal(answer)),
-        "empty_answer": float(is_empty),
         "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }
