@@ -20,9 +20,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import inspect, measure, refuse_unfit
 from speechiq.core.recordings.readers import open_reader
+from speechiq.core.transforms.base import RATE
 from speechiq.core.transforms.chain import read_transforms
 
-SAMPLING_RATE = 16_000
+SAMPLING_RATE = RATE
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+#: Sampling rate of all clips, Hz; `speechiq.core.clip` has it as `SAMPLING_RATE`.
+RATE = 16_000
+
 
 class SoundTransform(msgspec.Struct, frozen=True, tag_field="kind", tag=str.lower):
     """Define the base of transforms; each is a `Transform` of `speechiq.core.clip`."""

@@ -7,9 +7,8 @@ from typing import Literal, cast
 
 import numpy as np
 
-from speechiq.core.transforms.base import SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
 
-RATE = 16_000
 TELEPHONE_RATE = 8_000
 FILTER_ORDER = 8
 #: Level of the reverberation at the end of the reverberation time, relative to its start, dB.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speechiq.core.transforms.base import SoundTransform, as_ratio
-
-RATE = 16_000
+from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio
 
 
 class Gain(SoundTransform, frozen=True, tag="gain"):

@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from speechiq.core.transforms.base import SoundTransform, as_ratio, measure_rms
+from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
 
-RATE = 16_000
 MAINS_HZ, HARMONICS = 50.0, 20
 #: Pink noise has no energy below this frequency, so that its loudness does not depend on the length of the clip.
 LOWEST_HZ = 20.0
