@@ -11,7 +11,7 @@ from speechiq.reducer.read.conditions import CLIPS, compare_systems
 from speechiq.reducer.read.results_file import CONDITION, name_under
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.stats.equal_terms import refuse
-from speechiq.siq_tasks.conditions.spec import KINDS, Step, parse_condition
+from speechiq.siq_tasks.conditions.spec import Step, parse_condition
 
 CLEAN = "clean"
 
@@ -71,10 +71,7 @@ def _severity(step: Step) -> float:
 
     Kinds without such a strength, codecs and bands, and ratios to noise get worse as the strength falls.
     """
-    neutral = 0.0 if step.kind == "babble" and not step.unit else KINDS[step.kind].neutral
-    if step.kind == "babble" and step.unit:
-        neutral = math.inf
-    return abs(step.strength - neutral) if math.isfinite(neutral) else -step.strength
+    return abs(step.strength - step.neutral) if math.isfinite(step.neutral) else -step.strength
 
 
 def group_series(runs: Sequence[Run]) -> dict[str, list[Run]]:

@@ -31,6 +31,7 @@ class Step(NamedTuple):
         unit: Unit of `strength`; empty for a ratio.
         name: A number of voices, a folder or a codec; empty for other kinds.
         high: The upper limit of a band, Hz; `strength` is then the lower one.
+        neutral: The strength, in `unit`, that changes nothing; NaN if there is none.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Step(NamedTuple):
     unit: str = ""
     name: str = ""
     high: float = math.nan
+    neutral: float = math.nan
 
 
 class Kind(NamedTuple):
@@ -48,13 +50,11 @@ class Kind(NamedTuple):
         example: A valid step.
         meaning: What it does, for help texts.
         parse: Takes the step, the text after `:` and the text after `@` (empty if missing) and returns the step.
-        neutral: The strength that changes nothing; NaN if there is none.
     """
 
     example: str
     meaning: str
     parse: Callable[[str, str, str], Step]
-    neutral: float = math.nan
 
 
 def parse_condition(text: object) -> list[Step]:
@@ -124,14 +124,17 @@ def _only(step: str, kind: str, value: str, strength: str, *, has_value: bool) -
 def _read_noise(kind: str) -> Callable[[str, str, str], Step]:
     def parse(step: str, value: str, strength: str) -> Step:
         text = _only(step, kind, value, strength, has_value=False)
-        return Step(step, kind, *_read(step, kind, text, SNR))
+        return Step(step, kind, *_read(step, kind, text, SNR), neutral=math.inf)
 
     return parse
 
 
-def _read_number(kind: str, units: Mapping[str, tuple[float, float]]) -> Callable[[str, str, str], Step]:
+def _read_number(
+    kind: str, units: Mapping[str, tuple[float, float]], neutral: float
+) -> Callable[[str, str, str], Step]:
     def parse(step: str, value: str, strength: str) -> Step:
-        return Step(step, kind, *_read(step, kind, _only(step, kind, value, strength, has_value=True), units))
+        text = _only(step, kind, value, strength, has_value=True)
+        return Step(step, kind, *_read(step, kind, text, units), neutral=neutral)
 
     return parse
 
@@ -142,13 +145,13 @@ def _read_babble(step: str, value: str, strength: str) -> Step:
     if not strength:
         _refuse(step, "it has no strength", "babble")
     number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), **SNR})
-    return Step(step, "babble", number, unit, value)
+    return Step(step, "babble", number, unit, value, neutral=math.inf if unit else 0.0)
 
 
 def _read_folder(step: str, value: str, strength: str) -> Step:
     if not value or not strength:
         _refuse(step, "it needs a folder and a strength", "noise")
-    return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value)
+    return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value, neutral=math.inf)
 
 
 def _read_codec(step: str, value: str, strength: str) -> Step:
@@ -173,17 +176,17 @@ def _read_band(step: str, value: str, strength: str) -> Step:
 
 #: Name -> how it is written.
 KINDS: dict[str, Kind] = {
-    "white": Kind("white@10dB", "white noise at a signal-to-noise ratio", _read_noise("white"), math.inf),
-    "pink": Kind("pink@10dB", "pink noise", _read_noise("pink"), math.inf),
-    "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_noise("hum"), math.inf),
-    "babble": Kind("babble:3@0.5", "other clips of the set, mixed, by amplitude ratio or in dB", _read_babble, 0.0),
-    "noise": Kind("noise:FOLDER@5dB", "a recording from a folder", _read_folder, math.inf),
-    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_number("reverb", {"s": (0, 10)}), 0.0),
+    "white": Kind("white@10dB", "white noise at a signal-to-noise ratio", _read_noise("white")),
+    "pink": Kind("pink@10dB", "pink noise", _read_noise("pink")),
+    "hum": Kind("hum@10dB", "mains hum of 50 Hz with harmonics", _read_noise("hum")),
+    "babble": Kind("babble:3@0.5", "other clips of the set, mixed, by amplitude ratio or in dB", _read_babble),
+    "noise": Kind("noise:FOLDER@5dB", "a recording from a folder", _read_folder),
+    "reverb": Kind("reverb:0.6s", "a room with this reverberation time", _read_number("reverb", {"s": (0, 10)}, 0.0)),
     "codec": Kind("codec:opus@12k", "opus or mp3 at a bit rate, gsm, mulaw", _read_codec),
     "band": Kind("band:300-3400", "a band of frequencies, Hz", _read_band),
-    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_number("speed", {"": (0.25, 4)}), 1.0),
-    "gain": Kind("gain:-20dB", "a change of level", _read_number("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}), 0.0),
-    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_number("clip", {"dB": (0, 60)}), 0.0),
+    "speed": Kind("speed:1.25", "faster or slower at the same pitch", _read_number("speed", {"": (0.25, 4)}, 1.0)),
+    "gain": Kind("gain:-20dB", "a change of level", _read_number("gain", {"dB": (-LARGEST_DB, LARGEST_DB)}, 0.0)),
+    "clip": Kind("clip:6dB", "peaks cut off this far below the highest", _read_number("clip", {"dB": (0, 60)}, 0.0)),
 }
 
 
@@ -193,4 +196,4 @@ def is_neutral(step: Step) -> bool:
     >>> [is_neutral(*parse_condition(text)) for text in ("white@infdB", "babble:3@0", "gain:0dB", "gain:1dB")]
     [True, True, True, False]
     """
-    return step.strength == (math.inf if step.unit == "dB" and step.kind == "babble" else KINDS[step.kind].neutral)
+    return step.strength == step.neutral
