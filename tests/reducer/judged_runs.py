@@ -50,16 +50,16 @@ MATCH = JUDGE | {"judge": "match", "judge_draws": 1, "judge_identity": "b" * 64}
 SCALE = 0, 5
 
 
-def judged_row(clip: str, question: str, scores: Sequence[float | None], **told: Any) -> dict[str, Any]:
+def judged_row(clip: str, question: str, scores: Sequence[float | None], **others: Any) -> dict[str, Any]:
     """Return a sample row whose answer a judge scored.
 
     Args:
         clip: Id of the clip.
         question: Id of the question.
         scores: Score of each draw on the scale 0 to 5; None for one that could not be read.
-        told: `answer`, `match`, `refusal`, and other columns that differ from the usual.
+        others: `answer`, `match`, `refusal`, and other columns that differ from the usual.
     """
-    answer = told.pop("answer", f"an answer to {question}")
+    answer = others.pop("answer", f"an answer to {question}")
     known = [score for score in scores if score is not None]
     points = sum(known) / len(known) if known else NAN
     pairs = [one == other for i, one in enumerate(known) for other in known[:i]]
@@ -86,7 +86,7 @@ def judged_row(clip: str, question: str, scores: Sequence[float | None], **told:
         "match_f1": 0.5,
         "answer_words": float(len(answer.split())),
         "audio_coverage": 1.0,
-    } | told
+    } | others
 
 
 def write_judged(
@@ -120,8 +120,8 @@ def write_judged(
     return path
 
 
-def graded(grades: Sequence[Sequence[float | None]], questions: int = 2, **told: Any) -> list[dict[str, Any]]:
+def graded(grades: Sequence[Sequence[float | None]], questions: int = 2, **others: Any) -> list[dict[str, Any]]:
     """Return rows of clips with several questions each, one for each entry of `grades`."""
     return [
-        judged_row(f"talks/{i // questions}", f"q{i % questions}", scores, **told) for i, scores in enumerate(grades)
+        judged_row(f"talks/{i // questions}", f"q{i % questions}", scores, **others) for i, scores in enumerate(grades)
     ]

@@ -27,9 +27,9 @@ def siq(*arguments: object) -> str:
     return result.stdout
 
 
-def answers(scores: list[tuple[float, ...]], **told: object) -> dict:
+def answers(scores: list[tuple[float, ...]], **others: object) -> dict:
     """Return judged answers of one clip each."""
-    usual = {"answer": "a", "rule": 0.5, "match": 0.0, "words": 1.0, "refusal": 0.0, "empty": 0.0} | told
+    usual = {"answer": "a", "rule": 0.5, "match": 0.0, "words": 1.0, "refusal": 0.0, "empty": 0.0} | others
     means = [np.mean([of for of in row if not math.isnan(of)] or [NAN]) / 5 for row in scores]
     return {
         (f"c{i:02}",): Judged(scores=row, judge=mean, **usual)
