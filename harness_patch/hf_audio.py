@@ -31,8 +31,8 @@ from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_
 from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.speaking import SPEAKS
 from speechiq.harness_patch.systems.spec import REFERENCE
+from speechiq.harness_patch.systems.voices import SPEAKS
 
 log = logging.getLogger(__name__)
 

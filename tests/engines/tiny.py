@@ -17,6 +17,8 @@ from speechiq.core.checkpoints import resolve
 
 TOKENIZER = "demo:SmolLM2-135M-Instruct"
 MELS = 16
+#: Tokens of speech of a model that speaks.
+CODES = 48
 #: The form of most chat templates; AUDIO is what a model has in the place of its audio.
 CHAT = """{% for message in messages %}<|im_start|>{{ message['role'] }}
 {% for part in message['content'] %}{{ part['text'] if part['type'] == 'text' else 'AUDIO' }}{% endfor %}<|im_end|>
@@ -108,6 +110,46 @@ def qwen2_5_omni(folder, changes):
     )
     config = tf.Qwen2_5OmniConfig(thinker_config=thinker, enable_audio_output=False)
     return tf.Qwen2_5OmniForConditionalGeneration(config), processor
+
+
+def qwen2_5_omni_with_talker(folder, changes):
+    """Make the same model with the part that speaks; its weights are so large that the speech is audible."""
+    silent, processor = qwen2_5_omni(folder, changes)
+    thinker = silent.config.thinker_config
+    special = (
+        "audio_token_index", "image_token_index", "video_token_index", "audio_start_token_id", "audio_end_token_id",
+        "vision_start_token_id", "vision_end_token_id",
+    )  # fmt: skip
+    talker = {name: getattr(thinker, name) for name in special} | {
+        "vocab_size": CODES + 4, "embedding_size": 32, "hidden_size": 32, "intermediate_size": 64, "head_dim": 8,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "rope_parameters": thinker.text_config.rope_parameters,
+        "tts_codec_pad_token_id": CODES, "tts_codec_start_token_id": CODES + 1, "tts_codec_end_token_id": CODES + 2,
+        "tts_codec_mask_token_id": CODES + 3,
+        "tts_text_start_token_id": 5, "tts_text_end_token_id": 6, "tts_text_pad_token_id": 7,
+    }  # fmt: skip
+    vocoder = {
+        "dit_config": {
+            "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 16, "emb_dim": 16,
+            "num_embeds": CODES + 4, "enc_emb_dim": 16, "enc_dim": 8, "enc_channels": [16, 16, 16, 16, 48],
+            "enc_attention_channels": 8, "enc_se_channels": 8,
+        },
+        "bigvgan_config": {
+            "upsample_initial_channel": 64, "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 3, 5]],
+        },
+    }  # fmt: skip
+    config = tf.Qwen2_5OmniConfig(thinker_config=thinker.to_dict(), talker_config=talker, token2wav_config=vocoder)
+    model = tf.Qwen2_5OmniForConditionalGeneration(config)
+    for weight in model.token2wav.parameters():
+        if weight.dim() > 1:
+            torch.nn.init.normal_(weight, std=weight[0].numel() ** -0.5)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    speakers = {
+        name: {"bos_token": 5, "cond": torch.randn(1, 16), "ref_mel": torch.randn(1, 30, 80)}
+        for name in ("Chelsie", "Ethan")
+    }
+    torch.save(speakers, Path(folder, "spk_dict.pt"))
+    return model, processor
 
 
 def voxtral(folder, changes):
