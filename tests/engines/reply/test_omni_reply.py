@@ -84,6 +84,19 @@ def test_a_reply_depends_on_its_prompt_and_its_seed_alone(talking):
 
 
 @needs_torchvision
+def test_another_type_of_model_speaks_too(tmp_path, demo_models):
+    folder = tiny.make("qwen3_omni_moe_with_talker", tmp_path)
+    settings = {"talker_max_new_tokens": 20, "thinker_eos_token_id": 2}
+    engine, prompts = load(folder, settings=settings, speaker="ethan"), queries(2)
+    (first,), (second,) = engine.reply(prompts, [[1], [2]], SHORT)
+    assert first.text and first.text != second.text and first.audio != second.audio
+    assert all(np.abs(reply.audio.samples).max() > 0.01 for reply in (first, second))
+    assert engine.reply(prompts[1:], [[2]], SHORT) == [[second]] and engine.describe()["system"] == ""
+    with pytest.raises(SpeechIQError, match="no such speaker; did you mean chelsie"):
+        load(folder, speaker="chelsea").reply(prompts, [[1], [2]], SHORT)
+
+
+@needs_torchvision
 def test_a_model_that_writes_nothing_says_nothing(talking):
     ((reply,),) = load(talking).reply(queries(1), [[1]], {"max_gen_toks": 1})
     assert reply.audio.duration == SHORTEST_S and not reply.audio.samples.any()
