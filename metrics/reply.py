@@ -21,6 +21,7 @@ from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judgi
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.rater import rater_of
 from speechiq.metrics.reply_transcript import transcribe_replies
 from speechiq.metrics.speech_quality import speech_quality
 from speechiq.metrics.wer import wer
@@ -37,7 +38,7 @@ class Reply(Filter):
         responses = [response_of(text) for text in resps]
         if not responses:
             return []
-        judging, settings = judging_of(docs[0]), docs[0]["reply"]
+        judging, rater, settings = judging_of(docs[0]), rater_of(docs[0]), docs[0]["reply"]
         spoken = [place for place, response in enumerate(responses) if response.audio is not None]
         clips = [clip for place in spoken if (clip := responses[place].audio)]
         transcripts = dict(
@@ -45,7 +46,7 @@ class Reply(Filter):
             if clips
             else ()
         )
-        quality = dict(zip(spoken, speech_quality(clips), strict=True)) if settings["speech_quality"] != "off" else {}
+        quality = dict(zip(spoken, speech_quality(clips, rater), strict=True)) if rater else {}
         written = _judge(docs, [response.text for response in responses], judging)
         by_speech = _judge([docs[place] for place in spoken], [transcripts[place] for place in spoken], judging)
         of_speech = dict(zip(spoken, by_speech, strict=True))

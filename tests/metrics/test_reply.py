@@ -100,7 +100,9 @@ BAD = {
     "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
     "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
-    "a rating": ({"speech_quality": "utmos"}, "speech_quality=utmos: unknown; known are distillmos, off"),
+    "a rater": ({"speech_quality": "utmso:a.pt"}, "utmso:a.pt: unknown; did you mean utmos? known are distillmos, utm"),
+    "no weights": ({"speech_quality": "utmos"}, "names no weights; download utmos22_strong_step7459_v1.pt from https:"),
+    "a file": ({"speech_quality": "distillmos:a.pt"}, "takes no file; write speech_quality=distillmos"),
 }
 
 
