@@ -14,6 +14,7 @@ from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.judging import Judgment
 from speechiq.metrics.reply_settings import read_settings
+from speechiq.metrics.reply_transcript import open_reply_asr
 from speechiq.metrics.speech_quality import rate
 from speechiq.reducer.read.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries
@@ -90,6 +91,14 @@ def test_without_keywords_there_is_no_match_and_no_score_by_rule():
     asked = docs(1, keywords=[])
     (row,) = score(reply.Reply().apply(answers(Response("Yes.")), asked), asked)
     assert math.isnan(row["match"]) and row["unjudged"] == 1
+
+
+def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_cached(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    opened = open_reply_asr(ASR, {})
+    assert open_reply_asr(ASR, {}) is opened and opened.cache.folder.parent == tmp_path
+    assert opened.cache.stage.items() > {"stage": "reply transcript", "model": "en-us"}.items()
+    assert open_reply_asr("silence:", {}).cache.folder is None
 
 
 def test_no_reply_is_no_item():
