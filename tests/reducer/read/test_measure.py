@@ -9,7 +9,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, rank, read_systems
-from speechiq.reducer.read.measure import Category, Measure, read_category
+from speechiq.reducer.read.description import read_category
+from speechiq.reducer.read.measure import Category, Measure
 from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.read.suites import categories_of, group
 from speechiq.siq_tasks.templates import read_task
