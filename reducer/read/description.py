@@ -13,7 +13,7 @@ from speechiq.core.ids import PLAIN
 from speechiq.reducer.read.measure import Category, Measure, Setting
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings")
+KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "split_by", "order")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower: which of them is better",
@@ -27,6 +27,11 @@ FIXES = {
     "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
+    "part_of": "write a plain name of a further column, which no category has",
+    "overall": "write a plain name of a further column, which no category has, such as average",
+    "beside": "list further columns of the rows, each with column, direction and unit",
+    "split_by": "list fields of doc that name the kind of an item, such as [noise]",
+    "order": "list the categories of the suite in the order of their columns",
 }
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\w+")
@@ -40,13 +45,18 @@ class _Described(msgspec.Struct):
     item: tuple[str, ...]
     category: str | None = None
     settings: dict[str, Setting] = {}
+    part_of: str | None = None
+    overall: str | None = None
+    beside: tuple[Measure, ...] = ()
+    split_by: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
     """Return the category that a task describes in its metadata.
 
     Args:
-        metadata: Has the keys `suite`, `measure` and `item`, and may have `category` and `settings`.
+        metadata: Has the keys `suite`, `measure` and `item`, and may have the other keys of `KEYS`.
         task: Name of the task; it is the name of the category if the metadata has none.
         file: File that holds the metadata, for errors.
 
@@ -59,33 +69,50 @@ def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category
         found = msgspec.convert(given, _Described)
     except msgspec.ValidationError as error:
         raise _refusal(where, given, error) from error
-    category = task if found.category is None else found.category
+    fields = msgspec.structs.asdict(found)
+    named = fields.pop("category")
+    category = task if named is None else named
     for key, value, fault in _faults(found, category):
         raise _refuse(where, key, value, fault)
-    return Category(found.suite, category, found.measure, found.item, found.settings)
+    return Category(name=category, **fields)
 
 
 def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
     """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
-    measure = found.measure
-    low, high = measure.bounds
-    for key, name in (("suite", found.suite), ("category", category)):
+    pooled = [(key, name) for key, name in (("part_of", found.part_of), ("overall", found.overall)) if name is not None]
+    for key, name in (("suite", found.suite), ("category", category), *pooled):
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"
+    columns = {category}
+    for key, name in (*pooled, *(("beside", of.column) for of in found.beside)):
+        if name in columns:
+            yield key, name, "is the name of another column of the table"
+        columns.add(name)
+    yield from _faults_of_measure("measure", found.measure)
+    for beside in found.beside:
+        yield from _faults_of_measure("beside", beside)
+    if not found.item or not all(found.item):
+        yield "item", list(found.item), "names no field"
+    for field in found.split_by:
+        if not PLAIN.fullmatch(field) or (*found.item, *found.split_by).count(field) > 1:
+            yield "split_by", field, "is not a plain name, or is listed twice or under item"
+
+
+def _faults_of_measure(place: str, measure: Measure) -> Iterator[tuple[str, Any, str]]:
+    """Yield what is wrong with a measure; `place` is its key."""
+    low, high = measure.bounds
     for key, text in (("column", measure.column), ("unit", measure.unit)):
         if not text.strip() or not text.isprintable():
-            yield f"measure.{key}", text, "is not a name that prints"
+            yield f"{place}.{key}", text, "is not a name that prints"
     if not low < high:
-        yield "measure.range", list(measure.bounds), "does not go from a lower to a higher number"
+        yield f"{place}.range", list(measure.bounds), "does not go from a lower to a higher number"
     chances = {"chance": measure.chance}
     chances |= {f"alternatives.{column}.chance": other.chance for column, other in measure.alternatives.items()}
     for key, chance in chances.items():
         if chance is not None and not low <= chance <= high:
-            yield f"measure.{key}", chance, f"is outside the range {low:g} to {high:g}"
+            yield f"{place}.{key}", chance, f"is outside the range {low:g} to {high:g}"
     if measure.column in measure.alternatives:
-        yield "measure.alternatives", list(measure.alternatives), "names the usual column as well"
-    if not found.item or not all(found.item):
-        yield "item", list(found.item), "names no field"
+        yield f"{place}.alternatives", list(measure.alternatives), "names the usual column as well"
 
 
 def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationError) -> SpeechIQError:
