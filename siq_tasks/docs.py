@@ -80,7 +80,7 @@ def build_docs(
 
 
 def _add_kinds(doc: dict[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return a doc with its kinds, which are no part of what is scored."""
+    """Return a doc with its kinds; nothing is scored by them."""
     if taken := sorted(kinds.keys() & {*doc, *QUESTION_ITEMS, *ROW_ITEMS}):
         raise SpeechIQError(f"metadata.kind_columns: {taken[0]!r} is a field of every doc; choose another name")
     return {**doc, **kinds}
