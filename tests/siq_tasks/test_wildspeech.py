@@ -51,6 +51,19 @@ def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
     assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"
 
 
+def test_a_row_without_a_checklist_is_named_and_a_set_without_checklists_is_not(own_cache, rows, caplog):
+    load("siq_wildspeech_tc", dataset_path=rows)
+    assert not caplog.messages
+    load("siq_wildspeech_ii", dataset_path=rows)
+    assert caplog.messages == [
+        "wildspeech/00001: no checklist in column checklist, as in 1 of 1 rows; "
+        "their replies are judged by the general checklist alone"
+    ]
+    caplog.clear()
+    task = load("siq_wildspeech_ii", dataset_path=rows, checklist_column=None)
+    assert task.eval_docs["checklist"] == [""] and not caplog.messages
+
+
 def test_a_category_without_rows_shows_the_values_of_the_column(own_cache, rows):
     with pytest.raises(SpeechIQError) as refused:
         load("siq_wildspeech_oe", dataset_path=rows)
