@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.asked import Columns, read_columns
 from speechiq.siq_tasks.forms import FORMS, RowReader, name_form
 from speechiq.siq_tasks.instructions import ask_itself, describe, read_wordings
+
+log = logging.getLogger(__name__)
 
 
 class RowQuestions(NamedTuple):
@@ -40,6 +43,8 @@ class RowQuestions(NamedTuple):
     def ask(self, clips: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the questions of prepared rows, once for each wording of the instruction with which each is asked.
 
+        Rows without a text in the column of checklists are asked too, and named in a warning.
+
         Args:
             clips: `id` (of the clip), `question_id` and `row` (values by column) of each row.
 
@@ -50,11 +55,25 @@ class RowQuestions(NamedTuple):
             {"id": clip["id"], "question_id": clip["question_id"], **self.read(clip["row"], clip["question_id"])}
             for clip in clips
         ]
+        self._warn_of_no_checklist(rows)
         gold = Counter(row["gold"] for row in rows if "gold" in row)
         constant = {"majority": gold.most_common(1)[0][0]} if gold else {}
         wordings = read_wordings(self.metadata)
         ask = ask_itself if wordings is None else wordings.ask
         return [again | constant for row in rows for again in ask(row)]
+
+    def _warn_of_no_checklist(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        column = self.columns.checklist_column
+        without = [row["question_id"] for row in rows if column is not None and not row.get("checklist")]
+        if without:
+            log.warning(
+                "%s: no checklist in column %s, as in %d of %d rows; their replies are judged by the general checklist "
+                "alone",
+                without[0],
+                column,
+                len(without),
+                len(rows),
+            )
 
     def describe(self) -> dict[str, Any]:
         """Return what the results record about the wordings; see `instructions.describe`."""

@@ -249,7 +249,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], metavar="ID", help="one clip; repeatable")
     parser.add_argument("--piper", default="piper", help="the Piper program")
     parser.add_argument("--voice", type=Path, help=f"the Piper voice {PIPER_VOICE}, its .json next to it")
-    parser.add_argument("--human", type=Path, help="folder with austen.flac and kennedy.flac")
+    parser.add_argument("--human", type=Path, help="folder with the human recordings: kennedy.flac, ...")
     args = parser.parse_args()
     make_all(args.out or args.set, args.only, Sources(args.piper, args.voice, args.human), args.set)
 

@@ -1,4 +1,4 @@
-"""Load the bundled spoken queries: 24 clips with checklists, inside the package."""
+"""Load the bundled spoken queries: 27 clips with checklists, inside the package."""
 
 from __future__ import annotations
 

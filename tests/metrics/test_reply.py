@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
+from speechiq.core.transforms.noise import Noise
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics import reply
@@ -65,6 +67,20 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     assert [read_stored([str(item)]).answer for item in items] == [row["answer"] for row in rows]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("voice", ["piper", "flite"])
+def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(voice):
+    clips = [clip for clip in queries.list_clips() if str(clip["voice"]).startswith(voice)][:2]
+    clear = [file_clip(clip) for clip in clips]
+    noisy = [replace(clip, transforms=(Noise("white", 0.0, seed),)) for seed, clip in enumerate(clear)]
+    given = answers(
+        *(Response(row["text"], clip) for heard in (clear, noisy) for row, clip in zip(clips, heard, strict=True))
+    )
+    asked = docs(len(given))
+    found = [row["said_as_written"] for row in score(reply.Reply().apply(given, asked), asked)]
+    assert np.mean(found[:2]) < 0.4 and np.mean(found[2:]) > np.mean(found[:2]) + 0.3, found
+
+
 def test_a_stored_reply_is_judged_again_by_its_texts():
     item = {"answer": "said", "written": "wrote", "audio": {"path": "a", "sha256": "0a", "duration": 2.0}}
     item |= {"scores": [1.0], "texts": [""], "scores_written": [1.0], "texts_written": [""], "speech_quality": 3.5}
@@ -107,6 +123,7 @@ def test_no_reply_is_no_item():
 
 BAD = {
     "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
+    "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such model in"),
     "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
     "a rater": ({"speech_quality": "utmso:a.pt"}, "utmso:a.pt: unknown; did you mean utmos? known are distillmos, utm"),

@@ -3,6 +3,7 @@
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
+from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks import audio
 from speechiq.siq_tasks.row_choice import read_where
@@ -51,6 +52,19 @@ def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
     (items,) = task.doc_to_audio(doc)
     assert items["purpose"] == "reply" and doc["question"] not in str(items)
     assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"
+
+
+def test_a_row_without_a_checklist_is_named_and_a_set_without_checklists_is_not(own_cache, rows, caplog):
+    load("siq_wildspeech_tc", dataset_path=rows)
+    assert not caplog.messages
+    load("siq_wildspeech_ii", dataset_path=rows)
+    assert caplog.messages == [
+        "wildspeech/00001: no checklist in column checklist, as in 1 of 1 rows; "
+        "their replies are judged by the general checklist alone"
+    ]
+    caplog.clear()
+    task = load("siq_wildspeech_ii", dataset_path=rows, checklist_column=None)
+    assert task.eval_docs["checklist"] == [""] and not caplog.messages
 
 
 def test_a_category_without_rows_shows_the_values_of_the_column(own_cache, rows):
@@ -102,7 +116,7 @@ def test_where_maps_columns_to_texts(where):
         read_where(where)
 
 
-def test_the_bundled_queries_are_24_in_five_categories_and_noisy_twins():
+def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():
     clips = queries.list_clips()
     count = 0
     for category in ("tc", "ii", "sr", "oe", "pf"):
@@ -112,8 +126,20 @@ def test_the_bundled_queries_are_24_in_five_categories_and_noisy_twins():
         assert all(one["id"] == other["id"] and one["checklist"] and one["keywords"] for one, other in pairs)
         assert all("transforms" in other["audio"] and "transforms" not in one["audio"] for one, other in pairs)
         assert clean.config.metadata["content_sha256"] != noisy.config.metadata["content_sha256"]
-    assert count == len(clips) == 24 and len({clip["voice"].partition(":")[0] for clip in clips}) == 4
+    assert count == len(clips) == len({clip["id"] for clip in clips}) == 27
     assert audio.to_speak({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
+
+
+def test_bundled_queries_are_spoken_by_people_and_by_four_programs():
+    clips = queries.list_clips()
+    for clip in clips:
+        AudioFile(clip["path"], clip["sha256"]).check(0.0, clip["duration"])
+    folder = FOLDER / "demo" / "clips"
+    assert {folder.parent / clip["file"] for clip in clips} == set(folder.iterdir())
+    people = {clip["id"]: clip["license"] for clip in clips if clip["voice"] is None}
+    assert people.keys() == {"demo_reply/goforward", "demo_reply/something", "demo_reply/kennedy"}
+    assert {license.partition(",")[0] for license in people.values()} == {"BSD-2-Clause", "public domain"}
+    assert len({clip["voice"].partition(":")[0] for clip in clips if clip["voice"]}) == 4
 
 
 def test_a_category_that_does_not_exist_is_refused():

@@ -73,7 +73,7 @@ class TextReader:
         row = read_row(AnyRow, path, number, line)
         item = tuple(str(row.doc.get(field, "")) for field in self._fields)
         parts = (row.doc.get(key) for key in ("question", "text", "answer"))
-        self.asked.setdefault(item, " | ".join(str(part) for part in parts if part not in (None, "")))
+        self.asked.setdefault(item, " | ".join(dict.fromkeys(str(part) for part in parts if part not in (None, ""))))
         stored = read_stored(row.filtered_resps)
         self.written.setdefault(item, {})[system] = stored.answer if stored else row.response
         if stored:
@@ -96,11 +96,13 @@ class Reply(NamedTuple):
 
     Attributes:
         player: Address of its audio; "" if the system does not speak, or the file is not on this machine.
+        is_spoken: Whether the response is the transcript of speech.
         written: What the system wrote.
         lines: Scores in words: those of speech and of text.
     """
 
     player: str
+    is_spoken: bool
     written: str
     lines: tuple[str, ...]
 
@@ -116,6 +118,7 @@ def _read_reply(row: AnyRow) -> Reply:
     given = item.get("scores_written")
     scores = [value for value in given if isinstance(value, int | float)] if isinstance(given, list) else []
     lines = []
+    player = _find_player(audio)
     if not isinstance(audio, Mapping):
         lines.append("written only")
     elif not math.isnan(seconds := number(audio.get("duration"))):
@@ -126,7 +129,9 @@ def _read_reply(row: AnyRow) -> Reply:
         lines.append(f"speech quality {quality:.2f}")
     if scores:
         lines.append(f"written: {sum(scores) / len(scores):.2f} points")
-    return Reply(_find_player(audio), str(item.get("written", "")), tuple(lines))
+    if audio and not player:
+        lines.append("its audio is not on this machine")
+    return Reply(player, bool(audio), str(item.get("written", "")), tuple(lines))
 
 
 class Cell(NamedTuple):

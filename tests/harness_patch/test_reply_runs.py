@@ -1,0 +1,96 @@
+"""A run of spoken replies with real models: judged by likelihood, and judged again from its stored rows alone."""
+
+import json
+import math
+import shutil
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.loggers import EvaluationTracker
+from lm_eval.tasks import TaskManager
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.usage import since, snapshot
+from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.metrics.rubric import read_rubric
+from speechiq.reducer.read.judged import read_item
+from speechiq.siq_tasks.demo.fetch import fetch
+
+pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")
+
+TASK = "siq_demo_reply_oe"
+#: A query by Piper and one by a person.
+QUERIES = {0: "demo_reply/remote", 5: "demo_reply/kennedy"}
+JUDGE = {"judge": "hf:demo:SmolLM2-135M-Instruct", "judge_by": "likelihood"}
+#: What is done to replies when a system runs, and never when a stored run is judged.
+WORK = {"spoken_texts", "asr_clips", "speech_ratings", "generated_tokens"}
+
+
+def read_rows(folder):
+    (file,) = folder.rglob("samples_*.jsonl")
+    return {row["doc"]["id"]: row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines())}
+
+
+@pytest.fixture(scope="module")
+def run(demo_models, tmp_path_factory):
+    """Return the folder of a run, its rows by the id of the query, and the work that it took."""
+    fetch(["distillmos"])
+    folder, before = tmp_path_factory.mktemp("runs"), snapshot()
+    tracker = EvaluationTracker(output_path=str(folder))
+    results = simple_evaluate(
+        model=HFAudio(
+            pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct",
+            speaks="flite:slt",
+            device="cpu",
+            store=str(tmp_path_factory.mktemp("store")),
+        ),
+        tasks=[TASK],
+        samples={TASK: list(QUERIES)},
+        gen_kwargs={"max_gen_toks": 16},
+        metadata=JUDGE,
+        task_manager=TaskManager(include_defaults=False, metadata=JUDGE),
+        evaluation_tracker=tracker,
+        bootstrap_iters=0,
+    )
+    samples = results.pop("samples")
+    tracker.save_results_aggregated(results=results, samples=samples)
+    tracker.save_results_samples(task_name=TASK, samples=samples[TASK])
+    return folder, read_rows(folder), since(before).usage
+
+
+def test_what_was_spoken_and_what_was_written_are_judged_by_likelihood(run):
+    _, rows, work = run
+    assert set(rows) == set(QUERIES.values())
+    assert work["spoken_texts"] == work["speech_ratings"] == 2 and work["asr_clips"] == 4
+    rubric = read_rubric("points_1_10")
+    lowest, highest = rubric.scale
+    for row in rows.values():
+        item = read_item(row["filtered_resps"])
+        for text, points in ((item["texts"], "judge_points"), (item["texts_written"], "judge_written_points")):
+            shares = json.loads(text[0])
+            assert list(shares) == list(rubric.labels) and sum(shares.values()) == pytest.approx(1, abs=1e-4)
+            expected = sum(score * shares[label] for label, score in rubric.labels.items())
+            assert row[points] == pytest.approx(expected, abs=1e-3) and lowest < row[points] < highest
+        assert row["judge"] == pytest.approx((row["judge_points"] - lowest) / (highest - lowest))
+        assert row["judge_gap"] == pytest.approx(row["judge_points"] - row["judge_written_points"])
+        assert row["spoken"] == 1 and row["unjudged"] == 0 and math.isnan(row["judge_agreement"])
+        assert 0 <= row["said_as_written"] < 0.5 and 2 < row["speech_quality"] < 5
+
+
+def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(run, tmp_path, monkeypatch):
+    folder, rows, work = run
+    assert work.keys() >= WORK
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    before = snapshot()
+    done = CliRunner().invoke(app, ["judge", str(folder), "--judge", "match", "-o", str(tmp_path / "match")])
+    assert done.exit_code == 0 and not since(before).usage, done.output
+    likelihood = ["--judge", JUDGE["judge"], "--by", JUDGE["judge_by"], "-o", str(tmp_path / "again")]
+    done = CliRunner().invoke(app, ["judge", str(folder), *likelihood])
+    again = since(before).usage
+    assert done.exit_code == 0 and again["judgments"] == 4 and not again.keys() & WORK, done.output
+    for of, changed in (("match", True), ("again", False)):
+        for name, row in read_rows(tmp_path / of).items():
+            kept = ("said_as_written", "speech_quality", "response_seconds", "words")
+            assert {column: row[column] for column in kept} == {column: rows[name][column] for column in kept}
+            assert (row["judge_points"] != pytest.approx(rows[name]["judge_points"], abs=1e-4)) == changed
