@@ -14,6 +14,7 @@ from speechiq.reducer.siq.levels import SUITE as SIQ
 from speechiq.reducer.siq.norms import Norms
 from speechiq.reducer.siq.scale import Scale
 from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.draws import Clips
 from speechiq.reducer.stats.pool import Pool, align, drop_empty_levels, share
 from speechiq.reducer.suites import Found
 
@@ -25,7 +26,7 @@ class Robustness(NamedTuple):
         suite: Name of the suite.
         curves: By measure, series and system.
         crossings: Where curves cross.
-        clips: Number of clips that all runs share.
+        clips: Number of clips of all levels, which are drawn together.
         draws: Number of draws of the intervals.
         notes: Lines below the tables.
     """
@@ -67,9 +68,9 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
     curves = [curve for each in measures for curve in draw_curves(each, series, runs)]
     crossings = [crossing for each in measures for crossing in find_crossings(each, series, runs)]
-    clips = min(map(len, pool.clips.values()))
-    notes = [without, (draws and caution_of_raw(clips)) or ""]
-    return Robustness(suite, curves, crossings, clips, draws, [note for note in notes if note])
+    notes = [without, (draws and caution_of_raw(min(map(len, pool.clips.values())))) or ""]
+    drawn = len(Clips.of(pool).names)
+    return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
 
 
 def _scale_of(norms: Norms | None, pool: Pool) -> Scale | None:

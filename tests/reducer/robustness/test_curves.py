@@ -159,6 +159,15 @@ def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
     assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
 
 
+def test_clips_of_all_levels_are_drawn_together_and_the_smallest_level_is_named(tmp_path):
+    for number, about in enumerate(({}, {"condition": "white@0dB"})):
+        scores = levels(0.8 - 0.3 * number, clips=CLIPS)
+        scores["remember"] = dict(list(scores["remember"].items())[:5])
+        write_run(tmp_path, scores, "s", date=1.0 + number, metadata=dict.fromkeys(LEVELS, about))
+    found = read(tmp_path)
+    assert found.clips == CLIPS and found.notes[-1].startswith("5 clips: intervals from fewer than 50 clips")
+
+
 def test_one_run_may_hold_several_conditions(tmp_path):
     """As one run of `siq_demo_noisy`: the tasks of a results file differ in their condition."""
     folder = tmp_path / "system"
