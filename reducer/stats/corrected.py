@@ -12,7 +12,6 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from speechiq.reducer.stats.interval import CONFIDENCE
 
@@ -56,6 +55,8 @@ def correct(
     >>> correct(np.array([1.0, 1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), "abcd").value
     0.25
     """
+    from scipy.special import stdtrit
+
     scored = ~np.isnan(person)
     _, clip = np.unique(np.array([str(of) for of in clips]), return_inverse=True)
     gap = person[scored] - judge[scored]
@@ -67,7 +68,7 @@ def correct(
     parts[scored] += _parts(gap, clip[scored])
     seen = len(np.unique(clip[scored]))
     half = (
-        float(stats.t.ppf((1 + CONFIDENCE) / 2, seen - 1)) * math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
+        float(stdtrit(seen - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(float((np.bincount(clip, parts) ** 2).sum()))
         if seen > 1
         else math.nan
     )

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 #: The fewest systems for which an interval is given: below it the normal approximation has no meaning.
 FEWEST = 5
-_LEVEL = stats.norm.ppf(0.975)
 
 
 class Coefficient(NamedTuple):
@@ -52,6 +50,8 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> Correlation:
     >>> [round(of.value, 2) for of in found[1:]]
     [0.9, 0.9, 0.8]
     """
+    from scipy import stats
+
     one, other = np.asarray(ours, float), np.asarray(theirs, float)
     n = len(one)
     return Correlation(
@@ -66,6 +66,8 @@ def _coefficient(
     test: Callable[..., tuple[float, float]], one: np.ndarray, other: np.ndarray, error: Callable[[float], float]
 ) -> Coefficient:
     """Return a coefficient; `error` gives the standard error of its Fisher transform."""
+    from scipy.special import ndtri
+
     if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
         return Coefficient(math.nan, math.nan, math.nan, math.nan)
     value, p = map(float, test(one, other))
@@ -73,5 +75,5 @@ def _coefficient(
         return Coefficient(value, math.nan, math.nan, p)
     if abs(value) >= 1:
         return Coefficient(value, value, value, p)
-    middle, half = math.atanh(value), _LEVEL * error(value)
+    middle, half = math.atanh(value), float(ndtri(0.975)) * error(value)
     return Coefficient(value, math.tanh(middle - half), math.tanh(middle + half), p)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.special import expit, xlog1py, xlogy
 
 STEPS, HALVINGS = 100, 30
 TOLERANCE, ROUNDING = 1e-11, 1e-10
@@ -59,7 +57,7 @@ def fit(covariates: np.ndarray, failed: np.ndarray) -> Fit:
     coefficients = np.zeros(len(spread))
     coefficients[varying] = solution[1:] / spread[varying]
     intercept = float(solution[0] - covariates.mean(axis=0) @ coefficients)
-    return Fit(expit(_with_ones(scaled) @ solution), coefficients, intercept, 0.0)
+    return Fit(_probabilities(_with_ones(scaled), solution), coefficients, intercept, 0.0)
 
 
 def predict(fitted: np.ndarray, failed: np.ndarray, covariates: np.ndarray) -> np.ndarray:
@@ -75,7 +73,7 @@ def predict(fitted: np.ndarray, failed: np.ndarray, covariates: np.ndarray) -> n
     mean, spread = fitted.mean(axis=0), fitted.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     solution = _newton((fitted - mean) / spread, failed)
-    return np.asarray(expit(_with_ones((covariates - mean) / spread) @ solution))
+    return _probabilities(_with_ones((covariates - mean) / spread), solution)
 
 
 def efron(failed: np.ndarray, probability: np.ndarray) -> float:
@@ -91,7 +89,16 @@ def mcfadden(failed: np.ndarray, probability: np.ndarray) -> float:
 
 
 def _log_likelihood(failed: np.ndarray, probability: np.ndarray) -> float:
+    from scipy.special import xlog1py, xlogy
+
     return float((xlogy(failed, probability) + xlog1py(~failed, -probability)).sum())
+
+
+def _probabilities(design: np.ndarray, solution: np.ndarray) -> np.ndarray:
+    """Return the probability of failure of each item; scipy is imported when it is needed, as `siq` needs it rarely."""
+    from scipy.special import expit
+
+    return np.asarray(expit(design @ solution))
 
 
 def _with_ones(covariates: np.ndarray) -> np.ndarray:
@@ -102,14 +109,14 @@ def _newton(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
     """Return intercept and coefficients after Newton's steps, each halved until the likelihood does not fall."""
     design = _with_ones(covariates)
     solution = np.zeros(design.shape[1])
-    likelihood = _log_likelihood(failed, expit(design @ solution))
+    likelihood = _log_likelihood(failed, _probabilities(design, solution))
     for _ in range(STEPS):
-        probability = expit(design @ solution)
+        probability = _probabilities(design, solution)
         gradient = design.T @ (failed - probability)
         hessian = (design * (probability * (1 - probability))[:, None]).T @ design
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         for _ in range(HALVINGS):
-            value = _log_likelihood(failed, expit(design @ (solution + step)))
+            value = _log_likelihood(failed, _probabilities(design, solution + step))
             if value >= likelihood - ROUNDING:
                 break
             step /= 2
@@ -125,6 +132,8 @@ def _separated(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
     The plane is found by a linear program: no item may be on the wrong side, and the sum of distances is largest. If
     there is one, a coefficient is at its bound; smaller coefficients are rounding of the solver.
     """
+    from scipy.optimize import linprog
+
     design = _with_ones(covariates) * np.where(failed, 1.0, -1.0)[:, None]
     found = linprog(-design.sum(axis=0), A_ub=-design, b_ub=np.zeros(len(design)), bounds=(-1, 1), method="highs")
     plane = np.asarray(found.x, float)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from speechiq.reducer.siq.scale import Scale
 from speechiq.reducer.stats.pool import Pool
@@ -95,6 +94,8 @@ def rank_gaps(pool: Pool, listening: Sequence[int]) -> tuple[list[RankGap], list
         (similarity ranks higher, word errors rank higher); a transcript with equal ranks is in neither list. Without
         one of the two levels both lists are empty.
     """
+    from scipy.stats import rankdata
+
     if not {"remember", "understand"} <= pool.raw.keys():
         return [], []
     common = sorted({*pool.clips["remember"]} & {*pool.clips["understand"]})
