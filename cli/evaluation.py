@@ -32,6 +32,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, hash_file, is_folder
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.processes import Settings, lm_eval_command
+from speechiq.reducer.read.results_file import CONDITION
+from speechiq.siq_tasks.conditions.spec import parse_condition
 
 SCORES, PAGE, LOGS = "siq.json", "report.html", "logs"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
@@ -147,9 +149,7 @@ def _check_settings(settings: Settings, norms_file: str | None, allow_mismatch: 
     """
     if not settings.tasks:
         raise SpeechIQError("--tasks: no name given; give one such as siq_demo, `siq tasks list` lists them")
-    for item in settings.metadata:
-        if not re.match(r"[^=\s]+=.", item):
-            raise SpeechIQError(f"--metadata {item}: not a key with a value; write KEY=VALUE")
+    _check_metadata(settings.metadata)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", settings.batch_size):
         raise SpeechIQError(f"--batch-size {settings.batch_size}: give a whole number above 0, or auto")
     if settings.include_path is not None and not is_folder(settings.include_path):
@@ -160,6 +160,25 @@ def _check_settings(settings: Settings, norms_file: str | None, allow_mismatch: 
             "out, or add --allow-mismatch, which marks the scores"
         )
     check_output_folder(settings.output, FIX)
+
+
+def _check_metadata(items: Sequence[str]) -> None:
+    """Refuse what is not a key with a value, a key that is given twice, and a condition that cannot be read.
+
+    Raises:
+        SpeechIQError: Naming the item.
+    """
+    given: dict[str, str] = {}
+    for item in items:
+        if not re.match(r"[^=\s]+=.", item):
+            raise SpeechIQError(f"--metadata {item}: not a key with a value; write KEY=VALUE")
+        key, _, value = item.partition("=")
+        if key in given:
+            raise SpeechIQError(f"--metadata {item}: {key}={given[key]} is given too; give each key once")
+        given[key] = value
+    for key, value in given.items():
+        if key.rpartition(".")[2] == CONDITION:
+            parse_condition(value)
 
 
 def _check_systems(systems: Sequence[str], settings: Settings, record: Record, force: bool) -> list[str]:

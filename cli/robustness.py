@@ -17,7 +17,8 @@ from speechiq.reducer.robustness.study import as_json, as_records, study
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import records
 from speechiq.reducer.show.origin import command_line, origin
-from speechiq.reducer.show.robustness_table import as_tables, describe
+from speechiq.reducer.show.robustness_table import as_tables, caption, describe
+from speechiq.reducer.show.table import print_unbroken
 from speechiq.reducer.stats.draws import DRAWS
 
 SCHEMA = "speechiq-robustness"
@@ -60,7 +61,8 @@ def robustness(
         for table in as_tables(each):
             console.print(table)
         for crossing in each.crossings:
-            console.print(describe(crossing), markup=False, highlight=False, soft_wrap=True)
+            print_unbroken(console, describe(crossing))
+        print_unbroken(console, caption(each), style="dim italic")
     tasks = [task for each in studies for task in found.tasks[each.suite]]
     about = origin(SCHEMA, runs, tasks)
 

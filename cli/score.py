@@ -53,6 +53,7 @@ EXAMPLES = examples(
     "siq score runs --output siq.json --output siq.csv",
     "siq score runs/my_system --norms demo",
     "siq score runs --measure remember=cer --by-dataset",
+    "siq score runs --by noise",
 )
 
 
@@ -81,6 +82,12 @@ def score(
     by_dataset: Annotated[
         bool, typer.Option("--by-dataset", help="Add a table per data set, and the mean over data sets.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD", help="Add a table of the scores by kind, such as noise, for suites whose tasks name it."
+        ),
+    ] = None,
     speed: Annotated[
         bool, typer.Option("--speed", help="Add a table of speeds: seconds of audio per second of work (RTFx).")
     ] = False,
@@ -110,8 +117,9 @@ def score(
             f"--by-dataset and --norms {norms_file}: norms have one scale for all their data sets; leave one of the "
             "two out, or build norms of each data set and score each by itself"
         )
-    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset)
+    options = Options(weights, norms, read_set(exclude), allow_mismatch, bootstrap, seed, by_dataset, by)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
+    suites.refuse_unknown_field(found, by)
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
     for warning in found.warnings:
         say(f"warning: {warning}")

@@ -19,10 +19,11 @@ STAGES = {
     "asr": "recognizer: the first of several stages",
     "text": "language model: the last stage, or the corrector between two stages",
     "audio": "audio model: a system of one stage",
-    "speech": "voice: speaks texts, for `siq voices speak`",
+    "speech": "voice: speaks texts, for speaks=ENGINE:MODEL and `siq voices speak`",
+    "reply": "audio model that answers aloud by itself, for speaks=own",
 }
 #: How the options of a stage begin, by kind.
-PREFIXES = {"asr": "asr_", "text": "llm_ or ger_", "audio": "", "speech": ""}
+PREFIXES = {"asr": "asr_", "text": "llm_ or ger_", "audio": "", "speech": "", "reply": "speaks_"}
 CONTROLS = (
     ("gold+LLM", "ceiling: the references are the transcripts"),
     ("silence+LLM", "floor: every transcript is empty"),

@@ -12,8 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 
@@ -23,6 +24,8 @@ LARGEST = 2**28
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
 #: Seconds without a change after which a draft counts as left over: its writer was killed.
 LEFT_OVER = 86_400
+
+Opened = TypeVar("Opened", bound=BinaryIO)
 
 
 def exists(path: str | Path) -> bool:
@@ -45,7 +48,7 @@ def expand(path: str | Path) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111
 
 
-def open_plain(path: str | Path) -> BinaryIO:
+def open_plain(path: str | Path) -> BufferedReader:
     """Open a plain file for reading, without blocking on a pipe.
 
     Raises:
@@ -81,9 +84,10 @@ def hash_file(path: str | Path) -> str:
         path: Path of the file.
 
     Raises:
-        OSError: As for `read_plain`.
+        OSError: It cannot be read, or is not a plain file.
     """
-    return hashlib.sha256(read_plain(path)).hexdigest()
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def append_plain(path: Path, *, new: bool) -> BinaryIO:
@@ -213,7 +217,7 @@ def measure_age(file: Path) -> float:
     return 0.0
 
 
-def _refuse_special(file: BinaryIO) -> BinaryIO:
+def _refuse_special(file: Opened) -> Opened:
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a plain file")

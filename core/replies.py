@@ -31,10 +31,13 @@ class Choice(NamedTuple):
     Attributes:
         text: The text; for a refusal its text, for an answer that a content filter removed `FILTERED`.
         end: The server's name for the reason why it ended.
+        audio: What was spoken, a file as base64; empty if nothing was. The text is then what the server states that
+            was spoken.
     """
 
     text: str
     end: str | None
+    audio: str = ""
 
 
 def read_json(reply: httpx2.Response) -> Any:
@@ -79,9 +82,14 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
 
 def _read(choice: Any, name: str, length: str) -> Choice:
     message, end = choice["message"], choice.get("finish_reason")
-    text = message.get("content") or message.get("refusal") or (FILTERED if end == CONTENT_FILTER else "")
-    if not isinstance(text, str):
-        raise TypeError(f"content is a {type(text).__name__}")
+    spoken = message.get("audio") or {}
+    written = message.get("content") or spoken.get("transcript") or message.get("refusal")
+    text, audio = written or (FILTERED if end == CONTENT_FILTER else ""), spoken.get("data") or ""
+    for name, value in (("content", text), ("audio", audio)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is a {type(value).__name__}")
+    if audio:
+        return Choice(replace_surrogates(text), end if isinstance(end, str) else None, audio)
     if not text and end == LENGTH:
         raise SpeechIQError(
             f"{name}: a reply ended at the token limit before it had any text; a model that reasons first needs more "

@@ -84,3 +84,23 @@ def is_set(variable: str) -> bool:
     from accelerate.utils import parse_flag_from_env
 
     return parse_flag_from_env(variable)
+
+
+def load_with_speakers(model_class: Any, path: str, speakers: str, **options: Any) -> Any:
+    """Return an omni model with the speakers of a file of its checkpoint, as `from_pretrained` returns it.
+
+    `from_pretrained` of `Qwen2_5OmniForConditionalGeneration` of transformers 5.23 loads the file itself, but fails if
+    the option `output_loading_info` is given. The method of its base class is called here, then `load_speakers`.
+
+    Args:
+        model_class: class of the model.
+        path: folder or hub id.
+        speakers: name of the file, which no public name has.
+        **options: of `from_pretrained`, with `output_loading_info=True`.
+    """
+    from transformers import PreTrainedModel
+    from transformers.utils import cached_file
+
+    model, loading_info = PreTrainedModel.from_pretrained.__func__(model_class, path, **options)
+    model.load_speakers(cached_file(path, speakers, revision=options.get("revision", "main")))
+    return model, loading_info

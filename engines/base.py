@@ -1,13 +1,13 @@
 """Define the protocols of engines: an engine runs one stage of a system with one library or service.
 
-An engine subclasses the protocol of its kind, `ASREngine`, `TextEngine`, `AudioEngine` or `SpeechEngine`, and
-implements the abstract methods; all other methods have defaults. The constructor checks options and loads no weights;
-the methods that compute load them.
+An engine subclasses the protocol of its kind, `ASREngine`, `TextEngine`, `AudioEngine`, `SpeechEngine` or
+`ReplyEngine`, and implements the abstract methods; all other methods have defaults. The constructor checks options and
+loads no weights; the methods that compute load them.
 
-The methods that compute (`transcribe`, `generate`, `loglikelihood`, `speak`) take all items of a run at once and form
-batches themselves, usually by `speechiq.core.batches.run_in_batches`. They return one result per item, in the order of
-the items. As soon as some items are done, they call `on_result(indices, results)`: the indices of these items, and
-their results in the same order. The results are then in the response cache, and a run that stops can continue from
+The methods that compute (`transcribe`, `generate`, `loglikelihood`, `speak`, `reply`) take all items of a run at once
+and form batches themselves, usually by `speechiq.core.batches.run_in_batches`. They return one result per item, in the
+order of the items. As soon as some items are done, they call `on_result(indices, results)`: the indices of these items,
+and their results in the same order. The results are then in the response cache, and a run that stops can continue from
 there.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import torch
 
 BatchSize = int | Literal["auto"]
-Kind = Literal["asr", "text", "audio", "speech"]
+Kind = Literal["asr", "text", "audio", "speech", "reply"]
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -361,3 +361,39 @@ class SpeechEngine(Engine, Protocol):
         Raises:
             SpeechIQError: the voice failed.
         """
+
+
+class ReplyEngine(Engine, Protocol):
+    """Define an audio model that answers aloud, in a voice of its own: audio and text in, text and speech out."""
+
+    kind: ClassVar[Kind] = "reply"
+
+    @abstractmethod
+    def reply(
+        self,
+        prompts: Sequence[Prompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        on_result: OnResult = drop,
+    ) -> list[list[Response]]:
+        """Answer each prompt once per seed, in writing and in speech.
+
+        Args:
+            prompts: with or without clips.
+            seeds: per prompt one seed per reply. A reply depends only on its prompt, its seed, the settings and
+                `identity`, not on the other prompts, as far as the model or the service is deterministic.
+            settings: generation settings of the task, for the text; see `TextEngine.generate`.
+            on_result: called with indices and results as soon as some prompts are done; see the module.
+
+        Returns:
+            Per prompt and seed a response: `text` is what the model wrote, `audio` what it spoke, a clip in memory as
+            `_shared.speech.as_speech` makes it (silence if it spoke nothing), and `coverage` the share of the prompt's
+            audio that it received.
+
+        Raises:
+            SpeechIQError: the model does not speak, or has no such setting or voice.
+        """
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings that replies depend on, for their keys in the response cache; see `Writer.effective`."""
+        return dict(settings)

@@ -24,7 +24,7 @@ from speechiq.engines.options import OptionInfo, describe_options, read_options
 GROUP = "speechiq.engines"
 #: Kinds of engines that run a stage of `pretrained=`.
 STAGES = ("asr", "text", "audio")
-KINDS = (*STAGES, "speech")
+KINDS = (*STAGES, "speech", "reply")
 
 
 class Backend(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Backend(Struct, frozen=True):
         return engine
 
 
-ASR, TEXT, AUDIO, SPEECH = (f"speechiq.engines.{kind}" for kind in KINDS)
+ASR, TEXT, AUDIO, SPEECH, REPLY = (f"speechiq.engines.{kind}" for kind in KINDS)
 OPENAI = ("openai",)
 BACKENDS = (
     Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
@@ -108,6 +108,8 @@ BACKENDS = (
     Backend("speech", "piper", f"{SPEECH}.piper:Piper", "VOICE.onnx", program="piper"),
     Backend("speech", "espeak-ng", f"{SPEECH}.espeak:Espeak", "en-us", program="espeak-ng"),
     Backend("speech", "flite", f"{SPEECH}.flite:Flite", "slt", program="flite"),
+    Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
+    Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval_model_types:ModelType"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.

@@ -31,8 +31,9 @@ from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_
 from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.speaking import SPEAKS
 from speechiq.harness_patch.systems.spec import REFERENCE
+from speechiq.harness_patch.systems.voices import SPEAKS
+from speechiq.metrics.reply_transcript import transcribe_replies
 
 log = logging.getLogger(__name__)
 
@@ -134,8 +135,18 @@ class HFAudio(SpeechModel, LM):
         for n, questions in group_questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
+        self._transcribe_replies(list(distinct.values()), answers)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
         return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].target["until"])) for request in requests]
+
+    def _transcribe_replies(self, requests: list[Instance], answers: list[list[Response]]) -> None:
+        """Transcribe the spoken replies of all tasks at once; their filters find the transcripts in the response cache.
+
+        lm-eval filters task after task, and each task would load the recognizer of replies again. The models of the
+        system are freed already.
+        """
+        answered = [(request, one) for request, found in zip(requests, answers, strict=True) for one in found]
+        transcribe_replies([request.doc for request, _ in answered], [one for _, one in answered])
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""

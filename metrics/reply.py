@@ -17,10 +17,11 @@ from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import JudgedItem, as_stored, case_of, score_judgment
-from speechiq.metrics.judging import Case, Judging, Judgment, judge_cases, judging_of
+from speechiq.metrics.judging import Case, Judgment, judge_cases, judging_of
 from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.rater import rater_of
 from speechiq.metrics.reply_transcript import transcribe_replies
 from speechiq.metrics.speech_quality import speech_quality
 from speechiq.metrics.wer import wer
@@ -37,26 +38,19 @@ class Reply(Filter):
         responses = [response_of(text) for text in resps]
         if not responses:
             return []
-        judging, settings = judging_of(docs[0]), docs[0]["reply"]
+        judging, rater = judging_of(docs[0]), rater_of(docs[0])
         spoken = [place for place, response in enumerate(responses) if response.audio is not None]
         clips = [clip for place in spoken if (clip := responses[place].audio)]
-        transcripts = dict(
-            zip(spoken, transcribe_replies(clips, settings["reply_asr"], settings.get("options") or {}), strict=True)
-            if clips
-            else ()
-        )
-        quality = dict(zip(spoken, speech_quality(clips), strict=True)) if settings["speech_quality"] != "off" else {}
-        written = _judge(docs, [response.text for response in responses], judging)
-        by_speech = _judge([docs[place] for place in spoken], [transcripts[place] for place in spoken], judging)
-        of_speech = dict(zip(spoken, by_speech, strict=True))
+        transcripts = transcribe_replies(docs, responses)
+        quality = dict(zip(spoken, speech_quality(clips, rater), strict=True)) if rater else {}
+        cases = [case_of(doc, response.text) for doc, response in zip(docs, responses, strict=True)]
+        cases += [case_of(docs[place], transcripts[place]) for place in spoken]
+        judgments = judge_cases(cases, judging)
+        written, of_speech = judgments[: len(responses)], dict(zip(spoken, judgments[len(responses) :], strict=True))
         return [
             _item(response, transcripts.get(place), of_speech.get(place), written[place], quality.get(place))
             for place, response in enumerate(responses)
         ]
-
-
-def _judge(docs: Sequence[Mapping[str, Any]], answers: Sequence[str], judging: Judging) -> list[Judgment]:
-    return judge_cases([case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)], judging)
 
 
 def _item(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judging import KEYS as JUDGE_KEYS
 from speechiq.metrics.judging import read_judging
+from speechiq.metrics.rater import DEFAULT, describe_rater, read_rater
+from speechiq.metrics.rater import KEY as QUALITY
 from speechiq.metrics.reply_transcript import KEY, PREFIX, read_reply_asr
-from speechiq.metrics.speech_quality import check_model
 
 RUBRIC = "points_1_10"
-QUALITY = "speech_quality"
-#: Ratings of speech quality.
-RATINGS = ("distillmos", "off")
 #: Keys of metadata that tasks with spoken replies read.
 KEYS = JUDGE_KEYS | {KEY, f"{PREFIX}*", QUALITY}
 
@@ -23,18 +20,15 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what docs and results of a task with spoken replies record; the `read_settings` of the form `reply`.
 
     Args:
-        metadata: That of `metrics.judging.read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (`distillmos`
-            or `off`).
+        metadata: That of `metrics.judging.read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see
+            `metrics.rater.read_rater`).
 
     Raises:
-        SpeechIQError: A setting is invalid, or a model was not fetched.
+        SpeechIQError: A setting is invalid, or a model is missing.
     """
-    quality = metadata.get(QUALITY, RATINGS[0])
-    if quality not in RATINGS:
-        raise SpeechIQError(f"{QUALITY}={quality}: unknown; known are {', '.join(RATINGS)}")
-    if quality == RATINGS[0]:
-        check_model()
+    quality = metadata.get(QUALITY, DEFAULT)
+    rater = read_rater(quality)
     asr = read_reply_asr(metadata)
     reply = {"options": asr["reply_asr_options"]} if asr["reply_asr_options"] else {}
-    recorded = {KEY: asr[KEY], QUALITY: quality}
-    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": recorded | reply}
+    recorded = {KEY: asr[KEY]} | describe_rater(rater)
+    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": {KEY: asr[KEY], QUALITY: quality} | reply}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from speechiq.core.batches import OnResult
 from speechiq.core.checkpoints import DEMO
@@ -23,6 +25,18 @@ KEY, PREFIX = "reply_asr", "reply_asr_"
 DEFAULT = "openai/whisper-large-v3"
 
 
+class Opened(NamedTuple):
+    """The recognizer of replies.
+
+    Attributes:
+        engine: Transcribes; its weights are loaded when it works, and freed afterwards.
+        cache: The transcripts of earlier replies; in memory only if the engine has no identity.
+    """
+
+    engine: ASREngine
+    cache: StageCache
+
+
 def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recognizer of replies that a task's metadata name, and its options, after checking both.
 
@@ -38,14 +52,23 @@ def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {KEY: name, "reply_asr_options": options}
 
 
-def open_reply_asr(name: Any, options: Mapping[str, Any]) -> ASREngine:
-    """Return a recognizer whose model is not yet loaded.
+def open_reply_asr(name: Any, options: Mapping[str, Any]) -> Opened:
+    """Return a recognizer whose model is not yet loaded, the same object for the same settings.
+
+    Args:
+        name: See `read_reply_asr`.
+        options: Options of the engine, without a prefix.
 
     Raises:
         SpeechIQError: The recognizer or an option cannot be used.
     """
     if not isinstance(name, str) or not name:
         raise SpeechIQError(f"{KEY}={name!r:.80}: not a recognizer; write a hub id, demo:NAME or ENGINE:MODEL")
+    return _open(name, json.dumps(options, sort_keys=True), store_folder())
+
+
+@lru_cache(maxsize=8)
+def _open(name: str, options_json: str, folder: Path | None) -> Opened:
     known = list_backends("asr")
     engine, colon, model = name.partition(":")
     if not colon or name.startswith(DEMO):
@@ -54,45 +77,46 @@ def open_reply_asr(name: Any, options: Mapping[str, Any]) -> ASREngine:
         raise SpeechIQError(f"{KEY}={name}: no recognizer engine {engine!r}; known are {', '.join(sorted(known))}")
     from accelerate import PartialState
 
-    found = build("asr", model, options, Setup(engine=engine, prefix=PREFIX, device=PartialState().device))
+    setup = Setup(engine=engine, prefix=PREFIX, device=PartialState().device)
+    found = build("asr", model, json.loads(options_json), setup)
     if isinstance(found, NeedsReferences):
         raise SpeechIQError(f"{KEY}={name}: does not listen to audio; name a recognizer")
-    return cast(ASREngine, found)
+    identity = found.identity()
+    cache = StageCache({**(identity or {}), "stage": "reply transcript"}, folder if identity else None)
+    return Opened(cast(ASREngine, found), cache)
 
 
-def transcribe_replies(clips: Sequence[Clip], name: str, options: Mapping[str, Any]) -> list[str]:
-    """Return the transcript of each reply; the model is loaded only for new replies.
+def transcribe_replies(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, str]:
+    """Return place -> transcript of the spoken responses; a recognizer is loaded once, and only for new replies.
 
     Digital silence has no words: recognizers may make some up.
 
     Args:
-        clips: Spoken replies.
-        name: See `read_reply_asr`.
-        options: Options of the engine, without a prefix.
+        docs: One per response, of one or several tasks; `reply` has the recognizer and its options. A response to a doc
+            without it is left out.
+        responses: What systems answered.
 
     Raises:
         SpeechIQError: The recognizer cannot be used.
     """
-    engine = open_reply_asr(name, options)
+    spoken: dict[Opened, dict[int, Clip]] = defaultdict(dict)
+    found: dict[int, str] = {}
+    for place, (doc, response) in enumerate(zip(docs, responses, strict=True)):
+        if response.audio is not None and "reply" in doc:
+            opened = open_reply_asr(doc["reply"][KEY], doc["reply"].get("options") or {})
+            spoken[opened][place] = response.audio
+            found[place] = ""
+    for opened, clips in spoken.items():
+        audible = {place: clip for place, clip in clips.items() if clip.samples.any()}
+        found |= zip(audible, _transcribe(list(audible.values()), opened), strict=True)
+    return found
 
+
+def _transcribe(clips: Sequence[Clip], opened: Opened) -> list[str]:
     def compute(new: list[Clip], on_result: OnResult) -> None:
         def store(places: Sequence[int], found: Sequence[Response]) -> None:
             on_result(places, [response.text for response in found])
 
-        engine.transcribe(new, on_result=store)
+        opened.engine.transcribe(new, on_result=store)
 
-    identity = engine.identity() or {"stage": "asr", **engine.describe()}
-    stage_cache = _stage_cache(repr(sorted(identity.items())), store_folder())
-    audible = [place for place, clip in enumerate(clips) if clip.samples.any()]
-    rows = cached(stage_cache, [clips[place] for place in audible], _key, compute, str)
-    transcripts = dict(zip(audible, map(str, rows), strict=True))
-    return [transcripts.get(place, "") for place in range(len(clips))]
-
-
-def _key(clip: Clip) -> list[str]:
-    return ["reply", clip.key]
-
-
-@cache
-def _stage_cache(identity: str, folder: Path | None) -> StageCache:
-    return StageCache({"stage": "reply transcript", "recognizer": identity}, folder)
+    return cached(opened.cache, clips, lambda clip: clip.key, compute, str)

@@ -28,6 +28,7 @@ class Options(NamedTuple):
         draws: Number of bootstrap draws; 0 leaves out the error bars.
         seed: Seed of draws and permutations.
         by_dataset: Whether each data set is also scored on its own.
+        by: Field by which items have kinds (`split_by`), each of which is also scored on its own; None for no kinds.
     """
 
     weights: str | None = None
@@ -37,6 +38,7 @@ class Options(NamedTuple):
     draws: int = DRAWS
     seed: int = 0
     by_dataset: bool = False
+    by: str | None = None
 
     @property
     def rule(self) -> str:

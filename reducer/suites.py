@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.choice import choose
 from speechiq.reducer.read.judge_columns import JudgedReader
 from speechiq.reducer.read.measure import Category
@@ -115,6 +116,19 @@ def choose_all(
         for suite, categories in known.items()
     }
     return {suite: categories for suite, categories in chosen.items() if categories}
+
+
+def refuse_unknown_field(found: Found, field: str | None) -> None:
+    """Raise a `SpeechIQError` if no category has kinds by a field (`split_by`).
+
+    Args:
+        found: The suites of the runs.
+        field: The field; None if not given.
+    """
+    known = {name for levels in found.levels.values() for of in levels.values() for name in of.split_by}
+    if field is not None and field not in known:
+        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no split_by"
+        raise SpeechIQError(f"--by {field}: no task of these runs has kinds by it; {did_you_mean(field, known)}{fix}")
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:

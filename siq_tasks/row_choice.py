@@ -1,4 +1,4 @@
-"""Choose rows of a data set by the values of its columns, for sets with several tests: `where` of a task's metadata."""
+"""Choose rows of a data set by their ids or the values of their columns: `leave_out` and `where` of the metadata."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ def read_where(where: Any) -> Where:
         if found and all(texts and all(isinstance(text, str) for text in texts) for texts in found.values()):
             return {key: tuple(text.casefold() for text in texts) for key, texts in found.items()}
     raise SpeechIQError(f"metadata.where: {where!r:.80} does not map columns to values; write {{COLUMN: [VALUE]}}")
+
+
+def read_ids(value: Any) -> frozenset[str]:
+    """Return the ids of `leave_out`; lm-eval reads `--metadata leave_out=00012` as the number 12."""
+    given = value.split(";") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
+    return frozenset(f"{one:05}" if type(one) is int else str(one).strip() for one in given if one is not None)
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:

@@ -23,15 +23,20 @@ class SpeechTask(ConfigurableTask):
     """Run a task of the suite; `class` of every level template. Its `custom_dataset` returns a `Loaded`.
 
     The `shared_metadata` of a template become part of the metadata of each task that includes it. lm-eval's `include`
-    would replace the `metadata` of a template by that of the task.
+    would replace the `metadata` of a template by that of the task. The `condition` of a task becomes part of its
+    metadata too; in the YAML it is not there, because lm-eval would replace it by that of the user.
+
+    Raises:
+        SpeechIQError: The user gives a condition to a task that has one of its own, or a key is unknown.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
         shared = config.get("shared_metadata", {})
         refuse_unknown(keys_of(config.get("custom_dataset"), name_form(config.get("metadata", {}) | shared)))
-        own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata")}
+        own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata", CONDITION)}
         given = expand_sets(own.get("metadata", {}))
         metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | shared
+        metadata |= _own_condition(config, metadata)
         self.has_spread = any(metric["metric"] == SPREAD for metric in own["metric_list"])
         super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
 
@@ -90,6 +95,17 @@ class SpeechTask(ConfigurableTask):
                 f"raise --limit or start fewer processes"
             )
         super().build_all_requests(limit=limit, samples=samples, rank=rank, world_size=world_size, **options)
+
+
+def _own_condition(config: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the condition of the task itself as metadata, if it has one."""
+    own = {CONDITION: config[CONDITION]} if CONDITION in config else {}
+    if own and CONDITION in given:
+        raise SpeechIQError(
+            f"--metadata condition={given[CONDITION]}: task {config.get('task')} has the condition "
+            f"{config[CONDITION]}; leave one of the two out"
+        )
+    return own
 
 
 def _named_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:

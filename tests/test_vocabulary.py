@@ -21,7 +21,7 @@ DATA = {
 #: Names that are not ours to choose, and names of earlier versions that stored runs hold.
 ALLOWED = (
     r"doc_to_text: .*|core/former_names|former_names|whisper_spelling|Format not recognised|"
-    r"[Ll]ooking-?forward|weight\w*|said_as_written|LookupError|line-through"
+    r"[Ll]ooking-?forward|weight\w*|said_as_written|Said As Written|LookupError|line-through"
 )
 
 

@@ -58,14 +58,14 @@ def take(browser: Browser, page: Path, pictures: dict[str, str], folder: Path) -
             tab = context.new_page()
             tab.goto(page.as_uri() + address)
             tab.locator(READY[picture]).first.wait_for(state="attached")
-            _wait_until_drawn(tab)
+            wait_until_drawn(tab)
             file = folder / f"{picture}{suffix}.png"
             tab.screenshot(path=file)
             context.close()
             yield file
 
 
-def _wait_until_drawn(tab: Page) -> None:
+def wait_until_drawn(tab: Page) -> None:
     """Wait until all charts are drawn, which moves what is below them, and the page has settled."""
     tab.locator("html[data-drawn]").wait_for(state="attached")
     tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -54,7 +54,7 @@ class Reverb(SoundTransform, frozen=True, tag="reverb"):
         """Add the reverberation; see `Transform.apply`."""
         from scipy.signal import fftconvolve
 
-        time = np.arange(round(self.seconds * RATE)) / RATE
+        time = np.arange(max(1, round(self.seconds * RATE))) / RATE
         decay = as_ratio(DECAY_DB) ** (time / self.seconds)
         tail = np.random.default_rng(self.seed).standard_normal(len(time)) * decay
         tail *= 1 / np.sqrt(np.sum(tail**2)) / as_ratio(DIRECT_DB)

@@ -77,7 +77,10 @@ METADATA = {
         "Recognizer that transcribes spoken replies ([spoken replies](../how-to/spoken_replies.md)).",
     ),
     "reply_asr_*": ("value", "Any option of that recognizer's engine."),
-    "speech_quality": ("distillmos, off", "What rates how spoken replies sound."),
+    "speech_quality": (
+        "distillmos, `utmos:FILE`, off",
+        "What rates how spoken replies sound ([UTMOS](../how-to/spoken_replies.md#utmos)).",
+    ),
     "judge_*": ("value", "Any option of the judge's engine, such as `judge_base_url`."),
     "assistant": (
         f"a hub id, a folder, `demo:NAME` or `off`; default {DEFAULT_ASSISTANT}",

@@ -34,7 +34,13 @@ OPTIONS = """
 In a system of several stages an option begins with the name of its stage: `asr_`, `ger_` or `llm_`.
 
 """
-STAGES = {"asr": "recognizer", "text": "language model, corrector", "audio": "audio model", "speech": "voice"}
+STAGES = {
+    "asr": "recognizer",
+    "text": "language model, corrector",
+    "audio": "audio model",
+    "speech": "voice",
+    "reply": "model with a voice of its own",
+}
 _EXTRA = re.compile(r"^((?:# .*\n)*)([a-z-]+) =\n {4}(.+(?:\n {4}.+)*)", re.MULTILINE)
 
 

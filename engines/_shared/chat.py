@@ -168,7 +168,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         parameters = _as_parameters(settings)
         answers: list[str] = []
         while missing := seeds[len(answers) :]:
-            answers += self._complete(content, parameters, partial(self._offer, settings, missing))[: len(missing)]
+            choices = self._complete(content, parameters, partial(self._offer, settings, missing))
+            answers += [choice.text for choice in choices[: len(missing)]]
         return answers
 
     def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
@@ -179,7 +180,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def _complete(
         self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, int]]
-    ) -> list[str]:
+    ) -> list[Choice]:
         """Return the answers of a call, without the optional parameters that the endpoint refuses.
 
         A parameter is left out from now on only if the call without it succeeds: a prompt may be refused for itself.
@@ -203,7 +204,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
                 left_out.add("n")
             self._left_out |= left_out
             self._ends += [choice.end for choice in choices]
-            return [choice.text for choice in choices]
+            return choices
 
     def _chat(self, content: Any, parameters: Mapping[str, Any]) -> list[Choice]:
         """Return the answers of one call; a malformed reply, such as one that was cut off, is requested again."""
@@ -222,7 +223,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
-        given = _sampling_parameters(settings) | offer_temperature(settings, self._left_out)
+        given = sampling_parameters(settings) | offer_temperature(settings, self._left_out)
         return {"do_sample": bool(settings.get("do_sample")), **given}
 
 
@@ -233,10 +234,10 @@ def offer_temperature(settings: Mapping[str, Any], left_out: Collection[str]) ->
 
 def _as_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return generation settings of lm-eval as parameters of the chat API."""
-    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **_sampling_parameters(settings)}
+    return {"max_completion_tokens": settings.get("max_gen_toks", 256), **sampling_parameters(settings)}
 
 
-def _sampling_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
+def sampling_parameters(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that are passed on under their own names."""
     passed_on = {name: value for name, value in settings.items() if name not in ("until", "do_sample", "max_gen_toks")}
     if not settings.get("do_sample"):

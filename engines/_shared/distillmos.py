@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from torch.nn import functional
 
@@ -22,6 +24,8 @@ CHANNELS = (2, 64, 64, 128, 256, 256, 256)
 FEATURES, WIDTH, HEADS, LAYERS, FRAMES = 1024, 200, 8, 7, 384
 COMPRESSION = 0.3
 SLOPE = 0.1
+#: Windows of a sound that are computed at once.
+BATCH = 8
 #: Names of weights in the published file -> names here.
 NAMES = {
     "cnn.cnn.": "convolutions.",
@@ -67,6 +71,19 @@ class DistillMOS(nn.Module):
         states = self.output_norm(states.transpose(1, 2)).transpose(1, 2)
         pooled = (self.attention(states).softmax(dim=1) * states).sum(dim=1)
         return 1 + 4 * torch.sigmoid(self.score(pooled)).squeeze(-1)
+
+    @torch.inference_mode()
+    def rate(self, samples: np.ndarray) -> float:
+        """Return the mean score of the windows of a sound: float32, shape (samples,), 16 kHz."""
+        scores = [self(windows) for windows in torch.split(cut_windows(samples), BATCH)]
+        return float(torch.cat(scores).mean())
+
+
+def load(file: Path) -> DistillMOS:
+    """Return the network with the weights of a file that `siq demo fetch distillmos` made, on the CPU."""
+    network = DistillMOS()
+    network.load_state_dict(load_file(file))
+    return network.eval()
 
 
 def _compress(samples: torch.Tensor) -> torch.Tensor:

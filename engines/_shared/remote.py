@@ -13,10 +13,12 @@ from msgspec import Meta
 
 from speechiq.core.advice import Advice
 from speechiq.core.batches import OnResult, drop, run_concurrently
-from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, decode
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
+from speechiq.core.recordings.inspection import inspect
+from speechiq.core.replies import NoAnswer
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
 
@@ -145,3 +147,18 @@ def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
         for block in blocks:
             sound.write(block)
     return file.getvalue()
+
+
+def read_audio(content: bytes) -> np.ndarray:
+    """Return the samples in an audio file that a server sent: float32, shape (samples,), mono, 16 kHz.
+
+    Raises:
+        NoAnswer: the file is empty.
+        ValueError: it is not readable as audio.
+    """
+    if not content:
+        raise NoAnswer("sent no audio (an empty reply)")
+    try:
+        return decode(content, 0.0, inspect(content, "its reply").duration)
+    except SpeechIQError as error:
+        raise ValueError(str(error).partition(";")[0]) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,16 @@ NEUTRAL = {"repetition_penalty": 1, "top_p": 1, "typical_p": 1}
 #: Values of `generate` for settings that neither the user nor the checkpoint gives.
 DEFAULTS = default_sampling()
 KNOWN = {"do_sample", "max_gen_toks", "until", *PROCESSORS}
+#: The largest seed of torch's generators, and 1.
+SEEDS = 2**63
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Let a model draw the random numbers of a seed inside the block; those of the process are unchanged after it."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed % SEEDS)
+        yield
 
 
 def uniforms(seeds: Sequence[int], steps: int) -> np.ndarray:

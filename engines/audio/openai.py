@@ -85,7 +85,7 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
         return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
 
     def _transcribe(self, content: list[dict[str, Any]]) -> str:
-        return self._complete(content, {}, partial(offer_temperature, {}))[0].strip()
+        return self._complete(content, {}, partial(offer_temperature, {}))[0].text.strip()
 
     def _text_prompt(self, text: str) -> Prompt:
         return Prompt.about(text)

@@ -58,14 +58,17 @@ class AudioPrompts:
         language: spoken language, for processors whose transcription request has one.
         asked_by: the source of the prompt for transcripts: the request of the `processor`, or the `task`. By default
             the processor, if it has a request.
+        system: text of a system turn before each prompt; empty for none.
 
     Raises:
         SpeechIQError: a processor that takes no audio, no chat template, or `asked_by="processor"` for a processor
             without a request.
     """
 
-    def __init__(self, name: str, processor: ProcessorMixin, language: str, asked_by: str | None = None) -> None:
-        self.name, self.processor, self.language = name, processor, language
+    def __init__(
+        self, name: str, processor: ProcessorMixin, language: str, asked_by: str | None = None, system: str = ""
+    ) -> None:
+        self.name, self.processor, self.language, self.system = name, processor, language, system
         self.tokenizer = getattr(processor, "tokenizer", processor)
         slot = next((slot for slot in ("audio_processor", "feature_extractor") if getattr(processor, slot, None)), None)
         if slot is None:
@@ -204,15 +207,17 @@ class AudioPrompts:
 
     def _with_placeholders(self, parts: Parts) -> BatchFeature:
         content = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
-        messages = [{"role": "user", "content": content}]
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        messages = [*system, {"role": "user", "content": content}]
         text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         audio = [part for part in parts if not isinstance(part, str)]
         return self.processor(text=[text], audio=audio or None, return_tensors="pt")
 
     def _apply(self, content: list[dict[str, Any]]) -> BatchFeature:
         template = getattr(self.processor, "chat_template", None) or getattr(self.tokenizer, "chat_template", None)
+        system = [{"role": "system", "content": [_block(self.system, dict)]}] if self.system else []
         return self.processor.apply_chat_template(
-            [[{"role": "user", "content": content}]],
+            [[*system, {"role": "user", "content": content}]],
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,

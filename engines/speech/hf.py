@@ -8,7 +8,6 @@ from inspect import signature
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 from msgspec import Meta
 from transformers import (
     MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING,
@@ -27,11 +26,9 @@ from speechiq.core.opening import describe
 from speechiq.core.progress import progress_bar
 from speechiq.engines._shared.checkpoint import Checkpoint
 from speechiq.engines._shared.loading import Loading
+from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
-
-#: The largest seed of torch's generators, and 1.
-SEEDS = 2**63
 
 
 class VoiceOptions(Loading, frozen=True, kw_only=True):
@@ -119,16 +116,14 @@ class TransformersSpeech(SpeechEngine):
             )
 
     def _speak(self, pipeline: TextToAudioPipeline, seed: int, line: str) -> Clip:
-        devices = [pipeline.device] if pipeline.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(seed % SEEDS)
-            try:
+        try:
+            with seeded(seed, pipeline.device):
                 spoken = pipeline(line, forward_params=self.settings)
-            except (TypeError, ValueError, LookupError) as error:
-                raise SpeechIQError(
-                    f"{self.checkpoint.name}: cannot speak {line[:40]!r} ({describe(error)}); change the text or the "
-                    f"option {self.checkpoint.prefix}settings"
-                ) from error
+        except (TypeError, ValueError, LookupError) as error:
+            raise SpeechIQError(
+                f"{self.checkpoint.name}: cannot speak {line[:40]!r} ({describe(error)}); change the text or the "
+                f"option {self.checkpoint.prefix}settings"
+            ) from error
         return as_speech(np.asarray(spoken["audio"]), spoken["sampling_rate"], self.checkpoint.name)
 
     def identity(self) -> dict[str, Any]:

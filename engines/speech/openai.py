@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.clip import SAMPLING_RATE, Clip, decode
-from speechiq.core.errors import SpeechIQError
-from speechiq.core.recordings.inspection import inspect
-from speechiq.core.replies import NoAnswer
-from speechiq.engines._shared.remote import EndpointOptions, RemoteModel
+from speechiq.core.clip import SAMPLING_RATE, Clip
+from speechiq.engines._shared.remote import EndpointOptions, RemoteModel, read_audio
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
 
@@ -57,7 +53,7 @@ class OpenAISpeech(SpeechEngine):
 
     def _send(self, line: str) -> Clip:
         body = {"model": self.remote.model, "input": line, **self.settings}
-        samples = self.remote.endpoint.download(PATH, "audio", _read, body)
+        samples = self.remote.endpoint.download(PATH, "audio", read_audio, body)
         return as_speech(samples, SAMPLING_RATE, self.remote.endpoint.name)
 
     def identity(self) -> dict[str, Any]:
@@ -67,13 +63,3 @@ class OpenAISpeech(SpeechEngine):
     def describe(self) -> dict[str, Any]:
         """Return the model, the address and the settings; see `Engine.describe`."""
         return self.remote.describe() | {"engine": "openai", **self.settings}
-
-
-def _read(content: bytes) -> np.ndarray:
-    """Return the samples in the bytes of an audio file: float32, shape (samples,), mono, 16 kHz."""
-    if not content:
-        raise NoAnswer("sent no audio (an empty reply)")
-    try:
-        return decode(content, 0.0, inspect(content, "its reply").duration)
-    except SpeechIQError as error:
-        raise ValueError(str(error).partition(";")[0]) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -19,6 +19,8 @@ from speechiq.metrics.option_letters import ALPHABET
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1
 
+Answers = TypeVar("Answers")
+
 
 class Answering(Protocol):
     """Answer questions with an audio model."""
@@ -31,6 +33,30 @@ class Answering(Protocol):
 
     def describe(self) -> Mapping[str, Any]:
         """Return the way of answering for the results file, in JSON types only."""
+
+
+def answer_by_settings(
+    generate: Callable[[Sequence[Prompt], Sequence[Sequence[int]], Mapping[str, Any]], Sequence[Answers]],
+    questions: Sequence[Question],
+    n: int,
+    seed: int,
+) -> list[Answers]:
+    """Return what a model generates for each question, in one call for all questions of equal settings.
+
+    Args:
+        generate: Takes prompts, per prompt one seed per answer, and the settings; returns the answers to each prompt.
+        questions: In any order.
+        n: Number of answers to each question.
+        seed: Seed of the run.
+    """
+    answers: dict[int, Answers] = {}
+    by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
+    for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
+        chosen = list(same)
+        prompts = [questions[i].prompt for i in chosen]
+        seeds = [questions[i].seeds(seed, n) for i in chosen]
+        answers.update(zip(chosen, generate(prompts, seeds, settings), strict=True))
+    return [answers[i] for i in range(len(questions))]
 
 
 @dataclass(frozen=True)
@@ -51,14 +77,7 @@ class Generate:
 
     def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
-        answers: dict[int, list[str]] = {}
-        by_settings = sorted(range(len(questions)), key=lambda i: repr(questions[i].settings))
-        for settings, same in groupby(by_settings, key=lambda i: questions[i].settings):
-            chosen = list(same)
-            prompts = [questions[i].prompt for i in chosen]
-            seeds = [questions[i].seeds(seed, n) for i in chosen]
-            answers.update(zip(chosen, audio_model.generate(prompts, seeds, settings), strict=True))
-        return [answers[i] for i in range(len(questions))]
+        return answer_by_settings(audio_model.generate, questions, n, seed)
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the way of answering; see `Answering.describe`."""

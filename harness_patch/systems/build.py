@@ -15,14 +15,14 @@ from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
 from speechiq.harness_patch.systems.audio_model import AudioModelSystem
-from speechiq.harness_patch.systems.cached import CACHED, CachedSpeech
+from speechiq.harness_patch.systems.cached import CACHED
 from speechiq.harness_patch.systems.cascade import Cascade
 from speechiq.harness_patch.systems.constant import ConstantLetter
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
 from speechiq.harness_patch.systems.instructed import Instructed
-from speechiq.harness_patch.systems.speaking import OWN, SPEAKS, SPEAKS_PREFIX, Speaking, Voice
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
 from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
+from speechiq.harness_patch.systems.voices import take_voice
 
 #: A stage as a system uses it; its role decides which of the three.
 Placed = Recognizer | LanguageModel | AudioModel
@@ -62,8 +62,8 @@ def build_system(
         spec: `pretrained`, in the form of `spec.parse`, or `demo`.
         options: Stage options, `<role>_<option>`, without a prefix for an audio model. `answer` of the last stage is
             `generate` (default), `likelihood` or `argmax`. A corrector implies `asr_nbest=5` if the recognizer has that
-            option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` gives the system a voice for its replies, with
-            options `speaks_*`.
+            option, and takes `ger_max_gen_toks`. `speaks=ENGINE:MODEL` or `speaks=own` gives the system a voice for
+            its replies, with options `speaks_*`.
         device: Device of the models.
         batch_size: Items per batch, or `auto`.
         seed: Seed of the sampled answers.
@@ -81,7 +81,7 @@ def build_system(
         return ConstantLetter(stages[0].model)
     answer = f"{stages[-1].prefix}answer"
     answering = way_of_answering(options.pop(answer, "generate"), answer)
-    voice = _take_voice(options, device, batch_size)
+    voice = take_voice(options, stages, device, batch_size)
     _refuse_unknown(options, stages)
     setups = {
         stage.role: Setup(engine=stage.engine, prefix=stage.prefix, device=device, batch_size=batch_size)
@@ -109,32 +109,7 @@ def build_system(
             f"{answer}={answering.describe()['way']}: {model} has no log-likelihoods; use {answer}=generate"
         )
     system = AudioModelSystem(COMBINE[len(engines)](*engines), answering, seed)
-    return Speaking(system, voice, seed) if voice else system
-
-
-def _take_voice(options: dict[str, Any], device: Any, batch_size: BatchSize) -> Voice | None:
-    """Return the voice of `speaks=ENGINE:MODEL` and remove it from the options; None without one.
-
-    Raises:
-        SpeechIQError: The voice cannot be used, or options of a voice are given without it.
-    """
-    given = {
-        name.removeprefix(SPEAKS_PREFIX): options.pop(name)
-        for name in sorted(options)
-        if name.startswith(SPEAKS_PREFIX)
-    }
-    if (spec := options.pop(SPEAKS, None)) is None:
-        if given:
-            name = f"{SPEAKS_PREFIX}{next(iter(given))}"
-            raise SpeechIQError(f"{name}: the system does not speak; give speaks=ENGINE:MODEL too")
-        return None
-    engine, colon, model = str(spec).partition(":")
-    if spec == OWN:
-        raise SpeechIQError("speaks=own: this system does not speak by itself; give speaks=ENGINE:MODEL")
-    if not (engine and colon and model):
-        raise SpeechIQError(f"speaks={spec}: not a voice; write ENGINE:MODEL, such as speaks=hf:facebook/mms-tts-eng")
-    setup = Setup(engine=engine, prefix=SPEAKS_PREFIX, device=device, batch_size=batch_size)
-    return CachedSpeech(build("speech", model, given, setup), store_folder())
+    return voice.give(system, given[stages[-1].role], seed) if voice else system
 
 
 def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:

@@ -43,6 +43,14 @@ class _StoredClip(Struct):
             raise ValueError(f"{self.path} is missing")
 
 
+class _StoredReply(Struct):
+    """Define a row of a reply: what was written, the share of the audio that was received, and what was spoken."""
+
+    text: str
+    coverage: float
+    audio: _StoredClip
+
+
 class CachedEngine:
     """Provide the common part of cached engines.
 
@@ -87,6 +95,28 @@ class CachedSpeech(CachedEngine):
         items = list(zip(texts, seeds, strict=True))
         rows = cached(self.cache, items, lambda item: ["speech", *item], compute, _StoredClip)
         return [file_clip(row) for row in rows]
+
+
+class CachedReply(CachedEngine):
+    """Cache the replies of an audio model: the texts are in the rows, the audio is in the clip folder."""
+
+    def reply(
+        self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[Response]]:
+        """Answer each prompt aloud, once per seed; the clips are files in the clip folder; see `ReplyEngine.reply`."""
+
+        def compute(new: list[tuple[Prompt, list[int]]], on_result: OnResult) -> None:
+            def store(places: Sequence[int], found: Sequence[Sequence[Response]]) -> None:
+                on_result(places, [list(map(_as_reply_row, replies)) for replies in found])
+
+            self.engine.reply(*zip(*new, strict=True), settings, on_result=store)
+
+        effective = self.engine.effective(settings)
+        items = list(zip(prompts, map(list, seeds), strict=True))
+        rows = cached(
+            self.cache, items, lambda item: ["replies", effective, item[0].key, item[1]], compute, list[_StoredReply]
+        )
+        return [[_as_reply(reply) for reply in row] for row in rows]
 
 
 class CachedWriter(CachedEngine):
@@ -161,7 +191,7 @@ class CachedAudio(CachedWriter):
 
 #: Kind of an engine -> its cached form.
 CACHED: dict[str, type[CachedEngine]] = {
-    "asr": CachedASR, "text": CachedText, "audio": CachedAudio, "speech": CachedSpeech,
+    "asr": CachedASR, "text": CachedText, "audio": CachedAudio, "speech": CachedSpeech, "reply": CachedReply,
 }  # fmt: skip
 
 
@@ -169,6 +199,16 @@ def _store(clip: Clip) -> dict[str, Any]:
     """Write a clip in memory into the clip folder, and return its row."""
     stored = save_samples(clip.samples, clip.name)
     return {name: stored[name] for name in _StoredClip.__struct_fields__}
+
+
+def _as_reply_row(response: Response) -> dict[str, Any]:
+    """Write the audio of a reply into the clip folder, and return its row."""
+    assert response.audio is not None, "an engine of the kind reply returns audio"
+    return {"text": response.text, "coverage": response.coverage, "audio": _store(response.audio)}
+
+
+def _as_reply(row: Any) -> Response:
+    return Response(row["text"], audio=file_clip(row["audio"]), coverage=row["coverage"])
 
 
 def _as_row(response: Response) -> tuple[str, _Details]:

@@ -1,22 +1,19 @@
-"""Give a system a voice: what it writes as a reply is spoken by a text-to-speech engine (`speaks=ENGINE:MODEL`)."""
+"""Give a system a voice for its replies: an engine that speaks what it wrote, or a voice of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
 from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
-from speechiq.harness_patch.systems.answering import Answering
+from speechiq.harness_patch.systems.answering import Answering, answer_by_settings
 from speechiq.harness_patch.systems.system import Question, SpeechSystem
 
-#: Model argument that names the voice, and the prefix of its options.
-SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
-#: Value of `speaks` that names a voice of the system's own.
-OWN = "own"
 #: `Question.purpose` of what is answered aloud.
 REPLY = "reply"
 
@@ -31,16 +28,30 @@ class Voice(Protocol):
         """Describe the voice; see `Engine.describe`."""
 
 
-class Speaking:
-    """Run a system whose replies are spoken after all of them are written: one model is in memory at a time.
+class OwnVoice(Protocol):
+    """Define an audio model that answers aloud as a system uses it: a `ReplyEngine`, cached."""
+
+    def reply(
+        self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
+    ) -> list[list[Response]]:
+        """Answer each prompt aloud, once per seed; see `ReplyEngine.reply`."""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the model and its voice; see `Engine.describe`."""
+
+
+class Speaking(ABC):
+    """Run a system that answers aloud what asks for a reply, and all other questions as before.
+
+    One model is in memory at a time: that of the system is freed before a voice is loaded.
 
     Args:
-        system: The system that writes.
-        voice: The voice.
+        system: The system that transcribes and writes.
+        voice: What speaks.
         seed: Seed of the speech.
     """
 
-    def __init__(self, system: SpeechSystem, voice: Voice, seed: int) -> None:
+    def __init__(self, system: SpeechSystem, voice: Any, seed: int) -> None:
         self.system, self.voice, self.seed = system, voice, seed
 
     @property
@@ -49,8 +60,8 @@ class Speaking:
         return self.system.answering
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Keep models loaded inside the block; see `SpeechSystem.at_work`."""
-        return self.system.at_work()
+        """Return a block that keeps no model loaded, since the next one may be the voice."""
+        return nullcontext()
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Transcribe the clip of each prompt; see `SpeechSystem.transcribe`."""
@@ -59,6 +70,24 @@ class Speaking:
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered; see `SpeechSystem.check`."""
         self.system.check(questions, n)
+
+    @abstractmethod
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer each question `n` times, those that ask for a reply aloud; see `SpeechSystem.answer`."""
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
+        """Score each continuation after its prompt; see `SpeechSystem.loglikelihood`."""
+        return self.system.loglikelihood(prompts, continuations)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the system and its voice; see `SpeechSystem.describe`."""
+        return self.system.describe() | {"speaks": self.voice.describe()}
+
+
+class WithVoice(Speaking):
+    """Speak by an engine what the system wrote, after all of it is written (`speaks=ENGINE:MODEL`)."""
+
+    voice: Voice
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Answer each question `n` times, and speak the answers to those that ask for a reply."""
@@ -70,10 +99,16 @@ class Speaking:
             answers[i][k] = replace(answers[i][k], audio=clip)
         return answers
 
-    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """Score each continuation after its prompt; see `SpeechSystem.loglikelihood`."""
-        return self.system.loglikelihood(prompts, continuations)
 
-    def describe(self) -> dict[str, Any]:
-        """Describe the system and its voice; see `SpeechSystem.describe`."""
-        return self.system.describe() | {"speaks": self.voice.describe()}
+class WithOwnVoice(Speaking):
+    """Let a model write and speak its replies at once (`speaks=own`)."""
+
+    voice: OwnVoice
+
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer each question `n` times: replies by the model's own voice, all others by the system."""
+        aloud = [question for question in questions if question.purpose == REPLY]
+        others = [question for question in questions if question.purpose != REPLY]
+        answers = iter(self.system.answer(others, n) if others else [])
+        replies = iter(answer_by_settings(self.voice.reply, aloud, n, self.seed))
+        return [next(replies if question.purpose == REPLY else answers) for question in questions]

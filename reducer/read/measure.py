@@ -1,36 +1,14 @@
-"""Read how a task describes itself: its suite, category and measure, and the fields that name one item."""
+"""Define the measure and the category of a task: the column that scores it, and the columns of its suite's table."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from speechiq.core.errors import SpeechIQError
-from speechiq.core.ids import PLAIN
-
-#: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings")
-GUIDE = "docs/tutorials/new_suite.md lists the keys"
-FIXES = {
-    "direction": "write higher or lower: which of them is better",
-    "column": "name the column of the sample rows that holds the score",
-    "unit": "write the heading of the score, such as 'acc. %'",
-    "range": "write the lowest and the highest value, such as [0, 1]",
-    "chance": "write the score of guessing as the column has it, or leave the key out",
-    "alternatives": "write COLUMN: {unit: HEADING} for each further column",
-    "undefined": "write counted to leave NaN out of means and count it, or leave the key out",
-    "item": "list fields of doc, the clip first, such as [id, question_id]",
-    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
-    "suite": "write a plain name of letters, digits, '-', '_' and '.'",
-    "category": "write a plain name of letters, digits, '-', '_' and '.'",
-}
 Setting = str | int | float | bool | None
-_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\w+")
 
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,6 +114,11 @@ class Category(msgspec.Struct, frozen=True):
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
         settings: Further metadata key on which scores depend -> its value for runs that do not record it.
         usual: The usual column if another one is used, else None.
+        part_of: Name of a further column that pools the items of several categories, this one among them.
+        overall: Name of a further column that pools the items of all categories that name it.
+        beside: Further columns of its rows, whose means are shown beside the scores.
+        split_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
+        order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
 
     suite: str
@@ -144,6 +127,26 @@ class Category(msgspec.Struct, frozen=True):
     item: tuple[str, ...]
     settings: dict[str, Setting] = {}
     usual: str | None = None
+    part_of: str | None = None
+    overall: str | None = None
+    beside: tuple[Measure, ...] = ()
+    split_by: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+    @property
+    def pooled(self) -> list[str]:
+        """Return the pooled columns that its items are part of."""
+        return [name for name in (self.part_of, self.overall) if name is not None]
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Return by what the columns of a suite are sorted.
+
+        >>> measure = Measure("acc", "higher", "acc. %")
+        >>> [Category("s", name, measure, ("id",), order=("b", "a")).place for name in "abc"]
+        [(1, 'a'), (0, 'b'), (2, 'c')]
+        """
+        return self.order.index(self.name) if self.name in self.order else len(self.order), self.name
 
     @property
     def column(self) -> str:
@@ -183,39 +186,6 @@ class Category(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, measure=self.measure.by(column), usual=None if column == usual else usual)
 
 
-class _Described(msgspec.Struct):
-    """The keys of metadata that describe a task; other keys are ignored."""
-
-    suite: str
-    measure: Measure
-    item: tuple[str, ...]
-    category: str | None = None
-    settings: dict[str, Setting] = {}
-
-
-def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return the category that a task describes in its metadata.
-
-    Args:
-        metadata: Has the keys `suite`, `measure` and `item`, and may have `category` and `settings`.
-        task: Name of the task; it is the name of the category if the metadata has none.
-        file: File that holds the metadata, for errors.
-
-    Raises:
-        SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.
-    """
-    where = f"{file!r}, task {task!r}"
-    given = {key: metadata[key] for key in KEYS if key in metadata}
-    try:
-        found = msgspec.convert(given, _Described)
-    except msgspec.ValidationError as error:
-        raise _refusal(where, given, error) from error
-    category = task if found.category is None else found.category
-    for key, value, fault in _faults(found, category):
-        raise _refuse(where, key, value, fault)
-    return Category(found.suite, category, found.measure, found.item, found.settings)
-
-
 def differences(one: Category, other: Category) -> dict[str, tuple[Any, Any]]:
     """Return metadata key -> both values, for each key in which two descriptions differ.
 
@@ -232,46 +202,3 @@ def _flatten(description: Mapping[str, Any]) -> dict[str, Any]:
     return {f"measure.{key}": value for key, value in measure.items()} | {
         key: value for key, value in description.items() if key != "measure"
     }
-
-
-def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
-    measure = found.measure
-    low, high = measure.bounds
-    for key, name in (("suite", found.suite), ("category", category)):
-        if not PLAIN.fullmatch(name):
-            yield key, name, "is not a plain name"
-    for key, text in (("column", measure.column), ("unit", measure.unit)):
-        if not text.strip() or not text.isprintable():
-            yield f"measure.{key}", text, "is not a name that prints"
-    if not low < high:
-        yield "measure.range", list(measure.bounds), "does not go from a lower to a higher number"
-    chances = {"chance": measure.chance}
-    chances |= {f"alternatives.{column}.chance": other.chance for column, other in measure.alternatives.items()}
-    for key, chance in chances.items():
-        if chance is not None and not low <= chance <= high:
-            yield f"measure.{key}", chance, f"is outside the range {low:g} to {high:g}"
-    if measure.column in measure.alternatives:
-        yield "measure.alternatives", list(measure.alternatives), "names the usual column as well"
-    if not found.item or not all(found.item):
-        yield "item", list(found.item), "names no field"
-
-
-def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationError) -> SpeechIQError:
-    """Return the error for metadata of the wrong type; msgspec names the place of the fault."""
-    text = str(error)
-    place = _PLACE.search(text)
-    reason, steps = (text[: place.start()], _STEP.findall(place["path"])) if place else (text, [])
-    if missing := re.search(r"missing required field `(\w+)`", text):
-        key = ".".join([*steps, missing[1]])
-        return SpeechIQError(f"{where}: metadata has no {key}; {FIXES.get(missing[1], GUIDE)}")
-    value: Any = given
-    for step in steps:
-        value = value.get(step, value) if isinstance(value, Mapping) else value
-    return _refuse(where, ".".join(steps), value, f"is not valid ({reason})")
-
-
-def _refuse(where: str, key: str, value: Any, fault: str) -> SpeechIQError:
-    names = [step for step in reversed(key.split(".")) if step in FIXES]
-    fix = FIXES[names[0]] if names else GUIDE
-    return SpeechIQError(f"{where}: metadata.{key}: {value!r:.80} {fault}; {fix}")

@@ -14,7 +14,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import read_plain
 from speechiq.core.former_names import rename_metadata
 from speechiq.core.json_text import decode, refuse_extremes
-from speechiq.reducer.read.measure import Category, read_category
+from speechiq.reducer.read.description import read_category
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.run_files import samples_of
 from speechiq.reducer.siq.levels import LEVELS
 

@@ -37,11 +37,12 @@ class System(NamedTuple):
             category has questions.
         flags: Shares of failures that scores hide, over the items of `scores`.
         tasks: The tasks that the scores come from.
-        flag_values: The columns from which `flags` are counted, task by task.
+        flag_values: The columns from which `flags` are counted, and those beside the scores, task by task.
         excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
+        kinds: Level -> item -> its kind by each field of `split_by`, for levels with such fields.
     """
 
     name: str
@@ -53,6 +54,7 @@ class System(NamedTuple):
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
     judged: Mapping[str, Mapping[Item, Judged]] = MappingProxyType({})
+    kinds: Mapping[str, Mapping[Item, tuple[str, ...]]] = MappingProxyType({})
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{len(items)} {level} scores" for level, items in self.scores.items())
@@ -190,6 +192,7 @@ def _read_system(
     readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
+    kinds: dict[str, dict[Item, tuple[str, ...]]] = {}
     flag_values = []
     for task in tasks:
         samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
@@ -200,9 +203,18 @@ def _read_system(
                 f"by another {task.level} task; score only one of the two tasks"
             )
         level_scores |= samples.scores
+        kinds.setdefault(task.level, {}).update(samples.kinds)
         flag_values.append(collect(task.level, samples.scores, samples.flags))
         datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
-    system = System(name, scores, tasks=tuple(tasks), flag_values=tuple(flag_values), levels=levels, datasets=datasets)
+    system = System(
+        name,
+        scores,
+        tasks=tuple(tasks),
+        flag_values=tuple(flag_values),
+        levels=levels,
+        datasets=datasets,
+        kinds=kinds,
+    )
     return system.narrow(scores)
 
 

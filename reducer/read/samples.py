@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import COLUMNS
 from speechiq.core.json_text import decode
@@ -27,21 +28,23 @@ Item = tuple[str, ...]
 
 
 class Samples(NamedTuple):
-    """The scores and flags of one task's rows.
+    """The scores of one task's rows, and what is read beside them.
 
     Attributes:
         scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it unless the measure counts it.
-        flags: Column -> item -> value, for rows that have one.
+        flags: Column of flags, or that the category has beside its score -> item -> value, for rows that have one.
+        kinds: Item -> its kind by each field of `split_by`; empty without such fields.
     """
 
     scores: dict[Item, float]
     flags: dict[str, dict[Item, float]]
+    kinds: dict[Item, tuple[str, ...]]
 
 
 def read_samples(
     path: Path, category: Category, known: dict[Item, Item] | None = None, picks: Sequence[Pick] = ()
 ) -> Samples:
-    """Read one task's scores line by line; of a row, only the fields of the item, the score and the flags.
+    """Read one task's scores line by line; of a row, only the fields of the item and its kinds, scores and flags.
 
     Args:
         path: Path of the sample file.
@@ -56,20 +59,26 @@ def read_samples(
     known = {} if known is None else known
     scores: dict[Item, float] = {}
     measure = category.measure
-    flags: dict[str, dict[Item, float]] = {flag: {} for flag in (*FLAGS, FLOOR) if flag != measure.column}
+    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {of.column: of.bounds for of in category.beside}
+    flags: dict[str, dict[Item, float]] = {flag: {} for flag in bounds if flag != measure.column}
+    kinds: dict[Item, tuple[str, ...]] = {}
     sources = {name: flag for flag in flags for name in (flag, COLUMNS.get(flag, flag)) if name != measure.column}
-    decoder = _decoder(measure.column, category.item, tuple(sources), measure.may_be_undefined)
+    fields = (*category.item, *category.split_by)
+    decoder = _decoder(measure.column, fields, tuple(sources), measure.may_be_undefined)
     for number, line in read_lines(path):
         try:
             doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
             raise refusal(path, number, _needs(category), error) from error
-        item = tuple(map(str, msgspec.structs.astuple(doc)))
+        named = tuple(map(str, msgspec.structs.astuple(doc)))
+        item = named[: len(category.item)]
         item = known.setdefault(item, item)
         if item in scores:
             raise SpeechIQError(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
+        if category.split_by:
+            kinds[item] = tuple(map(printable, named[len(item) :]))
         scores[item] = math.nan if score is None else measure.sign * score + 0.0  # no negative zero
         for flag, value in zip(sources.values(), given, strict=True):
             if value is not None and math.isfinite(value):
@@ -81,8 +90,8 @@ def read_samples(
     lines = list(scores)
     _refuse_outside(path, lines, measure.column, scores, measure.bounds, measure.sign)
     for column, shares in flags.items():
-        _refuse_outside(path, lines, column, shares, SHARE)
-    return Samples(scores, flags)
+        _refuse_outside(path, lines, column, shares, bounds[column])
+    return Samples(scores, flags, kinds)
 
 
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
@@ -122,8 +131,9 @@ def _decoder(
 
 
 def _needs(category: Category) -> str:
-    fields = ", ".join(f"doc.{field}" for field in category.item)
-    return f"{fields} and the number {category.column!r}, by metadata.item and metadata.measure of its task"
+    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.split_by))
+    keys = "metadata.item, metadata.split_by" if category.split_by else "metadata.item"
+    return f"{fields} and the number {category.column!r}, by {keys} and metadata.measure of its task"
 
 
 def _fits(line: bytes, decoder: msgspec.json.Decoder[msgspec.Struct]) -> bool:

@@ -18,13 +18,13 @@ def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
 
 
 def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
-    """Return the categories of one suite by name, sorted.
+    """Return the categories of one suite by name, in the order of their columns.
 
     Args:
         tasks: Tasks of one suite.
 
     Raises:
-        SpeechIQError: Two tasks describe a category differently.
+        SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.
     """
     first: dict[str, TaskRun] = {}
     for task in sorted(tasks, key=lambda task: (task.date, task.results, task.task)):
@@ -35,4 +35,11 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
                 f"{usual.results!r}, task {usual.task!r} of the same suite {task.suite!r} and category {task.level!r}; "
                 "rerun one of the two with the same version of the suite, or give only one"
             )
-    return {name: task.category for name, task in sorted(first.items())}
+    for name, task in first.items():
+        if taken := first.keys() & {*task.category.pooled, *(of.column for of in task.category.beside)}:
+            raise SpeechIQError(
+                f"{task.results!r}, task {task.task!r}: a further column of category {name!r} is named "
+                f"{min(taken)!r}, as is a category of suite {task.suite!r}; rename one of the two"
+            )
+    found = sorted((task.category for task in first.values()), key=lambda category: category.place)
+    return {category.name: category for category in found}

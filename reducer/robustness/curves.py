@@ -197,7 +197,9 @@ def _curve(measured: Measured, series: str, system: str, places: list[int], path
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return the least-squares slope of each row of `values`; NaN with fewer than two strengths."""
+    """Return the least-squares slope of each row of `values` over the finite strengths; NaN with fewer than two."""
+    finite = np.isfinite(strengths)
+    strengths, values = strengths[finite], values[:, finite]
     if len(set(strengths.tolist())) < 2:
         return np.full(len(values), np.nan)
     centered = strengths - strengths.mean()
@@ -252,7 +254,7 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
     before, after = gaps[rows, previous], gaps[rows, first]
     with np.errstate(divide="ignore", invalid="ignore"):
         way = before / (before - after)
-    at = strengths[previous] + (strengths[first] - strengths[previous]) * way
+        at = strengths[previous] + (strengths[first] - strengths[previous]) * way
     return np.where(below.any(axis=1), at, np.inf)
 
 

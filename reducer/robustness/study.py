@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
@@ -146,4 +147,4 @@ def as_json(robustness: Robustness) -> dict[str, Any]:
 
 
 def _plain(value: float) -> float | None:
-    return None if value != value else value
+    return value if math.isfinite(value) else None

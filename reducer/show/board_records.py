@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from speechiq.reducer.read.judge_name import name_judges
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.records import POOLED, flatten_ends, known
 from speechiq.reducer.stats.board import Board
 from speechiq.reducer.stats.interval import CONFIDENCE
@@ -18,13 +19,16 @@ def as_json(board: Board) -> dict[str, Any]:
     items without a score, for categories whose measure counts them; `judge` and `reliability` describe the judge of
     categories that have one.
     """
-    pool, bars, remarks = board.pool, board.bars, board.remarks
-    measures = {category: of.measure for category, of in pool.levels.items()}
+    pool, bars, remarks, further = board.pool, board.bars, board.remarks, board.further
     return {
         "measures": {
-            category: {"column": of.column, "direction": of.direction, "unit": of.unit, "chance": of.chance}
-            | ({"floor": board.floors[category]} if category in board.floors else {})
-            for category, of in measures.items()
+            category: _describe(of) | ({"floor": board.floors[category]} if category in board.floors else {})
+            for category, of in pool.levels.items()
+        },
+        "further": {
+            column: _describe(of)
+            | {"categories": list(further.members[column]), "items": len(further.systems[0].scores[column])}
+            for column, of in further.levels.items()
         },
         "clips": {category: len(clips) for category, clips in pool.clips.items()},
         "items": {category: of.items for category, of in remarks.counts.items()},
@@ -57,48 +61,60 @@ def rows_of(board: Board) -> list[dict[str, Any]]:
             "flags": board.systems[row].flags._asdict(),
             "mismatches": [of.text for of in board.mismatches if of.system == board.pool.systems[row]],
             "categories": {category: _cell(board, category, row) for category in board.pool.raw},
+            "further": {column: _cell(board, column, row) for column in board.further.levels},
         }
         for row in board.order
     ]
 
 
-def csv_rows(board: Board, others: Mapping[str, Board], **common: str) -> list[dict[str, Any]]:
+def csv_rows(
+    board: Board, others: Mapping[str, Board], kinds: Mapping[str, Board], **common: str
+) -> list[dict[str, Any]]:
     """Return one row per system, unrounded; columns `<category>_score` and so on.
 
     Args:
         board: The scores.
         others: Data set -> the scores on that set alone.
+        kinds: Field -> the scores of each kind, with columns `<kind>_score`; their rows name the field as `by`.
         **common: Columns that all rows share.
     """
+    parts = [({"dataset": dataset}, of) for dataset, of in ({POOLED: board} | dict(others)).items()]
+    parts += [({"dataset": POOLED, "by": field}, of) for field, of in kinds.items()]
     return [
-        _flatten(row) | {"interval_caution": of.caution or "", "dataset": dataset} | common
-        for dataset, of in ({POOLED: board} | dict(others)).items()
+        _flatten(row) | {"interval_caution": of.caution or ""} | part | common
+        for part, of in parts
         for row in rows_of(of)
     ]
 
 
-def _cell(board: Board, category: str, row: int) -> dict[str, Any]:
-    measure, bars = board.pool.levels[category].measure, board.bars
-    ends = bars and [known(measure.sign * end[row] + 0.0) for end in bars.intervals[category]]
-    rank = known(board.ranks[category][row])
+def _describe(of: Category) -> dict[str, Any]:
+    measure = of.measure
+    return {"column": measure.column, "direction": measure.direction, "unit": measure.unit, "chance": measure.chance}
+
+
+def _cell(board: Board, column: str, row: int) -> dict[str, Any]:
+    measure, bars, holder = board.columns[column].measure, board.bars, board.holder(column, row)
+    ends = bars and [known(measure.sign * end[row] + 0.0) for end in bars.intervals[column]]
     cell: dict[str, Any] = {
-        "score": known(measure.sign * board.means[category][row] + 0.0),
+        "score": known(measure.sign * board.means[column][row] + 0.0),
         "interval": sorted(end for end in ends if end is not None) or None if ends else None,
-        "std": bars and known(bars.std[category][row]),
-        "rank": None if rank is None else int(rank),
+        "std": bars and known(bars.std[column][row]),
     }
+    if column in board.ranks:
+        rank = known(board.ranks[column][row])
+        cell["rank"] = None if rank is None else int(rank)
     if measure.may_be_undefined:
-        cell["undefined"] = board.systems[row].count_undefined(category)
-    if board.pool.levels[category].judged:
-        cell["judge"] = name_judges(task for task in board.systems[row].tasks if task.level == category)
-    if category in board.reliability:
-        cell["reliability"] = board.reliability[category][row].plain
+        cell["undefined"] = holder.count_undefined(column)
+    if board.columns[column].judged and (judges := name_judges(task for task in holder.tasks if task.level == column)):
+        cell["judge"] = judges
+    if column in board.reliability:
+        cell["reliability"] = board.reliability[column][row].plain
     return cell
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     cells = {"mean_rank": row["mean_rank"], "system": row["system"]}
-    for category, of in row["categories"].items():
+    for category, of in {**row["categories"], **row["further"]}.items():
         low, high = of["interval"] or (None, None)
         cells |= {f"{category}_score": of["score"], f"{category}_low": low, f"{category}_high": high}
         cells |= {f"{category}_{name}": of[name] for name in ("std", "rank", "undefined", "judge") if name in of}

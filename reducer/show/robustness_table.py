@@ -13,41 +13,51 @@ from rich.text import Text
 from speechiq.core.console import printable
 from speechiq.reducer.robustness.curves import Crossing, Curve, Ends, Point
 from speechiq.reducer.robustness.study import Robustness
-from speechiq.reducer.show.table import UNKNOWN
+from speechiq.reducer.show.table import SYSTEM, TITLE
+from speechiq.reducer.siq.levels import SUITE as SIQ
 
 
 def as_tables(robustness: Robustness) -> Iterator[Table]:
-    """Yield a table per measure and series: a row per system, a column per strength, and the slope."""
-    for (measure, series), curves in groupby(robustness.curves, key=lambda curve: (curve.measure, curve.series)):
-        yield _as_table(measure, series, list(curves), robustness)
+    """Yield a table per measure and series, narrow enough for 80 columns: in each system's cells a line per strength.
+
+    The last line of a system is its slope, if it has one.
+    """
+    for _, curves in groupby(robustness.curves, key=lambda curve: (curve.measure, curve.series)):
+        yield _as_table(list(curves))
 
 
-def _as_table(measure: str, series: str, curves: Sequence[Curve], robustness: Robustness) -> Table:
-    title = f"{measure.title() if measure != 'siq' else 'Speech IQ'} under {printable(series)}: {curves[0].unit}"
-    table = Table(title=Text(title), box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    points = {point.run.label: point.run.severity for curve in curves for point in curve.points}
-    labels = sorted(points, key=lambda label: points[label])
-    table.add_column("System", overflow="fold")
-    for label in labels:
-        table.add_column(Text(label), justify="right", no_wrap=True)
-    table.add_column(Text(_head_slope(curves[0])), justify="right", no_wrap=True)
+def _as_table(curves: Sequence[Curve]) -> Table:
+    first = curves[0]
+    title = f"{title_of(first)}: {first.unit}"
+    table = Table(title=Text(title), box=SIMPLE_HEAD, padding=(0, 0, 0, 1), show_lines=True)
+    table.add_column(SYSTEM, overflow="fold")
+    for heading in (printable(first.series), "Score", "Loss"):
+        table.add_column(Text(heading), justify="right", no_wrap=True)
     for curve in curves:
-        found = {point.run.label: point for point in curve.points}
-        cells = [_cell(found[label]) if label in found else UNKNOWN for label in labels]
-        slope = UNKNOWN if math.isnan(curve.slope) else f"{curve.slope:+.2f}{_between(curve.slope_ends, '+.2f')}"
-        table.add_row(Text(printable(curve.system)), *cells, slope)
-    table.caption = Text("\n".join([_explain(robustness), *robustness.notes]))
+        lines = [*map(_cells, curve.points), *_slope_cells(curve)]
+        table.add_row(Text(printable(curve.system)), *map("\n".join, zip(*lines, strict=True)))
     return table
 
 
-def _head_slope(curve: Curve) -> str:
+def title_of(of: Curve | Crossing) -> str:
+    """Return the measure and the series of a curve or a crossing, for people."""
+    return f"{TITLE if of.measure == SIQ else of.measure.title()} under {printable(of.series)}"
+
+
+def title_of_slope(curve: Curve) -> str:
+    """Return what a slope counts, such as `slope per 10 dB`."""
     unit = curve.points[-1].run.unit
     return f"slope per {curve.per:g}{unit and f' {unit}'}"
 
 
-def _cell(point: Point) -> str:
-    loss = f"\nloss {point.loss:+.1f}{_between(point.loss_ends, '+.1f')}" if point.run.condition else ""
-    return f"{point.value:.1f}{_between(point.ends, '.1f')}{loss}"
+def _cells(point: Point) -> Sequence[str]:
+    loss = f"{point.loss:+.1f}{_between(point.loss_ends, '+.1f')}" if point.run.condition else ""
+    return point.run.label, f"{point.value:.1f}{_between(point.ends, '.1f')}", loss
+
+
+def _slope_cells(curve: Curve) -> Iterator[Sequence[str]]:
+    if not math.isnan(curve.slope):
+        yield title_of_slope(curve), f"{curve.slope:+.2f}{_between(curve.slope_ends, '+.2f')}", ""
 
 
 def _between(ends: Ends, form: str) -> str:
@@ -55,9 +65,11 @@ def _between(ends: Ends, form: str) -> str:
     return "" if math.isnan(low) else f" [{low:{form}}, {high:{form}}]"
 
 
-def _explain(robustness: Robustness) -> str:
-    bars = f"95 % intervals over {robustness.draws} draws of {robustness.clips} clips" if robustness.draws else ""
-    return "; ".join(filter(None, ["loss: how much worse than on clean audio, on the same clips", bars]))
+def caption(robustness: Robustness) -> str:
+    """Return the lines below the tables of a suite."""
+    bars = f"in brackets: 95 % intervals over {robustness.draws} draws of {robustness.clips} clips"
+    lines = ["loss: how much worse than on clean audio, on the same clips", *([bars] if robustness.draws else [])]
+    return "\n".join([*lines, *robustness.notes])
 
 
 def describe(crossing: Crossing) -> str:
@@ -70,4 +82,4 @@ def describe(crossing: Crossing) -> str:
     )
     share = "" if math.isnan(crossing.share) else f", in {100 * crossing.share:.0f} % of the draws"
     names = f"{printable(crossing.better)} falls below {printable(crossing.other)}"
-    return f"{crossing.measure} under {printable(crossing.series)}: {names} {where}{share}"
+    return f"{title_of(crossing)}: {names} {where}{share}"

@@ -69,8 +69,8 @@ def rows_as_table(rows: Sequence[dict[str, Any]], context: Context, title: str, 
 def print_table(console: Console, table: Table) -> None:
     """Print a table so that no name and no number is broken, however narrow the console is.
 
-    A table that is too wide is printed as two, first the scores and then the flags, with numbers in brackets instead
-    of the systems; the names follow, one per line. Captions break between words only.
+    A table that is too wide is printed as several, first the scores and then the flags, with numbers in brackets
+    instead of the systems; the names follow, one per line. Captions break between words only.
     """
     caption, table.caption = table.caption, None
     if fits(console, table):
@@ -79,9 +79,8 @@ def print_table(console: Console, table: Table) -> None:
         (names,) = (column for column in table.columns if column.header == SYSTEM)
         flags = [column for column in table.columns if str(column.header).endswith("\n%")]
         scored = [column for column in table.columns if column not in (names, *flags)]
-        console.print(_keyed(table, scored))
-        if flags:
-            console.print(_keyed(table, flags))
+        for part in (*_share_out(console, table, scored), *_share_out(console, table, flags)):
+            console.print(_keyed(table, part))
         for number, name in enumerate(names.cells, 1):
             print_unbroken(console, f"[{number}] {str(name).replace(chr(10), ', ')}")
     print_unbroken(console, str(caption), style="dim italic")
@@ -190,6 +189,17 @@ def _table(rows: Sequence[dict[str, Any]], context: Context, title: str | None, 
             *(show_share(row["flags"][flag]) for flag in flags),
         )
     return table
+
+
+def _share_out(console: Console, table: Table, columns: Iterable[Column]) -> list[list[Column]]:
+    """Return columns in parts, each as many as a console shows side by side, and at least one."""
+    parts: list[list[Column]] = []
+    for column in columns:
+        if parts and fits(console, _keyed(table, [*parts[-1], column])):
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    return parts
 
 
 def _keyed(table: Table, columns: Sequence[Column]) -> Table:

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 import speechiq.siq_tasks
 from speechiq.reducer.read.choice import choose
-from speechiq.reducer.read.measure import Category, read_category
+from speechiq.reducer.read.description import read_category
+from speechiq.reducer.read.measure import Category
 from speechiq.siq_tasks.templates import read_task
 
 SUITE = "siq"

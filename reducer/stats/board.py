@@ -10,14 +10,17 @@ import numpy as np
 
 from speechiq.reducer.judges.reliability import Reliability, measure
 from speechiq.reducer.read.conditions import Mismatch
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import FLOOR
 from speechiq.reducer.show.remarks import Remarks, observe
 from speechiq.reducer.siq.scale import competition_ranks
-from speechiq.reducer.stats.bootstrap import resample_raw
+from speechiq.reducer.stats.bootstrap import resample_alone, resample_raw
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.equal_terms import narrow
+from speechiq.reducer.stats.further import Further, pool_columns
 from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.kinds import split_kinds
 from speechiq.reducer.stats.pool import Pool, align
 
 
@@ -29,8 +32,8 @@ class Bars(NamedTuple):
         left_out: Number of draws without any clip of some category; they do not count. It is that of the systems with
             most of them, if systems have scores on different clips.
         seed: Seed of the draws.
-        intervals: Category -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
-        std: Category -> its standard error, shape (systems,).
+        intervals: Column -> 95 % interval of the mean raw score; NaN for a system with fewer than two clips.
+        std: Column -> its standard error, shape (systems,).
     """
 
     draws: int
@@ -39,16 +42,23 @@ class Bars(NamedTuple):
     intervals: dict[str, Interval]
     std: dict[str, np.ndarray]
 
+    def join(self, intervals: Mapping[str, Interval], std: Mapping[str, np.ndarray]) -> Bars:
+        """Return the error bars with those of further columns."""
+        return self._replace(intervals={**self.intervals, **intervals}, std={**self.std, **std})
+
 
 class Board(NamedTuple):
     """The scores of a suite; arrays of shape (systems,) are in the order of the pool.
+
+    A column is a category, or one of `further`, which do not count for ranks.
 
     Attributes:
         suite: Name of the suite.
         pool: The systems, aligned.
         systems: The same systems, with the items that are scored.
         mismatches: How they differ, if that was allowed.
-        means: Category -> mean raw score, which grows with ability; NaN for a system without any score.
+        further: The further columns.
+        means: Column -> mean raw score, which grows with ability; NaN for a system without any score.
         ranks: Category -> rank from 1; equal systems share the best rank of their group. NaN without a score.
         bars: Error bars; None without draws.
         remarks: The size of the categories, and which numbers say little.
@@ -60,11 +70,26 @@ class Board(NamedTuple):
     pool: Pool
     systems: tuple[System, ...]
     mismatches: tuple[Mismatch, ...]
+    further: Further
     means: dict[str, np.ndarray]
     ranks: dict[str, np.ndarray]
     bars: Bars | None
     remarks: Remarks
     reliability: Mapping[str, Sequence[Reliability]] = MappingProxyType({})
+
+    @property
+    def columns(self) -> dict[str, Category]:
+        """Return column -> how it is scored: the categories, then the further columns."""
+        return {**self.pool.levels, **self.further.levels}
+
+    @property
+    def fields(self) -> list[str]:
+        """Return the fields by which the items of some category have kinds (`split_by`)."""
+        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.split_by))
+
+    def holder(self, column: str, row: int) -> System:
+        """Return the system of a row, with the items of a column in its scores."""
+        return (self.further.systems if column in self.further.levels else self.systems)[row]
 
     @property
     def mean_ranks(self) -> np.ndarray:
@@ -111,17 +136,58 @@ def rate(
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
     kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
-    pool = align(kept)
-    means = pool.means
-    ranks = {category: _ranks(scores) for category, scores in means.items()}
-    bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)) if draws else None
+    pool, further = align(kept), pool_columns(kept)
+    bars = None
+    if draws:
+        of_further = resample_alone(further.pool, pool, draws=draws, seed=seed)
+        bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)).join(*of_further)
     answers = {category: [system.scored_answers(category) for system in kept] for category in pool.levels}
     reliability = {
         category: [measure(of, draws=draws, seed=seed) for of in judged]
         for category, judged in answers.items()
         if any(judged)
     }
-    return Board(suite, pool, tuple(kept), tuple(mismatches), means, ranks, bars, observe(pool, kept), reliability)
+    return _build(suite, pool, kept, mismatches, further, bars)._replace(reliability=reliability)
+
+
+def rate_kinds(board: Board, field: str, *, draws: int = 0, seed: int = 0) -> Board:
+    """Score the items of each kind by itself; the kinds are the categories of the board.
+
+    Args:
+        board: The scores of all items.
+        field: One of `split_by` of the categories.
+        draws: As for `rate`.
+        seed: As for `rate`; with equal seeds, the draws are of the same clips.
+
+    Raises:
+        SpeechIQError: As for `kinds.split_kinds`.
+    """
+    kept = split_kinds(board.systems, field)
+    pool = align(kept)
+    bars = Bars(draws, 0, seed, *resample_alone(pool, board.pool, draws=draws, seed=seed)) if draws else None
+    return _build(board.suite, pool, kept, board.mismatches, pool_columns(kept), bars)
+
+
+def _build(
+    suite: str,
+    pool: Pool,
+    systems: Sequence[System],
+    mismatches: Sequence[Mismatch],
+    further: Further,
+    bars: Bars | None,
+) -> Board:
+    """Return a board without the reliability of a judge."""
+    return Board(
+        suite,
+        pool,
+        tuple(systems),
+        tuple(mismatches),
+        further,
+        pool.means | further.pool.means,
+        {category: _ranks(scores) for category, scores in pool.means.items()},
+        bars,
+        observe(pool, systems),
+    )
 
 
 def _ranks(scores: np.ndarray) -> np.ndarray:

@@ -112,6 +112,33 @@ def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int,
     return left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std
 
 
+def resample_alone(
+    pool: Pool, clips: Pool, *, draws: int = DRAWS, seed: int = 0
+) -> tuple[dict[str, Interval], PerLevel]:
+    """Return the error bars of mean raw scores, each level by itself on the draws of another pool's clips.
+
+    A draw without any clip of a level is left out for this level alone, so that a level with few clips does not affect
+    the others.
+
+    Args:
+        pool: The systems.
+        clips: The same systems, with the clips to draw from.
+        draws: As for `resample_raw`.
+        seed: As for `resample_raw`; with equal seeds, both draw the same clips.
+
+    Returns:
+        (level -> interval, level -> standard error).
+
+    Raises:
+        SpeechIQError: As for `draws.draw`.
+    """
+    intervals, std = dict[str, Interval](), dict[str, np.ndarray]()
+    for level in pool.raw:
+        _, _, found, its_std = resample_raw(pool.alone(level, clips), draws=draws, seed=seed)
+        intervals[level], std[level] = found[level], its_std[level]
+    return intervals, std
+
+
 def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:
     return {level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()}
 

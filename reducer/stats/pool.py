@@ -49,6 +49,23 @@ class Pool(NamedTuple):
         """
         return {level: _mean_defined(raw) for level, raw in self.raw.items()}
 
+    def alone(self, level: str, clips: Pool) -> Pool:
+        """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
+
+        Args:
+            level: Name of the level.
+            clips: The other pool; its clips on which a system has a score at some level are in a further level, `""`.
+        """
+        names = sorted(set().union(*clips.clips.values()))
+        place = {clip: i for i, clip in enumerate(names)}
+        drawn = np.full((len(self.systems), len(names)), np.nan)
+        for name, raw in clips.raw.items():
+            at = [place[clip] for clip in clips.clips[name]]
+            drawn[:, at] = np.where(np.isnan(raw), drawn[:, at], 0.0)
+        return Pool(
+            self.systems, {"": tuple(names), level: self.clips[level]}, {"": drawn, level: self.raw[level]}, self.levels
+        )
+
     def complete_parts(self) -> Iterator[tuple[list[int], Pool]]:
         """Yield the rows of the systems that have scores on the same clips, and a pool of these systems and clips.
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
+from speechiq.core.clip import file_clip
 from speechiq.core.clip_folder import save_audio
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.transforms.base import measure_rms
 from speechiq.core.transforms.chain import AnyTransform, write_transforms
 from speechiq.core.transforms.channel import CODECS, ENCODERS, Band, Codec, Reverb
 from speechiq.core.transforms.level import Clipping, Gain, Speed
@@ -101,9 +104,16 @@ def _recorded(step: Step) -> Maker:
             f"condition={step.text}: {folder} {state}; name a folder with {', '.join(sorted(SUFFIXES))} files"
         )
 
+    @cache
+    def save(file: Path) -> Span:
+        saved = save_audio(file, str(file))
+        if not measure_rms(file_clip(saved).samples):
+            raise SpeechIQError(f"condition={step.text}: {file} is silent and adds no noise; take it out of the folder")
+        return _span(saved)
+
     def make(row: Mapping[str, Any], step: Step, seed: int) -> AnyTransform:
         file = files[int(np.random.default_rng(seed).integers(len(files)))]
-        return Recordings((_span(save_audio(file, str(file))),), step.strength, seed)
+        return Recordings((save(file),), step.strength, seed)
 
     return make
 

@@ -17,7 +17,8 @@ from speechiq.core.suggestions import did_you_mean
 LARGEST_DB = 100.0
 SNR = {"dB": (-LARGEST_DB, math.inf)}
 NYQUIST_HZ = 8_000.0
-_STEP = re.compile(r"(?P<kind>[^:@]+)(?::(?P<value>[^@]+))?(?:@(?P<strength>.+))?")
+#: The last `@` begins the strength: the name of a folder may have others.
+_STEP = re.compile(r"(?P<kind>[^:@]+)(?::(?P<value>.+?))?(?:@(?P<strength>[^@]*))?")
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Za-z]*)")
 
 
@@ -145,12 +146,12 @@ def _read_babble(step: str, value: str, strength: str) -> Step:
     if not strength:
         _refuse(step, "it has no strength", "babble")
     number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), **SNR})
-    return Step(step, "babble", number, unit, value, neutral=math.inf if unit else 0.0)
+    return Step(step, "babble", number, unit, str(int(value)), neutral=math.inf if unit else 0.0)
 
 
 def _read_folder(step: str, value: str, strength: str) -> Step:
     if not value or not strength:
-        _refuse(step, "it needs a folder and a strength", "noise")
+        _refuse(step, "it needs a folder, whose path has no +, and a strength", "noise")
     return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value, neutral=math.inf)
 
 

@@ -115,6 +115,9 @@ def test_one_system_without_norms_has_a_run_and_advice(instant, tmp_path):
     [
         (["good", "--tasks", ","], "--tasks: no name given"),
         (["good", "--metadata", "subset"], "--metadata subset: not a key with a value"),
+        (["good", "--metadata", "subset=1", "--metadata", "subset=2"], "--metadata subset=2: subset=1 is given too"),
+        (["good", "--metadata", "condition=whitee@10dB"], "unknown condition 'whitee'; did you mean white?"),
+        (["good", "--metadata", "demo.condition=white@10"], "white@10: 10 has no unit (dB)"),
         (["good", "--batch-size", "0"], "--batch-size 0: give a whole number above 0"),
         (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
         (["good", "--norms", "nowhere"], "no norms 'nowhere'"),

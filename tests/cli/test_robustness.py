@@ -1,20 +1,31 @@
 """`siq robustness`: tables, files and the page of curves."""
 
 import csv
+import io
 import json
+import re
 
 import pytest
+from PIL import Image
+from rich.console import Console
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
+from speechiq.reducer.robustness.study import study
+from speechiq.reducer.scoring import Options
+from speechiq.reducer.show.robustness_table import as_tables
+from speechiq.reducer.show.table import fits
+from speechiq.reducer.suites import find
+from speechiq.tools.curves import SIZE, take
 from tests.reducer.browser import Visit
-from tests.reducer.robustness.test_curves import write_study
+from tests.reducer.robustness.test_curves import STRENGTHS, write_study
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("robustness")
-    write_study(folder / "runs")
+    write_study(folder / "runs", systems=("steady", "fragile"))
+    write_study(folder / "runs", strengths=STRENGTHS[:-1], systems=("weak",))
     files = [folder / name for name in ("out.json", "out.csv", "out.html")]
     options = [option for file in files for option in ("-o", str(file))]
     done = CliRunner().invoke(app, ["robustness", str(folder / "runs"), "--bootstrap", "100", *options])
@@ -25,16 +36,31 @@ def made(tmp_path_factory):
 def test_tables_name_strengths_losses_slopes_and_crossings(made):
     printed = made[0]
     assert "Speech IQ under white" in printed and "Remember under white: WER %" in printed
-    for text in ("clean", "20 dB", "0 dB", "slope per 10 dB", "loss +", "95 % intervals over 100 draws of 12 clips"):
+    for text in ("clean", "20 dB", "0 dB", "slope per 10 dB", "Loss", "95 % intervals over 100 draws of 12 clips"):
         assert text in printed
-    assert "remember under white: fragile falls below steady at 1" in printed
+    assert printed.count("loss: how much worse") == 1
+    assert "Remember under white: fragile falls below steady at 1" in printed
+
+
+def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
+    (found,) = study(find([write_study(tmp_path)], False, Options()), draws=100, seed=0)
+    console = Console(width=80, record=True, file=io.StringIO())
+    for table in as_tables(found):
+        assert fits(console, table)
+        console.print(table)
+    printed = console.export_text()
+    (line,) = re.findall(r"steady +clean .*", printed.split("Remember under white")[1].split("Understand")[0])
+    assert (
+        re.fullmatch(r"steady +clean +\d+\.\d \[\d+\.\d, \d+\.\d\] *", line)
+        and "\N{HORIZONTAL ELLIPSIS}" not in printed
+    )
 
 
 def test_json_and_csv_have_the_same_points(made):
     content = json.loads(made[1].read_text())
     points = content["suites"]["siq"]["points"]
     rows = list(csv.DictReader(made[2].read_text().splitlines()))
-    assert content["schema"] == "speechiq-robustness" and len(points) == len(rows) == 4 * 3 * 4
+    assert content["schema"] == "speechiq-robustness" and len(points) == len(rows) == 4 * (4 + 4 + 3)
     assert [float(row["value"]) for row in rows] == [point["value"] for point in points]
 
 
@@ -45,3 +71,21 @@ def test_the_page_draws_a_chart_per_measure_and_asks_for_nothing(chromium, made)
     assert visit.tab.locator("#robustness-siq-1-section tbody tr").count() == 3
     assert "falls below steady at" in visit.tab.locator("main").inner_text()
     assert not visit.requests and not visit.errors
+
+
+def test_the_page_fits_a_phone_and_keeps_systems_apart(chromium, made):
+    visit = Visit(chromium, made[3], viewport={"width": 360, "height": 740})
+    visit.tab.locator("#robustness-siq-0 svg.main-svg").first.wait_for()
+    assert visit.tab.evaluate("document.documentElement.scrollWidth") == 360
+    charts = json.loads(visit.tab.locator("#data-charts").text_content())
+    lines = charts["robustness-siq-0"]["data"]
+    assert [line["name"] for line in lines] == ["fragile", "steady", "weak"]
+    starts = [line["x"][0] for line in lines]
+    assert len({*starts}) == 3 and max(map(abs, starts)) < 0.5
+    assert "Slope per 10 dB" in visit.tab.locator("#robustness-siq-0-section thead").inner_text()
+
+
+def test_a_chart_becomes_a_picture(chromium, made, tmp_path):
+    take(chromium, made[3], tmp_path / "curves.png")
+    with Image.open(tmp_path / "curves.png") as picture:
+        assert SIZE["width"] > picture.width > 700 and len(picture.getcolors(maxcolors=2**24)) > 20

@@ -127,6 +127,11 @@ def test_reverberation_decays_by_60_db_in_its_time():
     assert measure_rms(room) == pytest.approx(measure_rms(click), rel=1e-5)
 
 
+def test_a_room_of_less_than_a_sample_gives_finite_sound(speech):
+    changed = Reverb(1e-6, seed=1).apply(speech)
+    assert np.isfinite(changed).all() and measure_rms(changed) == pytest.approx(measure_rms(speech), rel=1e-5)
+
+
 def test_levels(speech):
     assert decibels(Gain(-20.0).apply(speech), speech) == pytest.approx(-20, abs=1e-3)
     clipped = Clipping(6.0).apply(speech)

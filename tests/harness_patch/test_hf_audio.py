@@ -17,7 +17,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.stages import list_stages
 from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
+from speechiq.metrics.reply import Reply
+from speechiq.metrics.reply_settings import read_settings
 from tests.conftest import run
+from tests.engines.speech.tiny_voice import make_voice
 from tests.records import items
 
 pytestmark = pytest.mark.slow
@@ -52,6 +55,26 @@ def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
     answers = model.generate_until([ask] * 3 + [write] + [ask] * 2 + [also])
     assert answers[3] == "one" and answers[6] == "The quota was cut."
     assert set(answers[:3] + answers[4:6]) <= set("ABCDE")
+
+
+def test_replies_to_several_tasks_are_transcribed_together(demo_models, demo_clips, tmp_path, monkeypatch):
+    tmp_path.joinpath("models").symlink_to(demo_models[0].parent)
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
+    model = HFAudio(pretrained=GOLD, device="cpu", speaks=f"hf:{make_voice(tmp_path / 'voice')}")
+    settings = read_settings({"reply_asr": "pocketsphinx:en-us", "speech_quality": "off"})
+    docs = [{"id": f"tc/{i}", "question": "Why?", "text": "Why is it late?", **settings} for i in range(2)]
+    limit = {"until": [], "do_sample": False, "max_gen_toks": 4}
+    asked = [
+        Instance("generate_until", doc, ("<audio>", limit, {"audio": [items(clip, purpose="reply")]}), 0)
+        for doc, clip in zip(docs, demo_clips, strict=False)
+    ]
+    before = usage["asr_clips"]
+    answers = model.generate_until(asked)
+    assert usage["asr_clips"] - before == 2
+    for doc, answer in zip(docs, answers, strict=True):
+        (item,) = Reply().apply([answer], [doc])
+        assert item["written"] == answer and item["audio"]["duration"] > 0
+    assert usage["asr_clips"] - before == 2
 
 
 def test_five_answers_stay_the_same_five_when_a_request_is_padded_or_run_again(model, demo_clips):

@@ -20,8 +20,8 @@ LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--n
 TIMES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def evaluate(folder, *launch, limit=5, expect=0, store="off"):
-    command = (*launch, "-m", "lm_eval", *ASK, "--limit", str(limit), "--output_path", str(folder))
+def evaluate(folder, *launch, ask=ASK, limit=5, expect=0, store="off"):
+    command = (*launch, "-m", "lm_eval", *ask, "--limit", str(limit), "--output_path", str(folder))
     done = run(*command, env=CPU | {"SIQ_STORE": str(store)})
     assert done.returncode == expect, done.stderr[-3000:]
     return done.stderr

@@ -35,6 +35,17 @@ def count(store):
     return {stage.stage["stage"]: stage.rows for stage in list_stages(store)}
 
 
+def kill_after(rows, arguments, store, seconds=0.0):
+    """Start a run, and kill it `seconds` after its store has `rows` rows."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([sys.executable, *arguments], env=environment(store), **quiet)
+    while process.poll() is None and sum(count(store).values()) < rows:
+        time.sleep(0.1)
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
+
+
 @pytest.fixture(scope="module")
 def whole(demo_models, tmp_path_factory):
     """A run without interruption, and its store."""
@@ -46,13 +57,7 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_pa
     expected, described, _ = whole
     store, moments = tmp_path / "store", random.Random(5)
     for rows in (1, 6):
-        process = subprocess.Popen([sys.executable, *ASK, str(tmp_path / "killed")], env=environment(store),
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-        while process.poll() is None and sum(count(store).values()) < rows:
-            time.sleep(0.1)
-        time.sleep(moments.random())
-        process.kill()
-        process.wait()
+        kill_after(rows, [*ASK, str(tmp_path / "killed")], store, moments.random())
     before = count(store)
     samples, last = evaluate(tmp_path / "runs", store)
     assert samples == expected

@@ -1,5 +1,7 @@
 """Systems with a voice: what is spoken, when, and what is refused before anything runs."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from speechiq.core.clip import AudioFile
@@ -10,7 +12,7 @@ from speechiq.core.usage import usage
 from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.cached import CachedSpeech
-from speechiq.harness_patch.systems.speaking import REPLY, Speaking
+from speechiq.harness_patch.systems.speaking import REPLY, WithVoice
 from speechiq.harness_patch.systems.system import Question
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice
@@ -31,7 +33,7 @@ class Writes:
 def speaking(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     folder = make_voice(tmp_path / "voice")
-    return lambda: Speaking(Writes(), CachedSpeech(open_engine(TransformersSpeech, folder), tmp_path / "store"), 1)
+    return lambda: WithVoice(Writes(), CachedSpeech(open_engine(TransformersSpeech, folder), tmp_path / "store"), 1)
 
 
 def ask(name, purpose):
@@ -53,7 +55,7 @@ def test_only_replies_are_spoken_and_a_rerun_speaks_nothing(speaking):
 
 BAD = {
     "no engine": ("slt", "speaks=slt: not a voice; write ENGINE:MODEL"),
-    "own": ("own", "speaks=own: this system does not speak by itself; give speaks=ENGINE:MODEL"),
+    "own": ("own", "speaks=own: a recognizer with a language model has no voice of its own; give speaks=ENGINE:MODEL"),
     "no model": ("flite:", "speaks=flite:: not a voice"),
     "unknown engine": ("festival:kal", "festival"),
     "missing voice": ("hf:./no/such/voice", "no/such/voice"),
@@ -76,8 +78,46 @@ def test_a_missing_program_and_options_without_a_voice_are_refused():
             batch_size=1,
             seed=0,
         )
-    with pytest.raises(SpeechIQError, match="speaks_dtype: the system does not speak; give speaks=ENGINE:MODEL too"):
+    with pytest.raises(
+        SpeechIQError, match="speaks_dtype: the system does not speak; give speaks=ENGINE:MODEL or speaks=own"
+    ):
         build_system("gold+a/model", {"speaks_dtype": "float16"}, device="cpu", batch_size=1, seed=0)
+
+
+class Resident(Writes):
+    """A system that records when its model is in memory."""
+
+    def __init__(self):
+        self.log = []
+
+    @contextmanager
+    def at_work(self):
+        self.log.append("loaded")
+        yield
+        self.log.append("freed")
+
+    def answer(self, questions, n):
+        with self.at_work():
+            return super().answer(questions, n)
+
+
+class Speaks:
+    """A voice that records when it speaks."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def speak(self, texts, seeds):
+        self.log.append("speaks")
+        return [named(text) for text in texts]
+
+
+def test_the_model_that_writes_is_freed_before_the_voice_is_loaded():
+    system = Resident()
+    speaking = WithVoice(system, Speaks(system.log), 1)
+    with speaking.at_work():
+        speaking.answer([ask("0", REPLY)], 1)
+    assert system.log == ["loaded", "freed", "speaks"]
 
 
 def test_the_voice_is_part_of_the_name():

@@ -16,6 +16,7 @@ from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.judging import Judgment
 from speechiq.metrics.reply_settings import read_settings
+from speechiq.metrics.reply_transcript import open_reply_asr
 from speechiq.metrics.speech_quality import rate
 from speechiq.reducer.read.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries
@@ -108,6 +109,14 @@ def test_without_keywords_there_is_no_match_and_no_score_by_rule():
     assert math.isnan(row["match"]) and row["unjudged"] == 1
 
 
+def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_cached(tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    opened = open_reply_asr(ASR, {})
+    assert open_reply_asr(ASR, {}) is opened and opened.cache.folder.parent == tmp_path
+    assert opened.cache.stage.items() > {"stage": "reply transcript", "model": "en-us"}.items()
+    assert open_reply_asr("silence:", {}).cache.folder is None
+
+
 def test_no_reply_is_no_item():
     assert reply.Reply().apply([], []) == []
 
@@ -117,7 +126,9 @@ BAD = {
     "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such model in"),
     "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
-    "a rating": ({"speech_quality": "utmos"}, "speech_quality=utmos: unknown; known are distillmos, off"),
+    "a rater": ({"speech_quality": "utmso:a.pt"}, "utmso:a.pt: unknown; did you mean utmos? known are distillmos, utm"),
+    "no weights": ({"speech_quality": "utmos"}, "names no weights; download utmos22_strong_step7459_v1.pt from https:"),
+    "a file": ({"speech_quality": "distillmos:a.pt"}, "takes no file; write speech_quality=distillmos"),
 }
 
 

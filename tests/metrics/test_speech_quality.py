@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from speechiq.core.clip import SAMPLING_RATE, file_clip
+from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
-from speechiq.metrics.speech_quality import load_model, rate, speech_quality
+from speechiq.metrics.rater import read_rater
+from speechiq.metrics.speech_quality import rate, speech_quality
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 
@@ -20,9 +22,14 @@ FIRST_3_S = 4.30853
 
 
 @pytest.fixture(scope="module")
-def model():
+def rater():
     fetch(["distillmos"])
-    return load_model()
+    return read_rater("distillmos")
+
+
+@pytest.fixture(scope="module")
+def model(rater):
+    return rater.load()
 
 
 def first(clip, seconds):
@@ -40,7 +47,7 @@ def test_scores_are_those_of_the_published_code(model):
 
 @pytest.mark.slow
 @pytest.mark.network
-def test_voices_have_the_order_that_people_hear(model, monkeypatch, tmp_path):
+def test_voices_have_the_order_that_people_hear(rater, model, monkeypatch, tmp_path):
     clean = [clip for clip in demo.list_clips() if not clip.get("noise")]
     by_engine = {
         engine: [rate(first(clip, 8), model) for clip in clean if str(clip["voice"]).startswith(engine)][:3]
@@ -50,9 +57,8 @@ def test_voices_have_the_order_that_people_hear(model, monkeypatch, tmp_path):
     assert piper > flite + 0.5 > espeak + 1.0
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     clip = file_clip({**clean[0], "duration": 2.0})
-    (score,) = speech_quality([clip])
-    monkeypatch.setattr("speechiq.metrics.speech_quality.load_model", lambda: pytest.fail("loaded"))
-    assert speech_quality([clip]) == [score]
+    before = usage["speech_ratings"]
+    assert speech_quality([clip], rater) == speech_quality([clip], rater) and usage["speech_ratings"] - before == 1
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(1, 1), (7.68, 1), (7.69, 2), (20, 14)])

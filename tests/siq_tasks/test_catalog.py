@@ -57,11 +57,11 @@ def test_the_demo_is_there_under_four_conditions():
     noisy = [task for task in list_tasks() if NOISY in task.groups]
     assert len(noisy) == 12 and {task.clips for task in noisy} == {14} and {task.dataset for task in noisy} == {"demo"}
     about = [read_task(HERE / "demo" / "noisy" / f"{task.name}.yaml") for task in noisy]
-    conditions = [(each["metadata"]["condition"], each["metadata"]["level"]) for each in about]
+    conditions = [(each["condition"], each["metadata"]["level"]) for each in about]
     assert len(set(conditions)) == 12 and len({condition for condition, _ in conditions}) == 4
     for each in about:
         clean = read_task(HERE / "demo" / f"siq_demo_{each['metadata']['level']}.yaml")
-        each["metadata"].pop("condition")
+        each.pop("condition")
         assert each | {"task": clean["task"]} == clean
 
 

@@ -53,7 +53,11 @@ def test_a_condition_is_seeded_by_the_clip_and_shared_by_its_questions(docs):
 
 
 @pytest.mark.parametrize(
-    "text", ["white@infdB", "babble:3@0", "babble:3@infdB", "reverb:0s", "speed:1", "gain:0dB+clip:0dB"]
+    "text",
+    [
+        *("white@infdB", "pink@infdB", "hum@infdB", "babble:3@0", "babble:3@infdB", "noise:FOLDER@infdB"),
+        *("reverb:0s", "speed:1", "gain:0dB", "clip:0dB", "white@infdB+gain:0dB"),
+    ],
 )
 def test_strength_0_is_the_clean_set_to_the_byte(docs, text):
     changed = with_condition(docs, text)
@@ -75,7 +79,7 @@ def test_a_chain_is_applied_in_its_order(docs):
 
 def test_noise_of_a_folder_is_stored_by_content(docs, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "noises"
+    folder = tmp_path / "noises@home"
     folder.joinpath("deep").mkdir(parents=True)
     for number in range(3):
         sound = np.random.default_rng(number).standard_normal(SAMPLING_RATE) * 0.1
@@ -101,15 +105,28 @@ def test_a_request_has_the_changed_sound(docs):
         ("white@10", r"white@10: 10 has no unit \(dB\)"),
         ("white@10kg", "the unit 'kg' is not dB"),
         ("white:10dB", "the strength comes after '@'"),
+        ("white@", "the strength comes after '@'"),
+        ("white@nandB", "'nandB' is not a number"),
+        ("white@-infdB", "outside -100 to inf dB"),
         ("white@lotsdB", "'lotsdB' is not a number"),
         ("white@-1000dB", "outside -100 to inf dB"),
         ("babble:0@0.5", "'0' is not a number of voices"),
         ("babble:3", "has no strength"),
+        ("reverb:1000s", "outside 0 to 10 s"),
+        ("reverb:-1s", "outside 0 to 10 s"),
+        ("clip:-3dB", "outside 0 to 60 dB"),
+        ("band:300", "two frequencies"),
+        ("band:0-9000", "two frequencies"),
+        ("band:nan-3400", "two frequencies"),
+        ("noise:@5dB", "it needs a folder, whose path has no "),
+        ("noise:/data/a+b@5dB", "it needs a folder, whose path has no "),
         ("reverb:0.6", r"0.6 has no unit \(s\)"),
         ("band:3400-300", "two frequencies"),
         ("codec:aac@12k", "not opus@RATE"),
         ("codec:opus@900k", "outside 6 to 256 k"),
         ("speed:100", "outside 0.25 to 4"),
+        ("speed:0", "outside 0.25 to 4"),
+        ("gain:infdB", "outside -100 to 100 dB"),
         ("gain:-20", r"has no unit \(dB\)"),
         ("", "not a condition"),
         (10, "not a condition"),
@@ -127,20 +144,33 @@ def test_folders_without_audio_and_sets_without_voices_are_refused(docs, tmp_pat
         with_condition(docs, f"noise:{tmp_path}@5dB")
     with pytest.raises(SpeechIQError, match="is not a folder"):
         with_condition(docs, f"noise:{tmp_path / 'missing'}@5dB")
+    file = tmp_path / "noise.wav"
+    file.write_text("not audio")
+    with pytest.raises(SpeechIQError, match=f"{file}: not readable as audio"):
+        with_condition(docs, f"noise:{tmp_path}@5dB")
+    soundfile.write(file, np.zeros(SAMPLING_RATE), SAMPLING_RATE)
+    with pytest.raises(SpeechIQError, match=f"{file} is silent and adds no noise; take it out of the folder"):
+        with_condition(docs, f"noise:{tmp_path}@5dB")
     with pytest.raises(SpeechIQError, match="1 clips has no 3 other clips to mix"):
         with_condition(docs.select([0]), "babble:3@0.5")
 
 
-def test_another_process_makes_the_same_docs_and_samples(docs):
-    condition = "babble:3@0.5+reverb:0.3s+white@5dB"
+def test_another_process_makes_the_same_docs_and_samples(docs, tmp_path):
+    soundfile.write(tmp_path / "noise.wav", np.random.default_rng(0).standard_normal(SAMPLING_RATE) * 0.1, 16_000)
+    conditions = [KINDS[kind].example.replace("FOLDER", str(tmp_path)) for kind in KINDS]
+    conditions += ["codec:mp3@32k", "codec:gsm", "babble:3@0.5+reverb:0.3s+white@5dB"]
     program = f"""
-import hashlib
-from speechiq.core.clip import file_clip
-from speechiq.siq_tasks.conditions.apply import with_condition
+import json
 from speechiq.siq_tasks.demo import demo
-doc = with_condition(demo.load(level="apply").docs, {condition!r})[5]
-print(doc["audio"]["transforms"], hashlib.sha256(file_clip(doc["audio"]).samples.tobytes()).hexdigest(), sep="|#|")
+from tests.siq_tasks.test_conditions import digest_sound
+docs = demo.load(level="apply").docs
+print(json.dumps([digest_sound(docs, condition) for condition in {conditions!r}]))
 """
-    there = run("python", "-c", program, env={**os.environ, "PYTHONHASHSEED": "7"}).stdout.strip().split("|#|")
-    audio = with_condition(docs, condition)[5]["audio"]
-    assert there == [audio["transforms"], hashlib.sha256(file_clip(audio).samples.tobytes()).hexdigest()]
+    there = run("python", "-c", program, env={**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"})
+    assert json.loads(there.stdout) == [digest_sound(docs, condition) for condition in conditions]
+
+
+def digest_sound(docs, condition):
+    """The transforms of the shortest clip under a condition, and the sha256 of its samples."""
+    audio = min(with_condition(docs, condition)["audio"], key=lambda audio: audio["duration"])
+    return [audio["transforms"], hashlib.sha256(file_clip(audio).samples.tobytes()).hexdigest()]

@@ -13,6 +13,7 @@ import speechiq.siq_tasks.demo.demo as demo
 import speechiq.siq_tasks.suite as suite
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.transforms.chain import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
 SUITE = Path(suite.__file__).parent
@@ -82,6 +83,17 @@ def test_the_embedder_is_given_by_metadata_and_recorded_in_every_doc(demo_models
     task = manager.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
     assert set(task.eval_docs["embedder"]) == {str(demo_models[-1])}
     assert task.config.metadata["embedder"] == str(demo_models[-1])
+
+
+def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
+    task = manager.load("siq_demo_noisy_phone_apply")["tasks"]["siq_demo_noisy_phone_apply"]
+    assert task.config.metadata["condition"] == "band:300-3400+codec:gsm"
+    assert {len(read_transforms(audio["transforms"])) for audio in task.eval_docs["audio"]} == {2}
+    other = TaskManager(include_defaults=False, metadata={"condition": "white@0dB"})
+    with pytest.raises(
+        SpeechIQError, match=r"condition=white@0dB: task siq_demo_noisy_phone_apply has the condition b"
+    ):
+        other.load("siq_demo_noisy_phone_apply")
 
 
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):

@@ -22,6 +22,8 @@ ROWS = {
     "modification_type": ["natural_noise", "human_noise", None, "clean"],
     "additional_info": [None, None, "stuttering (repeat)", "tone"],
 }
+#: The kind of noise of each row: what is neither of the two is clean.
+NOISE = ("natural_noise", "human_noise", "clean", "clean")
 TAKEN = {"tc": "00000", "ii": "00001", "pf_stutter": "00002", "pf_tone": "00003"}
 
 
@@ -46,6 +48,7 @@ def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
     number = int(TAKEN[category])
     assert doc["id"] == f"wildspeech/{TAKEN[category]}" and doc["question"] == ROWS["user_query"][number]
     assert doc["checklist"] == (ROWS["checklist"][number] or "")
+    assert doc["noise"] == NOISE[number] and task.config.metadata["split_by"] == ["noise"]
     (items,) = task.doc_to_audio(doc)
     assert items["purpose"] == "reply" and doc["question"] not in str(items)
     assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"
@@ -81,6 +84,30 @@ def test_a_kind_of_noise_can_be_chosen(own_cache, rows):
 def test_a_column_that_is_missing_is_refused(own_cache, rows):
     with pytest.raises(SpeechIQError, match="noise"):
         load("siq_wildspeech_tc", dataset_path=rows, where={"noise": "natural"})
+
+
+def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
+    named = load("siq_wildspeech_tc", dataset_path=rows)
+    without = load("siq_wildspeech_tc", dataset_path=rows, kind_columns=None)
+    (doc,), (plain,) = named.eval_docs, without.eval_docs
+    assert doc == plain | {"noise": "natural_noise"}
+    assert named.config.metadata["content_sha256"] == without.config.metadata["content_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("noise", "metadata.kind_columns: 'noise' is not valid .*; write FIELD: {column: COLUMN"),
+        ({"noise": {"column": "x"}}, "metadata.kind_columns: .* missing required field `kinds`"),
+        ({"a b": {"column": "taskType", "kinds": [], "otherwise": "x"}}, "'a b' is not a plain name"),
+        ({"text": {"column": "taskType", "kinds": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
+        ({"noise": {"column": "sound", "kinds": [], "otherwise": "x"}}, "no column 'sound'"),
+    ],
+)
+def test_kind_columns_that_cannot_be_read_are_refused(own_cache, rows, columns, message):
+    with pytest.raises(SpeechIQError, match=message) as refused:
+        load("siq_wildspeech_tc", dataset_path=rows, kind_columns=columns)
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("where", ["tc", {}, {"taskType": []}, {"taskType": 3}])

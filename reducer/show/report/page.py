@@ -83,13 +83,13 @@ def fixed(value: float, digits: int = 1) -> str:
     return UNKNOWN if math.isnan(value) else f"{value:z.{digits}f}".replace("-", MINUS)
 
 
-def signed(value: float) -> str:
+def signed(value: float, digits: int = 2) -> str:
     """Return a deviation, always with its sign; a dash for NaN.
 
-    >>> signed(0.5)
-    '+0.50'
+    >>> signed(0.5), signed(0.5, 1)
+    ('+0.50', '+0.5')
     """
-    return UNKNOWN if math.isnan(value) else f"{value:+z.2f}".replace("-", MINUS)
+    return UNKNOWN if math.isnan(value) else f"{value:+z.{digits}f}".replace("-", MINUS)
 
 
 def breakable(name: str) -> Markup:

@@ -21,15 +21,16 @@ from speechiq.reducer.read.samples import Item, show_item
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show import reliability_table
 from speechiq.reducer.show.board_records import rows_of
-from speechiq.reducer.show.board_table import caption
+from speechiq.reducer.show.board_table import caption, kinds_caption
 from speechiq.reducer.show.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.report import figures
 from speechiq.reducer.show.report.audio import find_source
 from speechiq.reducer.show.report.clips import number
 from speechiq.reducer.show.report.identity import short_names
-from speechiq.reducer.show.table import FLAGS, shown_flags
-from speechiq.reducer.stats.board import Board, rate
+from speechiq.reducer.show.report.standings import Standings
+from speechiq.reducer.stats.board import Board, rate, rate_kinds
+from speechiq.reducer.stats.further import share_measure
 from speechiq.reducer.suites import Found
 
 
@@ -196,11 +197,13 @@ class SuitePage(NamedTuple):
     Attributes:
         suite: Name of the suite.
         board: Its scores.
+        kinds: Field -> the scores of the items of each kind by it.
         texts: Category -> its questions and responses.
     """
 
     suite: str
     board: Board
+    kinds: Mapping[str, Board]
     texts: Mapping[str, TextReader]
 
     @property
@@ -219,14 +222,16 @@ class SuitePage(NamedTuple):
         return rows_of(self.board)
 
     @property
-    def flags(self) -> dict[str, tuple[str, str]]:
-        """Return the failures that some run recorded."""
-        return {flag: FLAGS[flag] for flag in shown_flags(self.rows)}
-
-    @property
-    def notes(self) -> list[str]:
-        """Return the lines below the ranking."""
-        return list(caption(self.board))
+    def tables(self) -> list[Standings]:
+        """Return the table of the categories, and one for each field by which items have kinds."""
+        about = f"Systems by the mean of their ranks over the categories of suite {self.suite}."
+        return [
+            Standings(f"{self.id}-standings", about, self.board, list(caption(self.board))),
+            *(
+                Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(kinds_caption(of, field)))
+                for field, of in self.kinds.items()
+            ),
+        ]
 
     @property
     def judge_columns(self) -> dict[str, tuple[str, str]]:
@@ -357,4 +362,9 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = found.read(suite, list(texts.values()))
     board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
-    return SuitePage(suite, board, texts)
+    kinds = {
+        field: rate_kinds(board, field, draws=options.draws)
+        for field in board.fields
+        if share_measure(of for of in board.pool.levels.values() if field in of.split_by)
+    }
+    return SuitePage(suite, board, kinds, texts)

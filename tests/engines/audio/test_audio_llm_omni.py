@@ -2,12 +2,10 @@
 
 import json
 import math
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.audio.hf import AudioLLM
@@ -15,25 +13,6 @@ from tests.conftest import run
 from tests.engines.opener import open_engine
 
 pytestmark = pytest.mark.slow
-
-#: PyPI builds torchvision for CUDA; beside a torch without CUDA its operators are missing, and its import asks for two.
-OPERATORS = """
-import torch
-if torch.version.cuda is None:
-    for name in ("nms", "qnms"):
-        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-"""
-
-
-@pytest.fixture(scope="module")
-def seeing(tmp_path_factory):
-    """Return an environment with torchvision, which the processors of such models need even for audio alone."""
-    site = tmp_path_factory.mktemp("site")
-    version = f"torchvision==0.{int(torch.__version__.split('.')[1]) + 15}.*"
-    done = run("python", "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), version)
-    assert done.returncode == 0, done.stderr
-    site.joinpath("sitecustomize.py").write_text(OPERATORS)
-    return os.environ | {"PYTHONPATH": str(site)}
 
 
 @pytest.fixture(scope="module")

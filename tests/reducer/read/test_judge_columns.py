@@ -9,8 +9,8 @@ from lm_eval.utils import hash_dict_images, sanitize_list
 
 from speechiq.metrics.judge import item_of, score
 from speechiq.metrics.judging import Judgment
+from speechiq.reducer.read.description import read_category
 from speechiq.reducer.read.judge_columns import JudgedReader
-from speechiq.reducer.read.measure import read_category
 from speechiq.reducer.read.results_file import TaskRun
 from tests.reducer.judged_runs import METADATA
 

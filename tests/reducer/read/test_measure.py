@@ -9,13 +9,15 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, rank, read_systems
-from speechiq.reducer.read.measure import Category, Measure, read_category
+from speechiq.reducer.read.description import read_category
+from speechiq.reducer.read.measure import Category, Measure
 from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.read.suites import categories_of, group
 from speechiq.siq_tasks.templates import read_task
 from tests.reducer.conftest import levels, write_run
 
 MEASURE = {"column": "miss", "direction": "lower", "unit": "miss. %", "chance": 0.5, "range": [0, 1]}
+BESIDE = {"column": "hit", "direction": "higher", "unit": "hit. %"}
 ABOUT = {"suite": "toy", "category": "keyword", "item": ["id"], "measure": MEASURE}
 TEMPLATES = Path(__file__).parents[3] / "siq_tasks" / "levels"
 
@@ -59,6 +61,17 @@ def test_a_task_without_a_category_is_its_own():
         (ABOUT | {"category": 5}, r"metadata\.category: 5 is not valid .*; write a plain name"),
         ({"measure": MEASURE, "item": ["id"]}, r"metadata has no suite; write a plain name"),
         (ABOUT | {"measure": {"column": "miss"}}, r"metadata has no measure\.direction; write higher or lower"),
+        (ABOUT | {"part_of": "a b"}, r"metadata\.part_of: 'a b' is not a plain name; write a plain name of a further"),
+        (ABOUT | {"overall": "keyword"}, r"metadata\.overall: 'keyword' is the name of another column of the table"),
+        (ABOUT | {"part_of": ["a"]}, r"metadata\.part_of: \['a'\] is not valid"),
+        (ABOUT | {"overall": "hit", "beside": [BESIDE]}, r"metadata\.beside: 'hit' is the name of another column"),
+        (ABOUT | {"beside": [BESIDE | {"range": [2, 1]}]}, r"metadata\.beside\.range: \[2\.0, 1\.0\] does not go from"),
+        (ABOUT | {"beside": [{"column": "hit"}]}, r"metadata has no beside\.0\.direction; write higher or lower"),
+        (
+            ABOUT | {"split_by": ["id"]},
+            r"metadata\.split_by: 'id' is not a plain name, or is listed twice or under item",
+        ),
+        (ABOUT | {"order": "keyword"}, r"metadata\.order: 'keyword' is not valid .*; list the categories of the suite"),
         (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' is not valid \(Expected `object`"),
     ],
 )

@@ -125,15 +125,23 @@ def test_runs_that_differ_in_more_than_the_condition_are_refused(tmp_path):
 
 
 def test_conditions_are_sorted_into_series(tmp_path):
-    for number, condition in enumerate(["", "codec:opus@24k", "codec:opus@8k", "codec:gsm", "band:300-3400+white@5dB"]):
+    codecs = ["codec:opus@24k", "codec:opus@8k", "codec:gsm", "band:300-3400+white@5dB"]
+    sided = ["speed:1.25", "speed:0.8", "gain:-20dB", "gain:6dB", "babble:3@0.5", "babble:3@1", "babble:3@6dB"]
+    for number, condition in enumerate(["", *codecs, *sided]):
         metadata = {level: {"condition": condition} if condition else {} for level in levels(0.9)}
-        write_run(tmp_path, levels(0.9 - 0.1 * number), "a", date=1.0 + number, metadata=metadata)
+        write_run(tmp_path, levels(0.9 - 0.05 * number), "a", date=1.0 + number, metadata=metadata)
     found = read(tmp_path, draws=0)
     paths = {each.series: [point.run.label for point in each.points] for each in found.curves}
     assert paths == {
         "codec:opus": ["clean", "24 k", "8 k"],
         "codec:gsm": ["clean", "13 k"],
         "band:300-3400+white": ["clean", "5 dB"],
+        "speed": ["clean", "1.25"],
+        "speed below 1": ["clean", "0.8"],
+        "gain": ["clean", "6 dB"],
+        "gain below 0 dB": ["clean", "-20 dB"],
+        "babble:3": ["clean", "0.5", "1"],
+        "babble:3@dB": ["clean", "6 dB"],
     }
 
 
@@ -175,3 +183,15 @@ def test_one_run_may_hold_several_conditions(tmp_path):
     points = curve(read(tmp_path), "remember", "s").points
     assert [point.run.label for point in points] == ["clean", "10 dB", "0 dB"]
     assert points[0].loss == 0 < points[1].loss < points[2].loss
+
+
+def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slope_alone(tmp_path):
+    write_study(tmp_path, systems=("weak",))
+    about = {level: {"condition": "white@infdB", "content_sha256": "clean"} for level in LEVELS}
+    write_run(tmp_path / "weak", levels(0.3, clips=CLIPS), "weak", date=9.0, metadata=about)
+    found = read(tmp_path)
+    points = curve(found, "remember", "weak").points
+    assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
+    slope = 10 * np.polyfit(STRENGTHS, [point.value for point in points[2:]], 1)[0]
+    assert curve(found, "remember", "weak").slope == pytest.approx(slope)
+    assert json.loads(json.dumps(as_json(found), allow_nan=False))["points"][1]["strength"] is None

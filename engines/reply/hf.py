@@ -1,0 +1,182 @@
+"""Run omni models of `transformers`, which answer audio with text and with speech of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+from msgspec import Meta
+from transformers import AutoProcessor, BatchFeature, GenerationConfig, PreTrainedModel
+
+from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
+from speechiq.core.context import read_context
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.opening import describe
+from speechiq.core.progress import progress_bar
+from speechiq.core.prompt import Prompt, audio_seconds
+from speechiq.core.response import Response
+from speechiq.core.suggestions import did_you_mean
+from speechiq.core.usage import measured, usage
+from speechiq.engines._shared.checkpoint import Checkpoint
+from speechiq.engines._shared.prefill import ANSWER
+from speechiq.engines._shared.sampling import sampling_settings, seeded
+from speechiq.engines._shared.speech import as_speech
+from speechiq.engines.audio.hf import AudioOptions
+from speechiq.engines.audio.inputs import InputBuilder
+from speechiq.engines.audio.prompts import AudioPrompts, ModelInputs
+from speechiq.engines.base import ReplyEngine, Setup
+from speechiq.engines.reply.talkers import TALKERS, AutoTalker
+
+FIX = (
+    f"speaks=own needs a checkpoint of type {' or '.join(TALKERS)} with audio output; give speaks=ENGINE:MODEL, or "
+    "another model"
+)
+
+
+#: The models do not apply the generation settings of their checkpoint to the part that writes.
+NO_SETTINGS = GenerationConfig()
+
+
+class OmniOptions(AudioOptions, frozen=True, kw_only=True):
+    """Define the options of `OmniReply`."""
+
+    speaker: Annotated[str | None, Meta(description="Name of a speaker; without it the default of the model.")] = None
+    system: Annotated[
+        str | None,
+        Meta(description="Text of a system turn; without it the one with which the type of model learned to speak."),
+    ] = None
+    settings: Annotated[
+        dict[str, Any] | None,
+        Meta(description="Settings of the model's own generate for the speech, such as talker_max_new_tokens."),
+    ] = None
+
+
+class Written(NamedTuple):
+    """What a model wrote and spoke: token ids, and samples at its own rate."""
+
+    ids: list[int]
+    samples: np.ndarray
+
+
+class OmniReply(ReplyEngine):
+    """Answer one prompt at a time, because the random numbers of a batch depend on all its prompts.
+
+    The text follows the settings of the task; the speech is sampled by the model's own settings, which
+    `speaks_settings` changes. Both depend on the seed.
+
+    Args:
+        model: hub id, folder, or `demo:NAME`.
+        options: see `OmniOptions`.
+        setup: of this run; the batch size is not used.
+
+    Raises:
+        SpeechIQError: a checkpoint that does not speak.
+    """
+
+    record = OmniOptions
+
+    def __init__(self, model: str, options: OmniOptions, setup: Setup) -> None:
+        self.checkpoint = Checkpoint(
+            model, AutoTalker, AutoTalker.fits, "a model that speaks by itself", options, setup, fix=FIX
+        )
+        self.talker = TALKERS[self.checkpoint.config.model_type]
+        self.options = options
+        self.system = self.talker.system if options.system is None else options.system
+        processor = self.checkpoint.load_processor(AutoProcessor)
+        self.prompts = AudioPrompts(model, processor, options.language, system=self.system)
+        context = read_context(self.checkpoint.config, self.prompts.tokenizer)
+        self.inputs = InputBuilder(model, self.prompts, context)
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the given settings and the defaults in effect; see `ReplyEngine.effective`."""
+        return {**settings, **sampling_settings(settings, NO_SETTINGS)}
+
+    def reply(
+        self,
+        prompts: Sequence[Prompt],
+        seeds: Sequence[Sequence[int]],
+        settings: Mapping[str, Any],
+        on_result: OnResult = drop,
+    ) -> list[list[Response]]:
+        """Answer each prompt with the random numbers of its seeds; see `ReplyEngine.reply`."""
+        self.inputs.check_clips(prompts)
+        name = self.checkpoint.name
+        with (
+            self.checkpoint.loaded() as model,
+            progress_bar(total=sum(map(len, seeds)), verb=f"{name} answering aloud", unit="reply") as progress,
+            measured("answering", audio_seconds(prompts)),
+        ):
+            self._check_speaker(model)
+            return run_in_batches(
+                list(zip(prompts, seeds, strict=True)),
+                lambda batch: [[self._answer(model, prompt, seed, settings) for seed in row] for prompt, row in batch],
+                length=lambda item: item[0].seconds,
+                batch_size=1,
+                progress=progress,
+                on_result=on_result,
+                steps=lambda item: len(item[1]),
+            )
+
+    def _check_speaker(self, model: PreTrainedModel) -> None:
+        known, speaker = self.talker.list_speakers(model), self.options.speaker
+        if speaker is not None and speaker not in known:
+            raise SpeechIQError(
+                f"{self.checkpoint.prefix}speaker={speaker}: {self.checkpoint.name} has no such speaker; "
+                f"{did_you_mean(speaker, known)}it has {', '.join(known)}"
+            )
+
+    def _answer(self, model: PreTrainedModel, prompt: Prompt, seed: int, settings: Mapping[str, Any]) -> Response:
+        length = int(settings.get("max_gen_toks", ANSWER))
+        inputs = self.inputs.build(prompt, length)
+        sampling = sampling_settings(settings, NO_SETTINGS)
+        text = {f"thinker_{name}": value for name, value in {"max_new_tokens": length, **sampling}.items()}
+        written = self._generate(model, inputs, seed, text)
+        (words,) = self.prompts.decode([written.ids])
+        usage["spoken_texts"] += 1
+        usage["encoded_clips"] += len(prompt.clips)
+        audio = as_speech(written.samples, self.talker.rate, self.checkpoint.name)
+        return Response(words.strip(), audio=audio, coverage=self.inputs.coverage(prompt))
+
+    def _generate(self, model: PreTrainedModel, inputs: ModelInputs, seed: int, text: Mapping[str, Any]) -> Written:
+        ids = torch.tensor([inputs.ids], device=model.device)
+        features = BatchFeature(inputs.features).to(model.device, model.dtype)
+        speaker = {"speaker": self.options.speaker} if self.options.speaker else {}
+        generate = partial(
+            model.generate, input_ids=ids, attention_mask=torch.ones_like(ids), **features, **text, **speaker
+        )
+        try:
+            with seeded(seed, model.device):
+                texts, samples = generate(generation_mode="audio", **self._speech_settings())
+        except (RuntimeError, TypeError, ValueError, LookupError) as error:
+            if is_out_of_memory(error):
+                raise
+            with seeded(seed, model.device):
+                texts, samples = generate(generation_mode="text"), torch.zeros(0)
+            # The models fail on a text without a token before its end; such a reply is silence.
+            if texts.shape[1] > ids.shape[1] + 1:
+                raise SpeechIQError(
+                    f"{self.checkpoint.name}: cannot speak what it wrote ({describe(error)}); change the option "
+                    f"{self.checkpoint.prefix}settings, or give speaks=ENGINE:MODEL"
+                ) from error
+        return Written(texts[0, ids.shape[1] :].tolist(), samples.flatten().float().cpu().numpy())
+
+    def _speech_settings(self) -> dict[str, Any]:
+        """Return the settings of the speech: at least one token, since no audio is not defined for the models."""
+        return {"talker_min_new_tokens": 1, **(self.options.settings or {})}
+
+    def identity(self) -> dict[str, Any]:
+        """Return the description and what identifies the weights; see `Engine.identity`."""
+        return {"stage": "reply", **self.checkpoint.identity(), **self.describe()}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the checkpoint, how it is loaded, and how it speaks; see `Engine.describe`."""
+        return {
+            "kind": "own voice",
+            **self.checkpoint.describe(),
+            "speaker": self.options.speaker,
+            "system": self.system,
+            "settings": self._speech_settings(),
+        }

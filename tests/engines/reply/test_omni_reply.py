@@ -1,0 +1,157 @@
+"""Test omni models that answer aloud: a tiny one of a real architecture, as a user runs it and against transformers."""
+
+import json
+import math
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+
+from speechiq.core.clip import AudioFile, file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt
+from speechiq.core.usage import usage
+from speechiq.engines._shared.speech import SHORTEST_S, as_speech
+from speechiq.engines.reply.hf import OmniReply
+from speechiq.harness_patch.systems.build import build_system
+from speechiq.harness_patch.systems.speaking import REPLY
+from speechiq.harness_patch.systems.system import Question
+from speechiq.siq_tasks.wildspeech.queries import list_clips
+from tests.conftest import run
+from tests.engines import tiny
+from tests.engines.opener import open_engine
+
+pytestmark = pytest.mark.slow
+
+#: Inside the process that `test_with_torchvision` starts.
+needs_torchvision = pytest.mark.skipif(find_spec("torchvision") is None, reason="run by test_with_torchvision")
+#: The token that ends the speech of the tiny model is not that of the large one.
+SPEECH = {"talker_max_new_tokens": 30, "talker_eos_token_id": [tiny.CODES + 2]}
+SHORT = {"max_gen_toks": 8}
+
+
+@pytest.fixture(scope="module")
+def talking(tmp_path_factory, demo_models):
+    return tiny.make("qwen2_5_omni_with_talker", tmp_path_factory.mktemp("omni"))
+
+
+def load(folder, **options):
+    return open_engine(OmniReply, folder, prefix="speaks_", **{"settings": SPEECH} | options)
+
+
+def queries(number):
+    return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips()[:number]]
+
+
+def test_with_torchvision(seeing):
+    inside = "not torchvision and not harness"
+    done = run("python", "-m", "pytest", "-q", "-p", "no:xdist", __file__, "-k", inside, env=seeing)
+    assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-3000:]
+
+
+@needs_torchvision
+def test_text_and_speech_are_those_of_transformers(talking):
+    from transformers import AutoProcessor, Qwen2_5OmniForConditionalGeneration
+
+    model = Qwen2_5OmniForConditionalGeneration.from_pretrained(talking).eval()
+    processor = AutoProcessor.from_pretrained(talking)
+    engine, (prompt,) = load(talking, speaker="Ethan"), queries(1)
+    ((reply,),) = engine.reply([prompt], [[7]], SHORT)
+    inputs = processor.apply_chat_template(
+        [
+            {"role": "system", "content": [{"type": "text", "text": engine.describe()["system"]}]},
+            {"role": "user", "content": [{"type": "audio", "audio": prompt.clip.samples}]},
+        ],
+        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
+    )  # fmt: skip
+    torch.manual_seed(7)
+    ids, wave = model.generate(
+        **inputs, generation_mode="audio", speaker="Ethan", thinker_max_new_tokens=8, thinker_do_sample=False, **SPEECH
+    )
+    (text,) = processor.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
+    assert reply.text == text.strip() and reply.coverage == 1.0
+    assert reply.audio == as_speech(wave.numpy(), 24_000, "omni") and np.abs(reply.audio.samples).max() > 0.01
+
+
+@needs_torchvision
+def test_a_reply_depends_on_its_prompt_and_its_seed_alone(talking):
+    prompts, seen = queries(2), []
+    both = load(talking).reply(prompts, [[1, 2], [3, 4]], SHORT, lambda places, rows: seen.extend(places))
+    assert load(talking).reply(prompts[1:], [[3, 4]], SHORT) == both[1:]
+    assert both[0][0].audio != both[0][1].audio and both[0][0].text == both[0][1].text
+    assert sorted(seen) == [0, 1]
+
+
+@needs_torchvision
+def test_another_type_of_model_speaks_too(tmp_path, demo_models):
+    folder = tiny.make("qwen3_omni_moe_with_talker", tmp_path)
+    settings = {"talker_max_new_tokens": 20, "thinker_eos_token_id": 2}
+    engine, prompts = load(folder, settings=settings, speaker="ethan"), queries(2)
+    (first,), (second,) = engine.reply(prompts, [[1], [2]], SHORT)
+    assert first.text and first.text != second.text and first.audio != second.audio
+    assert all(np.abs(reply.audio.samples).max() > 0.01 for reply in (first, second))
+    assert engine.reply(prompts[1:], [[2]], SHORT) == [[second]] and engine.describe()["system"] == ""
+    with pytest.raises(SpeechIQError, match="no such speaker; did you mean chelsie"):
+        load(folder, speaker="chelsea").reply(prompts, [[1], [2]], SHORT)
+
+
+@needs_torchvision
+def test_a_model_that_writes_nothing_says_nothing(talking):
+    ((reply,),) = load(talking).reply(queries(1), [[1]], {"max_gen_toks": 1})
+    assert reply.audio.duration == SHORTEST_S and not reply.audio.samples.any()
+
+
+@needs_torchvision
+def test_what_the_model_does_not_have_is_one_line(talking):
+    with pytest.raises(SpeechIQError, match=r"^speaks_speaker=Chelsea: .* did you mean Chelsie\? it has Chelsie, Eth"):
+        load(talking, speaker="Chelsea").reply(queries(1), [[1]], SHORT)
+    with pytest.raises(SpeechIQError, match=r"cannot speak what it wrote .*lungs.*; change the option speaks_settings"):
+        load(talking, settings={"talker_lungs": 2}).reply(queries(1), [[1]], SHORT)
+    with pytest.raises(SpeechIQError, match=r"beam"):
+        load(talking).reply(queries(1), [[1]], {"beam": 2})
+
+
+@needs_torchvision
+def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talking, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    options = {"speaks": "own", "speaks_settings": SPEECH, "dtype": "float32"}
+    first, second = queries(2)
+    questions = [Question(first, SHORT, purpose=REPLY), Question(second, SHORT, purpose="answer")]
+    answers = []
+    for _ in range(2):
+        before = usage["spoken_texts"]
+        system = build_system(talking, options, device="cpu", batch_size=1, seed=0)
+        answers.append((system.answer(questions, 1), usage["spoken_texts"] - before))
+    ((reply,), (silent,)), spoken = answers[0]
+    assert spoken == 1 and answers[1] == (answers[0][0], 0)
+    assert isinstance(reply.audio.source, AudioFile) and reply.audio.source.in_clip_folder and silent.audio is None
+    assert system.describe()["speaks"]["dtype"] == "float32"
+
+
+@needs_torchvision
+def test_a_checkpoint_without_the_part_that_speaks_is_refused(tmp_path, demo_models):
+    folder = tiny.make("qwen2_5_omni", tmp_path)
+    with pytest.raises(SpeechIQError, match=r"a qwen2_5_omni checkpoint is not a model that speaks .*speaks=ENGINE"):
+        build_system(folder, {"speaks": "own"}, device="cpu", batch_size=1, seed=0)
+
+
+def test_the_harness_runs_an_omni_model_that_speaks(seeing, demo_models, tmp_path):
+    folder = tmp_path / "omni"
+    made = run("python", "-m", "tests.engines.tiny", "qwen2_5_omni_with_talker", str(folder), env=seeing)
+    assert made.returncode == 0, made.stderr
+    arguments = {"pretrained": str(folder), "speaks": "own", "speaks_settings": SPEECH}
+    environment = seeing | {"SIQ_STORE": str(tmp_path / "store")}
+    done = run(
+        "lm_eval", "--model", "hf-audio", "--model_args", json.dumps(arguments), "--tasks", "siq_demo_reply_ii",
+        "--limit", "1", "--gen_kwargs", "max_gen_toks=8", "--log_samples", "--output_path", "runs",
+        cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    (results,) = tmp_path.glob("runs/**/results_*.json")
+    ran = json.loads(results.read_text())["config"]["siq"]
+    assert ran["pretrained"] == f"{folder} speaks own" and ran["usage"]["spoken_texts"] == 1
+    (rows,) = tmp_path.glob("runs/**/samples_siq_demo_reply_ii_*.jsonl")
+    (row,) = map(json.loads, rows.read_text().splitlines())
+    assert row["spoken"] == 1 and math.isfinite(row["judge_points"]) and row["response_seconds"] == pytest.approx(0.6)
