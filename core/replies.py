@@ -85,9 +85,9 @@ def _read(choice: Any, name: str, length: str) -> Choice:
     spoken = message.get("audio") or {}
     written = message.get("content") or spoken.get("transcript") or message.get("refusal")
     text, audio = written or (FILTERED if end == CONTENT_FILTER else ""), spoken.get("data") or ""
-    for name, value in (("content", text), ("audio", audio)):
+    for part, value in (("content", text), ("audio", audio)):
         if not isinstance(value, str):
-            raise TypeError(f"{name} is a {type(value).__name__}")
+            raise TypeError(f"{part} is a {type(value).__name__}")
     if audio:
         return Choice(replace_surrogates(text), end if isinstance(end, str) else None, audio)
     if not text and end == LENGTH:

@@ -18,6 +18,8 @@ from speechiq.reducer.stats.separation import separates
 
 FEWEST_FOR_SIQ = 3
 FEW = 5
+#: Letters up to which the first word of a category is taken for initials, such as asr or pf.
+INITIALS = 3
 TWO_SYSTEMS = (
     "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1; "
     "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
@@ -208,12 +210,13 @@ def _count(level: str, pool: Pool, systems: Sequence[System]) -> Count:
 
 
 def title(level: str) -> str:
-    """Return the name of a category as people read it.
+    """Return the name of a category or column as people read it; a first word of up to three letters is initials.
 
-    >>> title("remember"), title("yes_no")
-    ('Remember', 'Yes No')
+    >>> title("remember"), title("pf_pause"), title("said_as_written")
+    ('Remember', 'PF Pause', 'Said As Written')
     """
-    return level.replace("_", " ").title()
+    first, *others = level.split("_")
+    return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
 
 
 def _number(count: int, noun: str) -> str:
