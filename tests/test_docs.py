@@ -23,6 +23,7 @@ from speechiq.engines.registry import find
 from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
+from speechiq.harness_patch.systems.voices import OWN
 from speechiq.metrics.judge_settings import JudgeOptions
 from speechiq.metrics.rubric import read_rubric
 from speechiq.siq_tasks.demo.systems import SYSTEMS
@@ -73,12 +74,13 @@ def check_run(given):
     """Check a run of a speech system: its spec, and the options of its engines."""
     options = dict(given.model_args)
     spec = options.pop("pretrained") if given.model == "hf-audio" else f"openai:{options.pop('model')}"
-    if "speaks" in options:
-        voice = find("speech", options.pop("speaks").partition(":")[0]).load()
-        spoken = {name for name in options if name.startswith("speaks_")}
-        assert {name.removeprefix("speaks_") for name in spoken} <= voice.option_names()
-        options = {name: value for name, value in options.items() if name not in spoken}
     *_, last = stages = parse(ALIASES.get(spec, (spec,))[0])
+    if "speaks" in options:
+        voice = options.pop("speaks").partition(":")[0]
+        speaker = (find("reply", last.engine) if voice == OWN else find("speech", voice)).load()
+        spoken = {name for name in options if name.startswith("speaks_")}
+        assert {name.removeprefix("speaks_") for name in spoken} <= speaker.option_names()
+        options = {name: value for name, value in options.items() if name not in spoken}
     assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
     for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))

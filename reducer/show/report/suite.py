@@ -127,7 +127,7 @@ def _read_reply(row: AnyRow) -> Reply:
         lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
     if isinstance(quality, int | float):
         lines.append(f"speech quality {quality:.2f}")
-    if scores:
+    if scores and audio:
         lines.append(f"written: {sum(scores) / len(scores):.2f} points")
     if audio and not player:
         lines.append("its audio is not on this machine")
