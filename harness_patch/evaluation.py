@@ -98,6 +98,7 @@ def guard_tasks(evaluate: Callable) -> Callable:
             if (run := hints.command.get()) is not None:
                 run.evaluated = bool(speech or suite) and lm.rank == 0
                 run.cached = speech and store_folder() is not None
+                run.has_siq = any(task.config.metadata.get("suite") == "siq" for task in suite.values())
             return evaluate(lm, task_dict, *args, **kwargs)
 
     return guarded

@@ -31,6 +31,7 @@ class Command:
         warned: Whether the line before the run was printed.
         evaluated: Whether this process is the first one and has evaluated a speech system or tasks of the suite.
         cached: Whether the answers of the run are in the response cache.
+        has_siq: Whether the run has levels of SIQ, whose scale takes several systems or norms.
     """
 
     output_path: str | None
@@ -38,6 +39,7 @@ class Command:
     warned: bool = False
     evaluated: bool = False
     cached: bool = False
+    has_siq: bool = False
 
 
 #: The command that runs now; None in a program that calls lm-eval.
@@ -89,7 +91,7 @@ def print_next(run: Command) -> None:
     else:
         folder = output_folder(run.output_path)
         place = shlex.quote(str(folder))
-        alone = len({file.parent for file in folder.glob("*/results_*.json")}) == 1
+        alone = run.has_siq and len({file.parent for file in folder.glob("*/results_*.json")}) == 1
         more = f" (SIQ compares systems: add --norms NORMS, or run others with --output_path {place})" if alone else ""
         say(f"next: siq score {place}{more}")
 

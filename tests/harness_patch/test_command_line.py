@@ -176,6 +176,12 @@ def test_a_run_says_what_it_did_and_what_comes_next(saved):
     assert json.loads(file.read_text())["config"]["device"] is None
 
 
+def test_a_suite_without_a_scale_of_systems_is_scored_at_once(lm_eval, tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lm_eval(*SYSTEM, "--tasks", "audiobench_demo_choice", "--limit", "1", *SAVED, "runs")
+    assert capfd.readouterr().err.endswith("siq: next: siq score runs\n")
+
+
 def test_the_next_command_of_a_second_system_can_be_typed_as_it_is(lm_eval, saved, capfd, tmp_path):
     spaced = saved[0].rename(tmp_path / "my runs")
     lm_eval("--model", "hf-audio", "--model_args", "pretrained=letter:C", *QUICK[4:], *SAVED, spaced)
