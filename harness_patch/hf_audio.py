@@ -33,7 +33,7 @@ from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.voices import SPEAKS
-from speechiq.metrics.reply_transcript import transcribe_replies
+from speechiq.metrics.reply_transcript import find_audible, transcribe_replies
 
 log = logging.getLogger(__name__)
 
@@ -143,10 +143,19 @@ class HFAudio(SpeechModel, LM):
         """Transcribe the spoken replies of all tasks at once; their filters find the transcripts in the response cache.
 
         lm-eval filters task after task, and each task would load the recognizer of replies again. The models of the
-        system are freed already.
+        system are freed already. Replies that sound the same are transcribed by one process.
         """
-        answered = [(request, one) for request, found in zip(requests, answers, strict=True) for one in found]
-        transcribe_replies([request.doc for request, _ in answered], [one for _, one in answered])
+        answered = [(request.doc, one) for request, found in zip(requests, answers, strict=True) for one in found]
+        replies = list(find_audible([doc for doc, _ in answered], [one for _, one in answered]).values())
+        transcripts = share(
+            replies,
+            transcribe_replies,
+            clip=lambda reply: (reply.clip.key, reply.clip.duration),
+            rank=self.rank,
+            ranks=self.world_size,
+        )
+        for reply, transcript in zip(replies, transcripts, strict=True):
+            reply.keep(transcript)
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""

@@ -22,7 +22,7 @@ from speechiq.metrics.keywords import count_keywords
 from speechiq.metrics.language import is_english
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.rater import rater_of
-from speechiq.metrics.reply_transcript import transcribe_replies
+from speechiq.metrics.reply_transcript import find_audible, transcribe_replies
 from speechiq.metrics.speech_quality import speech_quality
 from speechiq.metrics.wer import wer
 
@@ -41,7 +41,9 @@ class Reply(Filter):
         judging, rater = judging_of(docs[0]), rater_of(docs[0])
         spoken = [place for place, response in enumerate(responses) if response.audio is not None]
         clips = [clip for place in spoken if (clip := responses[place].audio)]
-        transcripts = transcribe_replies(docs, responses)
+        audible = find_audible(docs, responses)
+        found = transcribe_replies(list(audible.values()))
+        transcripts = dict.fromkeys(spoken, "") | dict(zip(audible, found, strict=True))
         quality = dict(zip(spoken, speech_quality(clips, rater), strict=True)) if rater else {}
         cases = [case_of(doc, response.text) for doc, response in zip(docs, responses, strict=True)]
         cases += [case_of(docs[place], transcripts[place]) for place in spoken]

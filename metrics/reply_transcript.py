@@ -37,6 +37,32 @@ class Opened(NamedTuple):
     cache: StageCache
 
 
+class SpokenReply(NamedTuple):
+    """A reply with sound, in a form that can be sent between processes.
+
+    Attributes:
+        clip: What was spoken.
+        recognizer: Its recognizer, `[ENGINE:]MODEL`.
+        options: Options of the recognizer.
+    """
+
+    clip: Clip
+    recognizer: str
+    options: Mapping[str, Any]
+
+    def open(self) -> Opened:
+        """Return the recognizer; see `open_reply_asr`."""
+        return open_reply_asr(self.recognizer, self.options)
+
+    def keep(self, transcript: str) -> None:
+        """Add a transcript that another process made to the response cache of this process, unless it is there."""
+
+        def add(_: list[Clip], on_result: OnResult) -> None:
+            on_result([0], [transcript])
+
+        cached(self.open().cache, [self.clip], _key, add, str)
+
+
 def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recognizer of replies that a task's metadata name, and its options, after checking both.
 
@@ -86,30 +112,36 @@ def _open(name: str, options_json: str, folder: Path | None) -> Opened:
     return Opened(cast(ASREngine, found), cache)
 
 
-def transcribe_replies(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, str]:
-    """Return place -> transcript of the spoken responses; a recognizer is loaded once, and only for new replies.
+def find_audible(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, SpokenReply]:
+    """Return place -> spoken reply of the responses with sound.
 
-    Digital silence has no words: recognizers may make some up.
+    Digital silence is left out: it has no words, and recognizers may make some up.
 
     Args:
         docs: One per response, of one or several tasks; `reply` has the recognizer and its options. A response to a doc
             without it is left out.
         responses: What systems answered.
+    """
+    return {
+        place: SpokenReply(clip, doc["reply"][KEY], doc["reply"].get("options") or {})
+        for place, (doc, response) in enumerate(zip(docs, responses, strict=True))
+        if "reply" in doc and (clip := response.audio) is not None and clip.samples.any()
+    }
+
+
+def transcribe_replies(replies: Sequence[SpokenReply]) -> list[str]:
+    """Return the transcript of each reply; a recognizer is loaded once, and only for new replies.
 
     Raises:
         SpeechIQError: The recognizer cannot be used.
     """
-    spoken: dict[Opened, dict[int, Clip]] = defaultdict(dict)
+    places: dict[Opened, list[int]] = defaultdict(list)
+    for place, reply in enumerate(replies):
+        places[reply.open()].append(place)
     found: dict[int, str] = {}
-    for place, (doc, response) in enumerate(zip(docs, responses, strict=True)):
-        if response.audio is not None and "reply" in doc:
-            opened = open_reply_asr(doc["reply"][KEY], doc["reply"].get("options") or {})
-            spoken[opened][place] = response.audio
-            found[place] = ""
-    for opened, clips in spoken.items():
-        audible = {place: clip for place, clip in clips.items() if clip.samples.any()}
-        found |= zip(audible, _transcribe(list(audible.values()), opened), strict=True)
-    return found
+    for opened, these in places.items():
+        found |= zip(these, _transcribe([replies[place].clip for place in these], opened), strict=True)
+    return [found[place] for place in range(len(replies))]
 
 
 def _transcribe(clips: Sequence[Clip], opened: Opened) -> list[str]:
@@ -119,4 +151,8 @@ def _transcribe(clips: Sequence[Clip], opened: Opened) -> list[str]:
 
         opened.engine.transcribe(new, on_result=store)
 
-    return cached(opened.cache, clips, lambda clip: clip.key, compute, str)
+    return cached(opened.cache, clips, _key, compute, str)
+
+
+def _key(clip: Clip) -> str:
+    return clip.key

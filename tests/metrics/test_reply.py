@@ -11,12 +11,13 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.transforms.noise import Noise
+from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.judging import Judgment
 from speechiq.metrics.reply_settings import read_settings
-from speechiq.metrics.reply_transcript import open_reply_asr
+from speechiq.metrics.reply_transcript import find_audible, open_reply_asr, transcribe_replies
 from speechiq.metrics.speech_quality import rate
 from speechiq.reducer.read.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries
@@ -115,6 +116,21 @@ def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_ca
     assert open_reply_asr(ASR, {}) is opened and opened.cache.folder.parent == tmp_path
     assert opened.cache.stage.items() > {"stage": "reply transcript", "model": "en-us"}.items()
     assert open_reply_asr("silence:", {}).cache.folder is None
+
+
+def test_a_transcript_of_another_process_is_kept_once_and_silence_is_never_transcribed(clean, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    before, silent = usage["asr_clips"], as_speech(np.zeros(16_000), 16_000, "")
+    asked = docs(3)
+    replies = find_audible(
+        [*asked, {}], [Response("", clean[0]), Response("", silent), Response(""), Response("", clean[0])]
+    )
+    assert list(replies) == [0]
+    replies[0].keep("leap years")
+    assert transcribe_replies(list(replies.values())) == ["leap years"] and usage["asr_clips"] == before
+    replies[0].keep("something else")
+    (file,) = tmp_path.rglob("*.jsonl")
+    assert len(file.read_text().splitlines()) == 1
 
 
 def test_no_reply_is_no_item():

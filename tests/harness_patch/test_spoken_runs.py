@@ -1,0 +1,77 @@
+"""Runs that speak: a tiny voice end to end; several processes and a killed run give what one process gives, once."""
+
+import json
+import math
+import shutil
+
+import pytest
+
+from tests.engines.speech.tiny_voice import make_voice
+from tests.harness_patch.test_condition_runs import rows_of
+from tests.harness_patch.test_ranks import LAUNCH, evaluate, read
+from tests.harness_patch.test_resume import count, kill_after
+
+pytestmark = pytest.mark.slow
+needs_flite = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")
+
+TASKS = "siq_demo_reply_ii", "siq_demo_reply_sr"
+DOCS = 3
+#: One token per reply: replies to several queries are the same word, and sound the same.
+TOKENS = 1
+
+
+def ask(voice, *tasks):
+    system = f"pretrained=gold+demo:SmolLM2-135M-Instruct,speaks={voice}"
+    return ("--model", "hf-audio", "--model_args", system, "--tasks", ",".join(tasks), "--batch_size", "1",
+            "--gen_kwargs", f"max_gen_toks={TOKENS}", "--metadata", "speech_quality=off", "--log_samples")  # fmt: skip
+
+
+ASK = ask("flite:slt", *TASKS)
+
+
+def replies_of(rows):
+    return [json.loads(row["filtered_resps"][0]) for row in rows.values()]
+
+
+def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(demo_models, tmp_path):
+    voice = make_voice(tmp_path / "voice")
+    evaluate(tmp_path / "runs", "python", ask=ask(f"hf:{voice}", TASKS[0]), limit=2)
+    rows, _, usage = read(tmp_path / "runs")
+    assert len(rows) == usage["spoken_texts"] == 2
+    for row in rows.values():
+        assert row["spoken"] == 1 and row["response_seconds"] > 0 and math.isfinite(row["judge_points"])
+
+
+@pytest.fixture(scope="module")
+def one(demo_models, tmp_path_factory):
+    """A run of one process: its store, and what it gave."""
+    folder = tmp_path_factory.mktemp("one")
+    evaluate(folder / "runs", "python", ask=ASK, limit=DOCS, store=folder / "store")
+    return folder / "store", read(folder / "runs")
+
+
+@needs_flite
+def test_two_processes_speak_and_transcribe_as_much_as_one(one, tmp_path):
+    evaluate(tmp_path / "runs", *LAUNCH, "2", ask=ASK, limit=DOCS, store=tmp_path / "store")
+    rows, results, usage = read(tmp_path / "runs")
+    assert (rows, results, usage) == one[1]
+    replies = replies_of(rows)
+    assert usage["spoken_texts"] == len(replies) == DOCS * len(TASKS)
+    assert 1 < usage["asr_clips"] == len({reply["audio"]["sha256"] for reply in replies}) < len(replies)
+    assert rows_of(tmp_path / "store") == rows_of(one[0])
+
+
+@needs_flite
+def test_a_killed_run_speaks_and_transcribes_only_what_is_missing(one, tmp_path):
+    whole, store = count(one[0]), tmp_path / "store"
+    arguments = ["-m", "lm_eval", *ASK, "--limit", str(DOCS), "--output_path", str(tmp_path / "killed")]
+    while_speaking, while_transcribing = whole["text"] + 1, whole["text"] + whole["speech"] + 1
+    for moment in (while_speaking, while_transcribing):
+        kill_after(moment, arguments, store)
+    kept = count(store)
+    evaluate(tmp_path / "runs", "python", ask=ASK, limit=DOCS, store=store)
+    rows, results, usage = read(tmp_path / "runs")
+    assert (rows, results) == one[1][:2]
+    done = {"text": "prefills", "speech": "spoken_texts", "reply transcript": "asr_clips"}
+    assert {stage: kept[stage] + usage.get(name, 0) for stage, name in done.items()} == whole
+    assert rows_of(store) == rows_of(one[0])
