@@ -42,8 +42,11 @@ FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
 ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
+#: Ending of a field with the sha256 of what the field without the ending names.
+DIGEST = "_sha256"
 FIX = "run the same tasks"
-FIX_OF_CONDITIONS = "compare conditions by siq robustness"
+#: Aspect -> what the user can do, if it is something else.
+FIXES = {CONDITION: "compare conditions by siq robustness", SETTINGS: "run them with the same settings"}
 
 
 class Mismatch(NamedTuple):
@@ -146,7 +149,7 @@ def compare(
     for dataset in sorted(here.keys() & there.keys()):
         both, where = (here[dataset], there[dataset]), f"level {level}, data set {dataset!r}"
         aspects = _aspects(here[dataset].keys() | there[dataset].keys())
-        differing = [field for field in aspects if both[0].get(field) != both[1].get(field)]
+        differing = _leave_out_digests([field for field in aspects if both[0].get(field) != both[1].get(field)])
         found += [
             Mismatch(
                 system,
@@ -154,7 +157,7 @@ def compare(
                 aspects[field],
                 f"{where}: {field} is {_show(field, both[0].get(field, {None}))} in {own} "
                 f"and {_show(field, both[1].get(field, {None}))} in {other}",
-                FIX_OF_CONDITIONS if field == CONDITION else FIX,
+                FIXES.get(aspects[field], FIX),
             )
             for field in differing
             if aspects[field] != JUDGE
@@ -182,6 +185,15 @@ def _aspects(fields: Iterable[str]) -> dict[str, str]:
     further = sorted({*fields} - FIELDS.keys() - {CONDITION})
     of_further = {field: JUDGE if field in judge_name.KEYS else SETTINGS for field in further}
     return FIELDS | {CONDITION: CONDITION} | of_further
+
+
+def _leave_out_digests(fields: Sequence[str]) -> list[str]:
+    """Return fields without the digests of what other fields name.
+
+    >>> _leave_out_digests(["content_sha256", "speech_quality", "speech_quality_sha256"])
+    ['content_sha256', 'speech_quality']
+    """
+    return [field for field in fields if not field.endswith(DIGEST) or field.removesuffix(DIGEST) not in fields]
 
 
 def _most_frequent(values: Mapping[str, Any]) -> str:

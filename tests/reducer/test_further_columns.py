@@ -241,3 +241,17 @@ def test_the_page_has_them(runs, tmp_path):
     for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
         assert text in page
     assert "each item has one kind" in page and page.count('class="sortable"') == 2
+
+
+def test_another_rater_of_speech_is_one_difference_of_a_category(runs):
+    for system, rater in (("speaker", "distillmos"), ("writer", "utmos")):
+        (file,) = (runs / system).glob("results_*.json")
+        results = json.loads(file.read_text())
+        for config in results["configs"].values():
+            config["metadata"] |= {"speech_quality": rater, "speech_quality_sha256": rater[0] * 64}
+        file.write_text(json.dumps(results))
+    message = refusal("score", runs)
+    difference = "speech_quality is 'utmos' in system 'writer' and 'distillmos' in system 'speaker'"
+    assert message.count(difference) == 3 and "sha256" not in message
+    fix = "run them with the same settings, or add --allow-mismatch to mark the scores"
+    assert message.endswith(f"; and {len(POINTS) - 3} more; {fix}")
