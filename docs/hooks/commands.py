@@ -124,6 +124,10 @@ METADATA = {
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
+    "kind_columns": (
+        "fields of docs, each with its column and `default`",
+        "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
+    ),
     "where": (
         "{column: [value, ...]}, in a YAML or as JSON",
         "Rows to take: those whose columns match one of the values; `*` is any text.",
