@@ -125,7 +125,7 @@ METADATA = {
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
     "kind_columns": (
-        "fields of docs, each with its column and `default`",
+        "{field: {column: COLUMN, kinds: [value, ...], otherwise: KIND}}, in a YAML",
         "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
     ),
     "where": (
