@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import functools
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval, hints
+from speechiq.harness_patch.ending import Ending
 from speechiq.harness_patch.evaluation import device_was_given
 
 WIDTH = 120
@@ -45,6 +46,9 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         model_types: Names under which speech systems are registered.
     """
     print_in_one_line()
+    ending = Ending()
+    # What is registered first runs last.
+    atexit.register(ending.end)
 
     @functools.wraps(execute)
     def run(args: argparse.Namespace) -> None:
@@ -59,6 +63,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         try:
             execute(args)
             hints.print_next(this)
+            ending.wait_for_all()
         except KeyboardInterrupt as stop:
             if not speech or str(stop):
                 raise
@@ -72,7 +77,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
         finally:
             hints.command.reset(token)
             device_was_given.reset(device)
-            _leave_group()
+            ending.leave_group()
 
     return run
 
@@ -113,15 +118,6 @@ def _explain(message: str) -> str:
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
     return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
-
-
-def _leave_group() -> None:
-    """Leave the process group, if there is one; a process that stays in it ends with a warning."""
-    if "torch" in sys.modules:
-        from torch import distributed
-
-        if distributed.is_available() and distributed.is_initialized():
-            distributed.destroy_process_group()
 
 
 def speech_help() -> str:

@@ -105,6 +105,30 @@ def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_mo
     assert done.stdout.count(line) == 2, done.stderr[-3000:]
 
 
+ABORTS = """
+import atexit, ctypes, time
+from accelerate import PartialState
+from speechiq.harness_patch.ending import Ending
+ending = Ending()
+atexit.register(ending.end)
+rank = PartialState(cpu=True).process_index
+if rank:
+    libc = ctypes.CDLL(None)
+    libc.on_exit(libc.abort, None)  # as threads of libraries do when a process exits
+else:
+    time.sleep(3)
+ending.wait_for_all()
+ending.leave_group()
+print("written" if rank == 0 else "")
+"""
+
+
+def test_no_process_ends_before_the_results_are_written_or_by_an_abort(tmp_path):
+    tmp_path.joinpath("aborts.py").write_text(ABORTS)
+    done = run(*LAUNCH, "2", str(tmp_path / "aborts.py"), env=CPU)
+    assert done.returncode == 0 and "written" in done.stdout, done.stderr[-3000:]
+
+
 def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):
     printed = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
     assert "siq_demo_remember: 1 docs for 2 processes leave one without work; raise --limit" in printed
