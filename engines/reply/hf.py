@@ -55,7 +55,7 @@ class OmniOptions(AudioOptions, frozen=True, kw_only=True):
 
 
 class Written(NamedTuple):
-    """What a model wrote and spoke: token ids, and samples at its own rate."""
+    """Hold what a model wrote and spoke: token ids, and samples at its own rate."""
 
     ids: list[int]
     samples: np.ndarray
@@ -103,7 +103,9 @@ class OmniReply(ReplyEngine):
     ) -> list[list[Response]]:
         """Answer each prompt with the random numbers of its seeds; see `ReplyEngine.reply`."""
         self.inputs.check_clips(prompts)
-        name = self.checkpoint.name
+        name, length = self.checkpoint.name, int(settings.get("max_gen_toks", ANSWER))
+        sampling = sampling_settings(settings, NO_SETTINGS)
+        text = {f"thinker_{setting}": value for setting, value in {"max_new_tokens": length, **sampling}.items()}
         with (
             self.checkpoint.loaded() as model,
             progress_bar(total=sum(map(len, seeds)), verb=f"{name} answering aloud", unit="reply") as progress,
@@ -112,7 +114,7 @@ class OmniReply(ReplyEngine):
             self._check_speaker(model)
             return run_in_batches(
                 list(zip(prompts, seeds, strict=True)),
-                lambda batch: [[self._answer(model, prompt, seed, settings) for seed in row] for prompt, row in batch],
+                lambda batch: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
                 length=lambda item: item[0].seconds,
                 batch_size=1,
                 progress=progress,
@@ -128,17 +130,27 @@ class OmniReply(ReplyEngine):
                 f"{did_you_mean(speaker, known)}it has {', '.join(known)}"
             )
 
-    def _answer(self, model: PreTrainedModel, prompt: Prompt, seed: int, settings: Mapping[str, Any]) -> Response:
-        length = int(settings.get("max_gen_toks", ANSWER))
-        inputs = self.inputs.build(prompt, length)
-        sampling = sampling_settings(settings, NO_SETTINGS)
-        text = {f"thinker_{name}": value for name, value in {"max_new_tokens": length, **sampling}.items()}
-        written = self._generate(model, inputs, seed, text)
-        (words,) = self.prompts.decode([written.ids])
-        usage["spoken_texts"] += 1
-        usage["encoded_clips"] += len(prompt.clips)
-        audio = as_speech(written.samples, self.talker.rate, self.checkpoint.name)
-        return Response(words.strip(), audio=audio, coverage=self.inputs.coverage(prompt))
+    def _answer(
+        self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
+    ) -> list[Response]:
+        """Return the replies to a prompt.
+
+        Args:
+            model: in memory.
+            prompt: see `reply`.
+            seeds: one per reply.
+            length: most tokens of a text.
+            text: arguments of `generate` for the texts.
+        """
+        inputs, coverage = self.inputs.build(prompt, length), self.inputs.coverage(prompt)
+        written = [self._generate(model, inputs, seed, text) for seed in seeds]
+        usage["spoken_texts"] += len(seeds)
+        usage["encoded_clips"] += len(prompt.clips) * len(seeds)
+        texts = self.prompts.decode([of.ids for of in written])
+        spoken = [as_speech(of.samples, self.talker.rate, self.checkpoint.name) for of in written]
+        return [
+            Response(words.strip(), audio=clip, coverage=coverage) for words, clip in zip(texts, spoken, strict=True)
+        ]
 
     def _generate(self, model: PreTrainedModel, inputs: ModelInputs, seed: int, text: Mapping[str, Any]) -> Written:
         ids = torch.tensor([inputs.ids], device=model.device)
