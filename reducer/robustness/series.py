@@ -63,16 +63,14 @@ def _describe(system: System) -> Run:
 
 
 def _without_strength(step: Step) -> str:
-    """Return what steps of other strengths share with a step: kind, name, and the side of the neutral strength.
+    """Return what steps of other strengths share with a step: kind, name, scale, and the side of the neutral strength.
 
-    Slower and faster speech get worse in opposite directions, and babble has strengths in two units.
+    Slower and faster speech get worse in opposite directions.
 
     >>> [_without_strength(*parse_condition(text)) for text in ("speed:1.25", "speed:0.8", "babble:3@6dB")]
     ['speed', 'speed below 1', 'babble:3@dB']
     """
-    name = ":".join(part for part in (step.kind, step.name) if part) + "@dB" * (
-        step.kind == "babble" and step.unit != ""
-    )
+    name = ":".join(part for part in (step.kind, step.name) if part) + step.scale
     if math.isinf(step.neutral) or not step.strength < step.neutral:
         return name
     return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"

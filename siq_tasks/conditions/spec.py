@@ -33,6 +33,7 @@ class Step(NamedTuple):
         name: A number of voices, a folder or a codec; empty for other kinds.
         high: The upper limit of a band, Hz; `strength` is then the lower one.
         neutral: The strength, in `unit`, that changes nothing; NaN if there is none.
+        scale: What distinguishes a second scale of strengths of the same kind; empty for the usual scale.
     """
 
     text: str
@@ -42,6 +43,7 @@ class Step(NamedTuple):
     name: str = ""
     high: float = math.nan
     neutral: float = math.nan
+    scale: str = ""
 
 
 class Kind(NamedTuple):
@@ -146,7 +148,8 @@ def _read_babble(step: str, value: str, strength: str) -> Step:
     if not strength:
         _refuse(step, "it has no strength", "babble")
     number, unit = _read(step, "babble", strength, {"": (0.0, 100.0), **SNR})
-    return Step(step, "babble", number, unit, str(int(value)), neutral=math.inf if unit else 0.0)
+    neutral, scale = (math.inf, f"@{unit}") if unit else (0.0, "")
+    return Step(step, "babble", number, unit, str(int(value)), neutral=neutral, scale=scale)
 
 
 def _read_folder(step: str, value: str, strength: str) -> Step:
