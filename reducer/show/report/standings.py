@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.board_records import rows_of
@@ -11,8 +13,9 @@ from speechiq.reducer.show.table import FLAGS, shown_flags
 from speechiq.reducer.stats.board import Board
 
 
-class Standings(NamedTuple):
-    """A table of the page.
+@dataclass(frozen=True)
+class Standings:
+    """Hold a table of the page.
 
     Attributes:
         id: Id of the table.
@@ -26,7 +29,7 @@ class Standings(NamedTuple):
     board: Board
     notes: list[str]
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per system, lowest mean rank first."""
         return rows_of(self.board)
@@ -36,7 +39,7 @@ class Standings(NamedTuple):
         """Return column -> how it is scored."""
         return self.board.columns
 
-    @property
+    @cached_property
     def flags(self) -> dict[str, tuple[str, str]]:
         """Return the failures that some run recorded."""
         return {flag: FLAGS[flag] for flag in shown_flags(self.rows)}

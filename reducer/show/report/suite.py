@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -191,8 +192,9 @@ class Parted(NamedTuple):
     answer: str
 
 
-class SuitePage(NamedTuple):
-    """A suite as the page shows it.
+@dataclass(frozen=True)
+class SuitePage:
+    """Hold a suite as the page shows it.
 
     Attributes:
         suite: Name of the suite.
@@ -216,7 +218,7 @@ class SuitePage(NamedTuple):
         """Return category -> how it is scored."""
         return dict(self.board.pool.levels)
 
-    @property
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per system, lowest mean rank first."""
         return rows_of(self.board)
