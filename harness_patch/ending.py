@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 class Ending:
-    """The end of one `lm_eval run`, which is one of several processes or the only one.
+    """End one `lm_eval run`, which is one of several processes or the only one.
 
     A launcher stops all processes as soon as one fails. Threads of torch (2.13) can abort a process of a group while it
     exits, after all its work is done ("terminate called without an active exception"). So a process waits until the

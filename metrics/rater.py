@@ -31,7 +31,7 @@ class Network(Protocol):
 
 
 class Rater(NamedTuple):
-    """A network that rates speech, not yet loaded.
+    """Describe a network that rates speech, not yet loaded.
 
     Attributes:
         name: Its name in results and in the response cache.

@@ -26,7 +26,7 @@ DEFAULT = "openai/whisper-large-v3"
 
 
 class Opened(NamedTuple):
-    """The recognizer of replies.
+    """Hold the recognizer of replies.
 
     Attributes:
         engine: Transcribes; its weights are loaded when it works, and freed afterwards.
@@ -38,7 +38,7 @@ class Opened(NamedTuple):
 
 
 class SpokenReply(NamedTuple):
-    """A reply with sound, in a form that can be sent between processes.
+    """Hold a reply with sound, in a form that can be sent between processes.
 
     Attributes:
         clip: What was spoken.

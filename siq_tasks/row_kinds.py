@@ -14,7 +14,7 @@ FORM = "write FIELD: {column: COLUMN, kinds: [VALUE], otherwise: KIND}"
 
 
 class KindColumn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The column that names the kind of a row.
+    """Describe the column that names the kind of a row.
 
     Attributes:
         column: Its name.

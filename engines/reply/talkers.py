@@ -13,7 +13,7 @@ from speechiq.engines._transformers import load_with_speakers
 
 @dataclass(frozen=True)
 class Talker:
-    """What is known about a model type that speaks.
+    """Hold what is known about a model type that speaks.
 
     Attributes:
         rate: sampling rate of its speech (Hz).

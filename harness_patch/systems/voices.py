@@ -22,7 +22,7 @@ OWN = "own"
 
 
 class VoiceChoice(Protocol):
-    """The voice that a user chose."""
+    """Define a voice that a user chose."""
 
     def give(self, system: SpeechSystem, shared: Mapping[str, Any], seed: int) -> Speaking:
         """Return the system with this voice.
@@ -39,7 +39,7 @@ class VoiceChoice(Protocol):
 
 @dataclass(frozen=True)
 class ByEngine:
-    """A voice of a `SpeechEngine`, which shares nothing with the system."""
+    """Give a voice of a `SpeechEngine`, which shares nothing with the system."""
 
     voice: CachedSpeech
 
@@ -50,7 +50,7 @@ class ByEngine:
 
 @dataclass(frozen=True)
 class ByItself:
-    """The voice of an audio model, loaded by the options of the model, unless the voice has others."""
+    """Give the voice of an audio model, loaded by the options of the model, unless the voice has others."""
 
     model: str
     options: Mapping[str, Any]

@@ -38,7 +38,7 @@ _STEP = re.compile(r"\w+")
 
 
 class _Described(msgspec.Struct):
-    """The keys of metadata that describe a task; other keys are ignored."""
+    """Define the keys of metadata that describe a task; other keys are ignored."""
 
     suite: str
     measure: Measure

@@ -28,7 +28,7 @@ Item = tuple[str, ...]
 
 
 class Samples(NamedTuple):
-    """The scores of one task's rows, and what is read beside them.
+    """Hold the scores of one task's rows, and what is read beside them.
 
     Attributes:
         scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it unless the measure counts it.

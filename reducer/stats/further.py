@@ -15,7 +15,7 @@ from speechiq.reducer.stats.pool import Pool, align
 
 
 class Further(NamedTuple):
-    """The further columns of a suite: pooled ones, from few categories to many, then those beside the scores.
+    """Hold the further columns of a suite: pooled ones, from few categories to many, then those beside the scores.
 
     Attributes:
         systems: The systems, scored on these columns instead of on categories; an item ends with its category.

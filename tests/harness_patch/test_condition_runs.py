@@ -14,13 +14,13 @@ CLIPS = 4
 
 
 def rows_of(store):
-    """The lines of all rows of a store, without the time and the process in which they were computed."""
+    """Return the lines of all rows of a store, without the time and the process in which they were computed."""
     return sorted(line for file in store.rglob("*.jsonl") for line in file.read_bytes().splitlines())
 
 
 @pytest.fixture(scope="module")
 def one(demo_models, tmp_path_factory):
-    """A run of one process: its place, and what it gave."""
+    """Return a run of one process: its place, and what it gave."""
     folder = tmp_path_factory.mktemp("one")
     evaluate(folder / "runs", "python", ask=ASK, limit=CLIPS, store=folder / "store")
     return folder, read(folder / "runs")

@@ -1,4 +1,4 @@
-"""A run of spoken replies with real models: judged by likelihood, and judged again from its stored rows alone."""
+"""Test a run of spoken replies with real models: judged by likelihood, and judged again from its stored rows alone."""
 
 import json
 import math

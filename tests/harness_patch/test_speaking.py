@@ -85,7 +85,7 @@ def test_a_missing_program_and_options_without_a_voice_are_refused():
 
 
 class Resident(Writes):
-    """A system that records when its model is in memory."""
+    """Act as a system, and record when its model is in memory."""
 
     def __init__(self):
         self.log = []
@@ -102,7 +102,7 @@ class Resident(Writes):
 
 
 class Speaks:
-    """A voice that records when it speaks."""
+    """Act as a voice, and record when it speaks."""
 
     def __init__(self, log):
         self.log = log

@@ -44,7 +44,7 @@ def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(demo_models, 
 
 @pytest.fixture(scope="module")
 def one(demo_models, tmp_path_factory):
-    """A run of one process: its store, and what it gave."""
+    """Return a run of one process: its store, and what it gave."""
     folder = tmp_path_factory.mktemp("one")
     evaluate(folder / "runs", "python", ask=ASK, limit=DOCS, store=folder / "store")
     return folder / "store", read(folder / "runs")

@@ -35,7 +35,7 @@ def draw(name, shape):
 
 @pytest.fixture(scope="module")
 def shapes():
-    """The shape of each weight by its published name."""
+    """Return the shape of each weight by its published name."""
     with torch.device("meta"):
         network = utmos.UTMOS()
     return {utmos.publish(name): tuple(weight.shape) for name, weight in network.state_dict().items()}

@@ -67,7 +67,7 @@ def plus(change: float) -> dict[str, list[float]]:
 
 @pytest.fixture
 def runs(tmp_path) -> Path:
-    """A system that speaks, and one that writes better answers."""
+    """Write runs of a system that speaks, and of one that writes better answers."""
     write_replies(tmp_path / "runs" / "speaker", "speaker", POINTS)
     write_replies(tmp_path / "runs" / "writer", "writer", plus(1), spoken=False)
     return tmp_path / "runs"
@@ -162,7 +162,7 @@ def test_a_system_that_only_writes_has_no_quality_and_is_counted(runs):
 def test_a_column_that_no_row_has_is_left_out(tmp_path):
     write_replies(tmp_path / "writer", "writer", POINTS, spoken=False)
     assert [*scores(tmp_path)["further"]] == ["pf", "average", "judge_written_points"]
-    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["judge_written_points"], "one category is no pool"
+    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["judge_written_points"], "one category is not pooled"
 
 
 def test_categories_with_different_measures_are_not_pooled(runs):

@@ -171,6 +171,6 @@ print(json.dumps([digest_sound(docs, condition) for condition in {conditions!r}]
 
 
 def digest_sound(docs, condition):
-    """The transforms of the shortest clip under a condition, and the sha256 of its samples."""
+    """Return the transforms of the shortest clip under a condition, and the sha256 of its samples."""
     audio = min(with_condition(docs, condition)["audio"], key=lambda audio: audio["duration"])
     return [audio["transforms"], hashlib.sha256(file_clip(audio).samples.tobytes()).hexdigest()]

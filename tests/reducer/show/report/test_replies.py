@@ -1,4 +1,4 @@
-"""The page of spoken replies: question and reply play, with transcript, written text, checklist and scores."""
+"""Test the page of spoken replies: question and reply play, with transcript, written text, checklist and scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reply_row(query, audio):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A page of a system with a voice, one whose speech was removed, and one that only writes."""
+    """Return a page of a system with a voice, one whose speech was removed, and one that only writes."""
     place = tmp_path_factory.mktemp("replies")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SIQ_CACHE", str(place / "cache"))
