@@ -10,6 +10,9 @@ import msgspec
 
 Setting = str | int | float | bool | None
 
+#: Highest limit between which scores lie; a larger one, as that of error rates, only refuses damaged files.
+HIGHEST_LIMIT = 100.0
+
 
 class Alternative(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Another column that can score a category; it has the direction and range of the usual column.
@@ -59,6 +62,17 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def bounds(self) -> tuple[float, float]:
         """Return the lowest and the highest value of the column."""
         return self.range or (-math.inf, math.inf)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether scores lie between two limits that both occur, as shares, grades and points do.
+
+        >>> ranges = (0, 1), (1, 10), (-1, 1), (0, 1_000_000), None
+        >>> [Measure("score", "higher", "points", range=limits).is_bounded for limits in ranges]
+        [True, True, False, False, False]
+        """
+        least, largest = self.bounds
+        return least >= 0 and largest <= HIGHEST_LIMIT
 
     @property
     def raw_range(self) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.draws import DRAWS, Draws, PerLevel, draw
 from speechiq.reducer.stats.interval import Cloud, Interval
 from speechiq.reducer.stats.pool import Pool
+from speechiq.reducer.stats.proportion import bound_means
 
 
 class Bootstrap(NamedTuple):
@@ -140,7 +141,10 @@ def resample_alone(
 
 
 def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:
-    return {level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()}
+    drawn_intervals = {
+        level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()
+    }
+    return {level: bound_means(pool, level, interval) for level, interval in drawn_intervals.items()}
 
 
 def _std_of_raw(drawn: Draws) -> PerLevel:

@@ -16,6 +16,8 @@ from speechiq.reducer.read.runs import System
 from speechiq.reducer.read.samples import Item, show_item
 
 EXAMPLES = 3
+#: Controls whose transcripts are known without a run.
+KNOWN_TRANSCRIPTS = ("gold", "silence")
 
 
 class Pool(NamedTuple):
@@ -27,6 +29,7 @@ class Pool(NamedTuple):
         raw: Level -> X_raw, shape (systems, clips): larger is better, finite; NaN for a clip on which a system has no
             score, if the level's measure counts undefined items.
         levels: Level -> its category; the scores of a level without one have no limits.
+        controls: The systems that are the control `gold` or `silence`, whose transcripts are known without a run.
 
     `clips` and `raw` have the levels that the systems are scored on.
     """
@@ -35,6 +38,7 @@ class Pool(NamedTuple):
     clips: dict[str, tuple[str, ...]]
     raw: dict[str, np.ndarray]
     levels: Mapping[str, Category] = MappingProxyType({})
+    controls: frozenset[str] = frozenset()
 
     def raw_range(self, level: str) -> tuple[float, float]:
         """Return the least and the largest raw score of a level."""
@@ -63,7 +67,11 @@ class Pool(NamedTuple):
             at = [place[clip] for clip in clips.clips[name]]
             drawn[:, at] = np.where(np.isnan(raw), drawn[:, at], 0.0)
         return Pool(
-            self.systems, {"": tuple(names), level: self.clips[level]}, {"": drawn, level: self.raw[level]}, self.levels
+            self.systems,
+            {"": tuple(names), level: self.clips[level]},
+            {"": drawn, level: self.raw[level]},
+            self.levels,
+            self.controls,
         )
 
     def complete_parts(self) -> Iterator[tuple[list[int], Pool]]:
@@ -86,6 +94,7 @@ class Pool(NamedTuple):
                         {level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
                         {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
                         self.levels,
+                        self.controls,
                     ),
                 )
 
@@ -117,7 +126,8 @@ def align(systems: Iterable[System]) -> Pool:
         starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
         clips[level] = tuple(items[start][0] for start in starts)
         raw[level] = _mean_of_clips(scores, starts)
-    return Pool(tuple(system.name for system in systems), clips, raw, levels)
+    controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
+    return Pool(tuple(system.name for system in systems), clips, raw, levels, controls)
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
