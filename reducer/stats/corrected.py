@@ -14,6 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.proportion import wilson
+
+#: A half width below this is 0 but for rounding.
+ROUNDING = 1e-9
 
 
 class Corrected(NamedTuple):
@@ -44,7 +48,8 @@ def correct(
     """Return the judge's mean score, corrected by a person's scores.
 
     The variance is that of the sum over clips of each answer's part in the estimate. So the answers of a clip may
-    depend on each other, and the answers that the person scored count in both means, as they are part of both.
+    depend on each other, and the answers that the person scored count in both means, as they are part of both. If all
+    parts agree, each clip that the person scored counts as one answer (`proportion.wilson`).
 
     Args:
         judge: The judge's scores, all of them numbers, shape (answers,).
@@ -73,7 +78,11 @@ def correct(
         else math.nan
     )
     low, high = (float(np.clip(end, *bounds)) for end in (value - half, value + half))
-    return Corrected(mean, float(np.clip(value, *bounds)), low, high, len(judge), int(scored.sum()))
+    value, span = float(np.clip(value, *bounds)), bounds[1] - bounds[0]
+    if half < ROUNDING and math.isfinite(span):
+        ends = wilson(np.full(seen, (value - bounds[0]) / span), np.ones(seen))
+        low, high = (bounds[0] + span * float(end) for end in ends)
+    return Corrected(mean, value, low, high, len(judge), int(scored.sum()))
 
 
 def _parts(values: np.ndarray, clip: np.ndarray) -> np.ndarray:

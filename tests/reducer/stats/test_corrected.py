@@ -81,3 +81,12 @@ def test_few_scores_have_no_interval_and_all_ends_are_on_the_scale():
     assert one.value == pytest.approx(2.5 / 3) and math.isnan(one.low)
     wide = correct(judge, np.array([0.0, 1.0, np.nan]), "abc", (0, 1))
     assert (wide.low, wide.high) == (0, 1)
+
+
+def test_scores_that_all_agree_have_an_interval_of_their_clips():
+    """A judge and a person who give the highest score to all answers say nothing about answers of other clips."""
+    judge, person = np.full(20, 5.0), np.where(np.arange(20) < 10, 5.0, np.nan)
+    found = correct(judge, person, range(20), (0, 5))
+    wilson = stats.binomtest(10, 10).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((5 * wilson.low, 5.0))
+    assert found.value == 5.0
