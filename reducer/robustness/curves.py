@@ -1,7 +1,7 @@
 """Compute curves of scores over the strength of a condition: losses, slopes and crossings, with paired intervals.
 
-All runs are scored on the same clips, and every interval comes from one set of draws of these clips with replacement:
-the percentiles 2.5 and 97.5 of what the draws give.
+All runs are scored on the same clips, and intervals come from one set of draws of these clips with replacement: the
+percentiles 2.5 and 97.5 of what the draws give. Shares and grades have intervals of their own (`proportion`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from speechiq.reducer.robustness.series import Run
 from speechiq.reducer.siq.levels import SUITE as SIQ
 from speechiq.reducer.siq.scale import Scale, calibrate, score
 from speechiq.reducer.stats.draws import Clips, count_clips, draw
+from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.pool import Pool
+from speechiq.reducer.stats.proportion import bound_means
 
 PERCENTILES = (2.5, 97.5)
 #: A slope per this many units of a strength, by unit; of all others, per 1.
@@ -37,6 +39,7 @@ class Measured(NamedTuple):
         sign: 1 if a higher score is better, else -1.
         values: Score of each run, as people read it, shape (runs,).
         draws: The same in every draw, shape (draws, runs).
+        ends: The 95 % interval of each score, shape (2, runs); NaN without draws.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Measured(NamedTuple):
     sign: float
     values: np.ndarray
     draws: np.ndarray
+    ends: np.ndarray
 
 
 class Point(NamedTuple):
@@ -145,7 +149,8 @@ def measure(
     scale = scale or calibrate(of_clean)
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
-    return [Measured("siq", "SIQ", 1.0, siq, drawn), *found], ""
+    ends = np.array([_ends(of) for of in drawn.T]).T
+    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *found], ""
 
 
 def _measure_level(pool: Pool, level: str, draws: int, seed: int) -> Measured:
@@ -155,8 +160,10 @@ def _measure_level(pool: Pool, level: str, draws: int, seed: int) -> Measured:
     chunks = [counts[:, places] for counts in count_clips(len(clips.names), draws, seed)]
     means = [chunk @ raw.T / np.maximum(chunk.sum(axis=1, keepdims=True), 1) for chunk in chunks]
     drawn = np.concatenate(means) if means else np.empty((0, len(pool.systems)))
-    show = category.show
-    return Measured(level, category.unit, category.measure.sign, show(raw.mean(axis=1)), show(drawn))
+    ends = Interval(*np.array([_ends(of) for of in drawn.T]).T)
+    ends = bound_means(pool, level, ends) if draws else ends
+    shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
+    return Measured(level, category.unit, category.measure.sign, *shown)
 
 
 def draw_curves(measured: Measured, series: Mapping[str, Sequence[Run]], runs: Sequence[Run]) -> list[Curve]:
@@ -187,8 +194,8 @@ def _curve(measured: Measured, series: str, system: str, places: list[int], path
     values, draws = measured.values[places], measured.draws[:, places]
     losses, lost = ((of[..., :1] - of) * measured.sign for of in (values, draws))
     points = [
-        Point(run, float(values[i]), _ends(draws[:, i]), float(losses[i]), _ends(lost[:, i]))
-        for i, run in enumerate(path)
+        Point(run, float(values[i]), (low, high), float(losses[i]), _ends(lost[:, i]))
+        for i, (run, (low, high)) in enumerate(zip(path, measured.ends[:, places].T.tolist(), strict=True))
     ]
     strengths = np.array([run.strength for run in path[1:]])
     per = PER.get(path[-1].unit, 1.0)
