@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
@@ -18,8 +20,8 @@ from speechiq.reducer.read.answers import NONE_OF_THE_ABOVE, Answers
 from speechiq.reducer.read.samples import Item
 from speechiq.reducer.show.records import without_formula
 from speechiq.reducer.siq.unanswerable import UNANSWERABLE, Confirmed, check_wording
-
-CONFIDENCE = 0.95
+from speechiq.reducer.stats.interval import CONFIDENCE
+from speechiq.reducer.stats.proportion import share
 
 
 class Hallucination(NamedTuple):
@@ -33,7 +35,7 @@ class Hallucination(NamedTuple):
         none_of_the_above: Number of votes for (E), the right answer.
         unparsed: Number of votes without a letter; they count as neither.
         rate: hallucinated / asked.
-        low: Lower end of the 95 % Wilson interval of the rate.
+        low: Lower end of the 95 % interval of the rate, over clips (`proportion.share`).
         high: Upper end of the same interval.
     """
 
@@ -66,30 +68,18 @@ def count(answers: Answers, confirmed: Mapping[Item, Confirmed]) -> list[Halluci
     check_wording(items, {item: question.asked for item, question in answers.questions.items()})
     return sorted(
         (
-            _of_system(system, answers.controls.get(system, ""), [votes[item].vote for item in items])
+            _of_system(system, answers.controls.get(system, ""), {item: votes[item].vote for item in items})
             for system, votes in answers.votes.items()
         ),
         key=lambda one: (one.rate, one.system),
     )
 
 
-def interval(hallucinated: int, asked: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a rate.
-
-    >>> [round(end, 3) for end in interval(2, 17)]
-    [0.033, 0.343]
-    """
-    from scipy.stats import binomtest
-
-    low, high = binomtest(hallucinated, asked).proportion_ci(CONFIDENCE, method="wilson")
-    return float(low), float(high)
-
-
 def as_table(counts: list[Hallucination]) -> Table:
     """Return the counts as a table for the terminal; names are shown as plain text, never as markup."""
     table = Table(
         title="Hallucination",
-        caption=f"{counts[0].asked} unanswerable questions; interval: Wilson, {100 * CONFIDENCE:.0f} %",
+        caption=f"{counts[0].asked} unanswerable questions; interval: Wilson over clips, {100 * CONFIDENCE:.0f} %",
         box=SIMPLE_HEAD,
         padding=(0, 0, 0, 1),
     )
@@ -123,8 +113,9 @@ def as_csv(counts: list[Hallucination]) -> str:
     return text.getvalue()
 
 
-def _of_system(system: str, control: str, votes: list[str]) -> Hallucination:
-    none, unparsed = votes.count(NONE_OF_THE_ABOVE), votes.count(UNPARSED)
-    hallucinated = len(votes) - none - unparsed
-    rate, ends = hallucinated / len(votes), interval(hallucinated, len(votes))
-    return Hallucination(system, control, len(votes), hallucinated, none, unparsed, rate, *ends)
+def _of_system(system: str, control: str, votes: Mapping[Item, str]) -> Hallucination:
+    counts = Counter(votes.values())
+    invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes.values()]
+    estimate = share(invented, np.ones(len(votes)), [item[0] for item in votes])
+    none, unparsed = counts[NONE_OF_THE_ABOVE], counts[UNPARSED]
+    return Hallucination(system, control, len(votes), sum(invented), none, unparsed, *estimate)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.proportion import share
 
 if TYPE_CHECKING:
     from speechiq.metrics.judging import PairJudgment
@@ -34,31 +34,25 @@ class PositionBias(NamedTuple):
     first: Estimate
 
 
-def measure(pairs: Sequence[PairJudgment], clips: Sequence[str], *, draws: int = 1000, seed: int = 0) -> PositionBias:
-    """Return the position bias of a judge, with intervals from draws of clips.
+def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias:
+    """Return the position bias of a judge; its shares have intervals over clips (`proportion.share`).
 
     Args:
         pairs: What `judge_pairs` returned.
         clips: The clip of each pair.
-        draws: Number of draws for the intervals; 0 leaves them out.
-        seed: Seed of the draws.
 
     >>> from types import SimpleNamespace as Pair
     >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
-    >>> found = measure(pairs, ["a", "b"], draws=0)
+    >>> found = measure(pairs, ["a", "b"])
     >>> found.changed.value, found.first.value
     (0.5, 0.75)
     """
     rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in pairs]
-    table = np.array(rows, float).reshape(len(rows), 6)
-    asked, both, changed, turned, won, first = table.T
-
-    def share(above: np.ndarray, below: np.ndarray) -> Estimate:
-        return over_clips(partial(_ratio, above, below), clips, draws=draws, seed=seed)
-
+    asked, both, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
     total = float(asked.sum())
     unjudged = 1 - float(both.sum()) / total if total else math.nan
-    return PositionBias(len(rows), unjudged, share(changed, both), share(turned, both), share(first, won))
+    found = share(changed, both, clips), share(turned, both, clips), share(first, won, clips)
+    return PositionBias(len(rows), unjudged, *found)
 
 
 def _count(shown_first: np.ndarray, shown_second: np.ndarray) -> tuple[int, ...]:
@@ -68,9 +62,3 @@ def _count(shown_first: np.ndarray, shown_second: np.ndarray) -> tuple[int, ...]
     won = (one != 0).sum() + (other != 0).sum()
     first = (one > 0).sum() + (other < 0).sum()
     return len(kept), len(one), int((one != other).sum()), int((one * other < 0).sum()), int(won), int(first)
-
-
-def _ratio(above: np.ndarray, below: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    total = counts @ below
-    ratio: np.ndarray = np.divide(counts @ above, total, out=np.full(len(counts), np.nan), where=total > 0)
-    return ratio

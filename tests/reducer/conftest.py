@@ -118,8 +118,10 @@ def two_runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_answers(folder: Path, system: str, letters: dict[str, str], tasks="demo", date=1.0, **described) -> Path:
-    """Writes a run of one Apply task on one clip, as speechiq's template does, and returns its results file.
+def write_answers(
+    folder: Path, system: str, letters: dict[str, str], tasks="demo", date=1.0, clips=1, **described
+) -> Path:
+    """Writes a run of one Apply task, as speechiq's template does, and returns its results file.
 
     Args:
         folder: Where lm-eval's output goes.
@@ -127,10 +129,12 @@ def write_answers(folder: Path, system: str, letters: dict[str, str], tasks="dem
         letters: question id -> the five letters; the right one is A.
         tasks: As for `write_run`.
         date: As for `write_run`.
+        clips: Number of clips that the questions are dealt out to, in turn.
         described: What `hf-audio` recorded of the system.
     """
     config = {"siq": {"pretrained": system, "system": {"kind": "cascade"} | described}}
-    scores = {"apply": {"clip": {q: float(vote(of) == "A") for q, of in letters.items()}}}
+    right = [(question, float(vote(of) == "A")) for question, of in letters.items()]
+    scores = {"apply": {f"clip{i or ''}": dict(right[i::clips]) for i in range(clips)}}
     results = write_run(folder, scores, system, date, tasks, config=config)
     (path,) = folder.glob(f"samples_{tasks}_0_{results.stem.removeprefix('results_')}.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]

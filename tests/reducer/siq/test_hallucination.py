@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.answers import read_answers
-from speechiq.reducer.siq.hallucination import count, interval
+from speechiq.reducer.siq.hallucination import count
 from speechiq.reducer.siq.unanswerable import Confirmed, confirm, find, write_review, write_set
 from tests.reducer.conftest import write_answers
 
@@ -30,9 +30,9 @@ def letters(made_up: int, unparsed: int = 0) -> dict[str, str]:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     folder = tmp_path / "runs"
-    write_answers(folder / "qwen", "whisper+qwen", letters(2, unparsed=1))
-    write_answers(folder / "desta", HOSTILE, letters(12))
-    write_answers(folder / "letter", "letter:B", letters(17), kind="control", control=CONTROL)
+    write_answers(folder / "qwen", "whisper+qwen", letters(2, unparsed=1), clips=17)
+    write_answers(folder / "desta", HOSTILE, letters(12), clips=17)
+    write_answers(folder / "letter", "letter:B", letters(17), clips=17, kind="control", control=CONTROL)
     return folder
 
 
@@ -49,11 +49,18 @@ def siq(*arguments: object):
     return CliRunner().invoke(app, ["hallucination", *map(str, arguments)])
 
 
-def test_wilson_by_hand():
-    hits, n, z = 12, 17, 1.959963984540054
-    middle = (hits / n + z * z / 2 / n) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (hits / n * (1 - hits / n) / n + z * z / 4 / n / n) ** 0.5
-    assert interval(hits, n) == pytest.approx((middle - half, middle + half), abs=1e-12)
+def test_questions_of_a_clip_are_one_unit(tmp_path):
+    """Answers to questions of one clip may depend on each other, so that two clips say less than 17."""
+    widths = []
+    for clips in (1, 2, 17):
+        runs = tmp_path / str(clips)
+        write_answers(runs, "a", dict.fromkeys(QUESTIONS, "EEEEE"), clips=clips)
+        confirmed = frozen_set(runs, runs / "set.json")
+        assert siq(runs, "--set", confirmed, "--json", runs / "h.json").exit_code == 0
+        (row,) = json.loads((runs / "h.json").read_text())
+        assert row["low"] == 0.0
+        widths.append(row["high"])
+    assert widths == pytest.approx([0.793, 0.658, 0.184], abs=1e-3), "Wilson's interval of 0 of 1, of 2 and of 17"
 
 
 def test_counts_as_in_table_4(runs, tmp_path):
@@ -85,8 +92,9 @@ def test_a_wrong_key_is_no_hallucination(runs, tmp_path):
     assert "10 unanswerable questions" in siq(runs, "--set", path).stdout
 
 
-def test_a_set_that_does_not_fit_the_runs(runs, tmp_path):
-    path = frozen_set(runs, tmp_path / "set.json")
+def test_a_set_that_does_not_fit_the_runs(tmp_path):
+    write_answers(tmp_path / "runs", "s", letters(2))
+    path = frozen_set(tmp_path / "runs", tmp_path / "set.json")
     other = tmp_path / "other"
     write_answers(other, "s", {"q03": "AAAAA", "q99": "AAAAA"})
     refused = siq(other, "--set", path).exception
