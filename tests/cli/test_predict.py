@@ -174,6 +174,32 @@ def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
     assert "2 of 48 items are answered wrong even from the reference: left out" in done.output
 
 
+def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, tmp_path):
+    """Two questions per clip: `gold` fails both of the first clip, one of the second, and did not answer the third."""
+    for path in runs.rglob("samples_demo_1*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows += [row | {"doc": row["doc"] | {"question_id": "r"}} for row in rows]
+        for row in rows if "gold" in str(path) else ():
+            wrong = [CLIPS[0], *[CLIPS[1]] * (row["doc"]["question_id"] == "r")]
+            row["acc"] = float(row["doc"]["id"] not in wrong)
+        if "gold" in str(path):
+            rows = [row for row in rows if row["doc"]["id"] != CLIPS[2]]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file, out = tmp_path / "clips.jsonl", tmp_path / "out.json"
+    labels = [
+        {"id": clip, "system": system, "success": not row["failed"], "by": "ann"}
+        for system in SYSTEMS
+        for clip, row in rows_of(system).items()
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in labels))
+    for option, items, done in ((None, 48, "kept"), ("--only-answerable", 46, "left out")):
+        found = siq("predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *[option] * bool(option))
+        assert found.exit_code == 0, found.output
+        assert json.loads(out.read_text())["items"] == items
+        assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
+        assert "2 of 48 items have no scored answer from the reference: kept" in found.output
+
+
 def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
     rows = [json.loads(line) for line in labels.read_text().splitlines()]
     people = tmp_path / "people.jsonl"
