@@ -157,9 +157,7 @@ def _score_references(of: Success, tables: Tables, column: str | None) -> dict[K
     means = {clip: float(np.mean(values)) for clip, values in by_clip.items()}
     gold = {name: control for name, control in find_gold(tables).items() if any(key[0] == control for key in right)}
     known = means | right
-    return {
-        (system, item): known.get((gold[system], item), math.nan) for system, item in of.success if system in gold
-    }
+    return {(system, item): known.get((gold[system], item), math.nan) for system, item in of.success if system in gold}
 
 
 def _count(count: int, of: Success, text: str, left_out: bool, option: str) -> str:

@@ -193,7 +193,8 @@ def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, 
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in labels))
     for option, items, done in ((None, 48, "kept"), ("--only-answerable", 46, "left out")):
-        found = siq("predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *[option] * bool(option))
+        options = [option] if option else []
+        found = siq("predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
         assert found.exit_code == 0, found.output
         assert json.loads(out.read_text())["items"] == items
         assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
