@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class Curve(NamedTuple):
     Attributes:
         measure: Name of the measure.
         unit: Its unit.
+        direction: Whether a higher or a lower score is better.
         series: Name of the series.
         system: Name of the system.
         points: From clean audio to the severest condition.
@@ -81,6 +82,7 @@ class Curve(NamedTuple):
 
     measure: str
     unit: str
+    direction: Literal["higher", "lower"]
     series: str
     system: str
     points: list[Point]
@@ -193,7 +195,10 @@ def _curve(measured: Measured, series: str, system: str, places: list[int], path
     strengths = np.array([run.strength for run in path[1:]])
     per = PER.get(path[-1].unit, 1.0)
     slopes = per * _slopes(strengths, np.vstack([values, draws])[:, 1:])
-    return Curve(measured.name, measured.unit, series, system, points, float(slopes[0]), _ends(slopes[1:]), per)
+    return Curve(
+        measured.name, measured.unit, "higher" if measured.sign > 0 else "lower", series, system, points,
+        float(slopes[0]), _ends(slopes[1:]), per,
+    )  # fmt: skip
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
