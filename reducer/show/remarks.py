@@ -84,8 +84,8 @@ class Beaten(NamedTuple):
         names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
         others = f" and {_number(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
         return (
-            f"ceiling: {self.control} has {_score(category, self.raw)} from the references, less than "
-            f"{', '.join(names[:SHOWN])}{others}: by luck on a wrong transcript, or by a better language model"
+            f"ceiling: at {title(self.level)}, {self.control} ({_score(category, self.raw)}), which reads the references, "
+            f"is below {', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
         )
 
 

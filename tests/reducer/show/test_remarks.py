@@ -213,4 +213,4 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
     (line,) = [line for line in as_json(ranking.scores, ranking.context)["remarks"] if line.startswith("ceiling")]
     better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
-    assert line.startswith(f"ceiling: s0 has acc. 37.5 % from the references, less than {better}: by luck")
+    assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")
