@@ -99,6 +99,15 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
     )
 
 
+def join_categories(answers: Mapping[str, Mapping[Item, Judged]]) -> dict[Item, Judged]:
+    """Return the answers of several categories as those of one; items of one name in two categories stay apart.
+
+    Args:
+        answers: Category -> item -> its judged answer.
+    """
+    return {(item[0], category, *item[1:]): of for category, found in answers.items() for item, of in found.items()}
+
+
 def part_most(judged: Mapping[Item, Judged], count: int) -> list[tuple[Item, Judged]]:
     """Return the answers whose scores by the judge and by rule differ most, largest difference first.
 

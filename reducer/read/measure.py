@@ -99,12 +99,21 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         >>> Measure("wer", "lower", "WER %").show(-0.125), Measure("grade", "higher", "grade").show(7.5)
         (12.5, 7.5)
         """
-        return (100.0 if self.in_per_cent else 1.0) * self.sign * raw
+        return self.show_score(self.sign * raw)
+
+    def show_score(self, score: Any) -> Any:
+        """Return a value of the column, or an array of them, as people read it: a fraction in percent."""
+        return (100.0 if self.in_per_cent else 1.0) * score
 
     @property
     def shown_chance(self) -> float | None:
         """Return the score of guessing as people read it; None if there is none."""
-        return None if self.chance is None else self.show(self.sign * self.chance)
+        return None if self.chance is None else self.show_score(self.chance)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return what files of scores record about it."""
+        return {"column": self.column, "direction": self.direction, "unit": self.unit, "chance": self.chance}
 
     def by(self, column: str) -> Measure:
         """Return the measure that uses another of its columns.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,7 @@ class Curve(NamedTuple):
     Attributes:
         measure: Name of the measure.
         unit: Its unit.
+        direction: Whether a higher or a lower score is better.
         series: Name of the series.
         system: Name of the system.
         points: From clean audio to the severest condition.
@@ -85,6 +86,7 @@ class Curve(NamedTuple):
 
     measure: str
     unit: str
+    direction: Literal["higher", "lower"]
     series: str
     system: str
     points: list[Point]
@@ -104,7 +106,7 @@ class Crossing(NamedTuple):
         strength: Strength at which their curves cross, by linear interpolation; NaN if they cross between clean audio
             and the mildest strength.
         ends: The 95 % interval of the strength over the draws in which they cross between two strengths.
-        share: Share of draws in which the curves cross.
+        share: Share of draws in which the better system is also better on clean audio, and falls below the other.
         unit: Unit of the strength.
     """
 
@@ -200,7 +202,10 @@ def _curve(measured: Measured, series: str, system: str, places: list[int], path
     strengths = np.array([run.strength for run in path[1:]])
     per = PER.get(path[-1].unit, 1.0)
     slopes = per * _slopes(strengths, np.vstack([values, draws])[:, 1:])
-    return Curve(measured.name, measured.unit, series, system, points, float(slopes[0]), _ends(slopes[1:]), per)
+    return Curve(
+        measured.name, measured.unit, "higher" if measured.sign > 0 else "lower", series, system, points,
+        float(slopes[0]), _ends(slopes[1:]), per,
+    )  # fmt: skip
 
 
 def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -242,27 +247,30 @@ def _cross(
 
 
 def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
-    """Return the strength at which each row of gaps first falls below 0, by linear interpolation.
+    """Return the strength at which each row of gaps falls below 0 for the first time, by linear interpolation.
 
     Args:
         gaps: Shape (rows, strengths).
         strengths: The first is that of clean audio, NaN.
 
     Returns:
-        Shape (rows,); infinite if a row stays at 0 or above, NaN if it falls below before the second strength.
+        Shape (rows,); infinite if a row stays at 0 or above, or is below 0 on clean audio, so that it cannot fall; NaN
+        if it falls below before the second strength.
 
-    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0]]), np.array([np.nan, 20.0, 10.0]))
-    array([15., inf, nan])
+    >>> strengths = np.array([np.nan, 20.0, 10.0])
+    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]), strengths)
+    array([15., inf, nan, inf])
     """
     below = gaps < 0
     first = below.argmax(axis=1)
     rows = np.arange(len(gaps))
     previous = np.maximum(first - 1, 0)
+    falls = below.any(axis=1) & (first > 0)
     before, after = gaps[rows, previous], gaps[rows, first]
     with np.errstate(divide="ignore", invalid="ignore"):
         way = before / (before - after)
         at = strengths[previous] + (strengths[first] - strengths[previous]) * way
-    return np.where(below.any(axis=1), at, np.inf)
+    return np.where(falls, at, np.inf)
 
 
 def _ends(draws: np.ndarray) -> Ends:

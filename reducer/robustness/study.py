@@ -92,6 +92,7 @@ def as_records(robustness: Robustness) -> list[dict[str, Any]]:
             "suite": robustness.suite,
             "measure": curve.measure,
             "unit": curve.unit,
+            "direction": curve.direction,
             "system": curve.system,
             "series": curve.series,
             "condition": point.run.condition,

@@ -17,7 +17,7 @@ from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.pool import align, complete
 
 #: What the JSON file has of a comparison.
-KEYS = ("a", "b", "draws", "left_out", "seed", "raw", "asked", "clips", "better")
+KEYS = ("a", "b", "draws", "left_out", "seed", "measures", "scores", "asked", "clips", "better")
 UNIT = "standard deviations, mean of the categories"
 PARTS = (
     "clips: each category's difference is divided by the standard deviation of its scores, over clips and both "
@@ -61,7 +61,6 @@ def compare(pair: Pair, options: Options) -> Compared:
         "mismatches": [of.text for of in mismatches],
         "undefined": {category: of._asdict() for category, of in found.undefined.items()},
         "flags": {side: of._asdict() for side, of in zip("ab", flags, strict=True)},
-        "measures": {category: pair.categories[category].column for category in found.raw},
     }
     return Compared(
         found=found,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from speechiq.reducer.read.judge_name import name_judges
-from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.records import POOLED, flatten_ends, known
+from speechiq.reducer.show.reliability_table import POOLED as OF_ALL
 from speechiq.reducer.stats.board import Board
 from speechiq.reducer.stats.interval import CONFIDENCE
 
@@ -22,11 +22,11 @@ def as_json(board: Board) -> dict[str, Any]:
     pool, bars, remarks, further = board.pool, board.bars, board.remarks, board.further
     return {
         "measures": {
-            category: _describe(of) | ({"floor": board.floors[category]} if category in board.floors else {})
+            category: of.measure.record | ({"floor": board.floors[category]} if category in board.floors else {})
             for category, of in pool.levels.items()
         },
         "further": {
-            column: _describe(of)
+            column: of.measure.record
             | {"categories": list(further.members[column]), "items": len(further.systems[0].scores[column])}
             for column, of in further.levels.items()
         },
@@ -63,6 +63,7 @@ def rows_of(board: Board) -> list[dict[str, Any]]:
             "categories": {category: _cell(board, category, row) for category in board.pool.raw},
             "further": {column: _cell(board, column, row) for column in board.further.levels},
         }
+        | ({"reliability": board.reliability[OF_ALL][row].plain} if OF_ALL in board.reliability else {})
         for row in board.order
     ]
 
@@ -87,16 +88,12 @@ def csv_rows(
     ]
 
 
-def _describe(of: Category) -> dict[str, Any]:
-    measure = of.measure
-    return {"column": measure.column, "direction": measure.direction, "unit": measure.unit, "chance": measure.chance}
-
-
 def _cell(board: Board, column: str, row: int) -> dict[str, Any]:
     measure, bars, holder = board.columns[column].measure, board.bars, board.holder(column, row)
     ends = bars and [known(measure.sign * end[row] + 0.0) for end in bars.intervals[column]]
     cell: dict[str, Any] = {
         "score": known(measure.sign * board.means[column][row] + 0.0),
+        "direction": measure.direction,
         "interval": sorted(end for end in ends if end is not None) or None if ends else None,
         "std": bars and known(bars.std[column][row]),
     }
@@ -116,7 +113,9 @@ def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     cells = {"mean_rank": row["mean_rank"], "system": row["system"]}
     for category, of in {**row["categories"], **row["further"]}.items():
         low, high = of["interval"] or (None, None)
-        cells |= {f"{category}_score": of["score"], f"{category}_low": low, f"{category}_high": high}
+        cells |= {f"{category}_{name}": of[name] for name in ("score", "direction")}
+        cells |= {f"{category}_low": low, f"{category}_high": high}
         cells |= {f"{category}_{name}": of[name] for name in ("std", "rank", "undefined", "judge") if name in of}
         cells |= flatten_ends({f"{category}_{name}": value for name, value in of.get("reliability", {}).items()})
+    cells |= flatten_ends({f"reliability_{name}": value for name, value in row.get("reliability", {}).items()})
     return {**cells, "control": row["control"], **row["flags"], "mismatches": "; ".join(row["mismatches"])}

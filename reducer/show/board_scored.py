@@ -27,7 +27,7 @@ def score(suite: str, systems: Iterable[System], options: Options) -> Scored:
     """
     draws = {"draws": options.draws, "seed": options.seed}
     how: dict[str, Any] = {"allow_mismatch": options.allow_mismatch, **draws}
-    board = rate(suite, systems, **how)
+    board = reliability_table.add_pooled(rate(suite, systems, **how), **draws)
     parts = split(board.systems) if options.by_dataset else {}
     sets = {dataset: rate(suite, members, **how) for dataset, members in parts.items()}
     kinds = {field: rate_kinds(board, field, **draws) for field in board.fields if field == options.by}

@@ -10,21 +10,21 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
+from speechiq.reducer.show.side_by_side import SIDES
 from speechiq.reducer.stats.coupled import Coupled, Difference
 from speechiq.reducer.stats.coverage import caution_of_raw
-
-SIDES = {1: "B", -1: "A", 0: "neither"}
 
 
 def as_table(found: Coupled) -> Table:
     """Return a table with one row per metric; pooled error rates are in percent."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold")
-    for heading in ("A", "B", "B - A", "95 % of B - A"):
+    for heading in ("A", "B", "A - B", "95 % of A - B"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("favors", no_wrap=True)
     for of in found.differences:
-        a, b, gap, low, high = (_show(of, value) for value in (of.a, of.b, of.difference, of.low, of.high))
+        a, b = (_show(of, value) for value in (of.a, of.b))
+        gap, low, high = (_show(of, value, "+") for value in (of.difference, of.low, of.high))
         unit = " %" if of.pooled else ""
         table.add_row(Text(f"{printable(of.metric)}{unit}"), a, b, gap, f"{low} to {high}", SIDES[of.side])
     return table
@@ -52,8 +52,8 @@ def lines_of(found: Coupled) -> Iterator[str]:
 
 
 def as_json(found: Coupled) -> dict[str, Any]:
-    """Return the comparison as plain data; `difference` is b minus a."""
-    favors = {1: found.b, -1: found.a, 0: None}
+    """Return the comparison as plain data; `difference` is a minus b in the unit of the column."""
+    favors = {1: found.a, -1: found.b, 0: None}
     rows = [of._asdict() | {"favors": favors[of.side]} for of in found.differences]
     return found._asdict() | {
         "differences": [{key: value for key, value in row.items() if key != "side"} for row in rows],
@@ -61,5 +61,5 @@ def as_json(found: Coupled) -> dict[str, Any]:
     }
 
 
-def _show(of: Difference, value: float) -> str:
-    return f"{100 * value:z.2f}" if of.pooled else f"{value:z.4f}"
+def _show(of: Difference, value: float, sign: str = "") -> str:
+    return f"{100 * value:{sign}z.2f}" if of.pooled else f"{value:{sign}z.4f}"

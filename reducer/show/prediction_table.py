@@ -60,6 +60,12 @@ def notes_of(prediction: Prediction) -> Iterator[str]:
         if prediction.left_out:
             yield f"{prediction.left_out} draws had only failures or only successes and do not count"
         yield from filter(None, [caution_of_raw(prediction.clips)])
+    for of in prediction.predictors:
+        if of.opposite:
+            yield (
+                f"{of.name}: failures have better values than successes, although in the runs {of.direction} is "
+                "better; check its direction. R2 and validated figures fit either direction"
+            )
     yield from prediction.notes
 
 
@@ -91,8 +97,10 @@ def as_rows(prediction: Prediction) -> list[dict[str, Any]]:
         rows.append(
             {
                 "metric": of.name,
+                "direction": of.direction,
                 **{name: known(getattr(of.in_sample, name)) for name in Quality._fields},
                 **_plain({"auc_low": of.low, "auc_high": of.high, "separated": of.separated}),
+                "opposite_direction": of.opposite,
                 "undefined": of.undefined,
                 **{f"validated_{name}": known(value) for name, value in of.validated._asdict().items()},
                 "baseline": prediction.baseline,
@@ -137,16 +145,15 @@ def _metrics(prediction: Prediction) -> Table:
             f"{gap.p:.3f}" if gap and not math.isnan(gap.p) else "",
             f"{of.in_sample.efron:.3f}",
             f"{of.in_sample.mcfadden:.3f}",
-            show_separated(of),
+            show_remark(of),
         )
     return table
 
 
-def show_separated(of: Predictor) -> str:
-    """Return a remark about a predictor that separates failures from successes; empty for an ordinary one."""
-    if not of.separated:
-        return ""
-    return "separated" if of.separated == 1 else f"{100 * of.separated:.0f} % separated"
+def show_remark(of: Predictor) -> str:
+    """Return that a predictor points the other way or separates failures from successes; empty for an ordinary one."""
+    share = "" if of.separated == 1 else f"{100 * of.separated:.0f} % "
+    return ", ".join(["opposite direction"] * of.opposite + [f"{share}separated"] * bool(of.separated))
 
 
 def _combinations(prediction: Prediction) -> Table:
@@ -189,12 +196,13 @@ def _table(title: str) -> Table:
 def _record(of: Predictor) -> dict[str, Any]:
     return {
         "metric": of.name,
-        "higher_is_better": of.sign > 0,
+        "direction": of.direction,
         "in_sample": _plain(of.in_sample._asdict()),
         "auc_interval": None if math.isnan(of.low) else [of.low, of.high],
         "validated": _plain(of.validated._asdict()),
         **_plain({"slope": of.slope, "intercept": of.intercept}),
         "separated": of.separated,
+        "opposite_direction": of.opposite,
         "undefined": of.undefined,
         "by_system": _plain(of.by_system),
         "calibration": [bin._asdict() for bin in of.calibration],
@@ -208,6 +216,4 @@ def _numbers(gap: Gap | None) -> dict[str, float]:
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values.items()
-    }
+    return {name: known(value) if isinstance(value, float) else value for name, value in values.items()}

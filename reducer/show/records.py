@@ -16,8 +16,10 @@ from speechiq.core.checksummed import shorten
 from speechiq.core.files import write_whole
 from speechiq.reducer.read.conditions import ASPECTS
 from speechiq.reducer.read.flags import Flags
+from speechiq.reducer.read.measure import Category
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Context
-from speechiq.reducer.siq.scale import Scores
+from speechiq.reducer.siq.scale import LevelScores, Scores
+from speechiq.reducer.stats.bootstrap import Bootstrap
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
 FIX = "name a file in a folder that exists and is yours"
@@ -28,8 +30,8 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
     """Return the ranking as plain data, unrounded, best system first; unknown values are None.
 
     Returns:
-        The keys of docs/reference/scores.md except those of `origin.origin`. `raw` grows with ability: Remember's is
-        -WER.
+        The keys of docs/reference/scores.md except those of `origin.origin`. Scores have the sign and the unit of
+        their column: an error rate falls with ability.
     """
     norms, bootstrap, shifts, remarks = context.norms, context.bootstrap, context.shifts, context.remarks
     mismatched = {of.aspect for of in context.mismatches}
@@ -39,7 +41,6 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         "weights": None if remarks.no_siq else weights,
         "rule": None if remarks.no_siq else scores.scale.rule,
         "clips": {level: len(of.discrimination) for level, of in scores.scale.levels.items()},
-        "chance": {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None},
         "norms": norms
         and {
             "name": norms.name,
@@ -60,7 +61,7 @@ def as_json(scores: Scores, context: Context = NO_CONTEXT) -> dict[str, Any]:
         },
         "leave_one_out": None if shifts is None else _name_shifts(scores.systems, shifts),
         "systems": rows_of(scores, context),
-        "measures": {level: of.column for level, of in levels.items()},
+        "measures": {level: of.measure.record for level, of in levels.items()},
         "items": {level: of.items for level, of in remarks.counts.items()},
         "limited": {
             level: {"asked": of.asked, "whole": of.whole} for level, of in remarks.counts.items() if of.limited
@@ -78,7 +79,7 @@ def as_csv(
     others: Mapping[str, Sequence[dict[str, Any]]] | None = None,
     **common: str,
 ) -> str:
-    """Return the ranking as CSV, one row per system, unrounded; columns `<level>_raw` and so on.
+    """Return the ranking as CSV, one row per system, unrounded; columns `<level>_score` and so on.
 
     Args:
         scores: Scores of the ranking.
@@ -167,18 +168,25 @@ def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:
                 "flags": (system.flags if system else Flags())._asdict(),
                 "mismatches": [of.text for of in context.mismatches if of.system == name],
                 "levels": {
-                    level: {
-                        **{part: known(values[j]) for part, values in of._asdict().items()},
-                        "raw_interval": bootstrap and _interval(bootstrap.raw[level], j),
-                        "z_interval": _interval(bootstrap.z[level], j)
-                        if bootstrap and known(of.z[j]) is not None
-                        else None,
-                    }
-                    for level, of in scores.levels.items()
+                    level: _level_row(of, context.levels[level], bootstrap, j) for level, of in scores.levels.items()
                 },
             }
         )
     return rows
+
+
+def _level_row(of: LevelScores, category: Category, bootstrap: Bootstrap | None, j: int) -> dict[str, Any]:
+    """Return the numbers of one system on one level; the score has the sign of its column."""
+    level, sign = category.name, category.measure.sign
+    has_z = known(of.z[j]) is not None
+    return {
+        "score": known(sign * of.raw[j] + 0.0),
+        "direction": category.measure.direction,
+        "weighted": known(of.weighted[j]),
+        "z": known(of.z[j]),
+        "interval": bootstrap and sorted(sign * end + 0.0 for end in _interval(bootstrap.raw[level], j)),
+        "z_interval": _interval(bootstrap.z[level], j) if bootstrap and has_z else None,
+    }
 
 
 def flatten_ends(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,21 +202,21 @@ def flatten_ends(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known(value: float) -> float | None:
-    """Return a number as plain data; None for NaN.
+    """Return a number as plain data; None for one that is not finite.
 
-    >>> known(np.float64(0.5)), known(math.nan)
-    (0.5, None)
+    >>> known(np.float64(0.5)), known(math.nan), known(-math.inf)
+    (0.5, None, None)
     """
-    return None if math.isnan(value) else float(value)
+    return float(value) if math.isfinite(value) else None
 
 
 def _flatten(row: dict[str, Any]) -> dict[str, Any]:
     cells = {"rank": row["rank"], "system": row["system"], "siq": row["siq"]}
     for level, of in row["levels"].items():
-        cells |= {f"{level}_{part}": of[part] for part in ("raw", "weighted", "z")}
-    intervals = {"siq": row["siq_interval"]} | {
-        f"{level}_{part}": of[f"{part}_interval"] for level, of in row["levels"].items() for part in ("raw", "z")
-    }
+        cells |= {f"{level}_{part}": of[part] for part in ("score", "direction", "weighted", "z")}
+    intervals = {"siq": row["siq_interval"]}
+    for level, of in row["levels"].items():
+        intervals |= {level: of["interval"], f"{level}_z": of["z_interval"]}
     for name, interval in intervals.items():
         cells |= dict(zip((f"{name}_low", f"{name}_high"), interval or (None, None), strict=True))
     cells |= {"siq_std": row["siq_std"], "control": row["control"]} | row["flags"]

@@ -9,7 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.reducer.judges.reliability import Reliability
+from speechiq.reducer.judges.reliability import Reliability, join_categories, measure
+from speechiq.reducer.read.judge_name import name_judges
 from speechiq.reducer.show.remarks import title
 from speechiq.reducer.show.table import MISMATCH, SYSTEM, UNKNOWN, show_share
 from speechiq.reducer.stats.board import Board
@@ -27,11 +28,31 @@ COLUMNS = {
     "Match": "answers that match the reference by rule, without a model",
     "Judge and rule": "rank correlation of the judge's score with the score by rule (1 for a match, else F1)",
 }
+#: Name of the rows over all categories.
+POOLED = "every_category"
 SHARES = ("Unjudged", "Unread draws", "Refusals", "Empty", "Equal draws", "Match")
 
 
+def add_pooled(board: Board, *, draws: int, seed: int = 0) -> Board:
+    """Return the board with the reliability over the answers of all categories, if one judge judged several.
+
+    Args:
+        board: The scores of a suite.
+        draws: Number of draws for the intervals; 0 leaves them out.
+        seed: Seed of the draws.
+    """
+    judges = {name_judges(task for task in system.tasks if task.level in board.reliability) for system in board.systems}
+    if len(board.reliability) < 2 or any(";" in names for names in judges):
+        return board
+    answers = [
+        {category: system.scored_answers(category) for category in board.reliability} for system in board.systems
+    ]
+    pooled = [measure(join_categories(of), draws=draws, seed=seed) for of in answers]
+    return board._replace(reliability={**board.reliability, POOLED: pooled})
+
+
 def as_table(board: Board) -> Table:
-    """Return a table with a row per category and system, in the order of the board.
+    """Return a table with a row per category and system, in the order of the board, then one over all categories.
 
     Args:
         board: The scores of a suite with a judge.
@@ -67,6 +88,8 @@ def caption(board: Board) -> Iterator[str]:
     for name, meaning in COLUMNS.items():
         yield f"{name}: {meaning}"
     for category, found in board.reliability.items():
+        if category == POOLED:
+            yield f"{title(category)}: differences between categories count too, so alpha and correlations are larger"
         scale = "ordinal" if all(of.ordinal for of in found) else "interval"
         draws = max(of.draws for of in found)
         if draws > 1:

@@ -18,6 +18,10 @@ from speechiq.reducer.stats.separation import separates
 
 FEWEST_FOR_SIQ = 3
 FEW = 5
+#: Difference of two mean raw scores that is rounding.
+ROUNDING = 1e-9
+#: Most names in one remark.
+SHOWN = 3
 #: Letters up to which the first word of a category is taken for initials, such as asr or pf.
 INITIALS = 3
 TWO_SYSTEMS = (
@@ -60,6 +64,31 @@ class Count(NamedTuple):
         return self.asked is not None and self.whole is not None and self.asked < self.whole
 
 
+class Beaten(NamedTuple):
+    """A control `gold` that other systems beat on a level.
+
+    Attributes:
+        control: Name of the control.
+        level: Name of the level.
+        raw: Its mean raw score.
+        better: Name of each better system -> its mean raw score.
+    """
+
+    control: str
+    level: str
+    raw: float
+    better: Mapping[str, float]
+
+    def line(self, category: Category) -> str:
+        """Return the remark in words."""
+        names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
+        others = f" and {_number(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
+        return (
+            f"ceiling: at {title(self.level)}, {self.control} ({_score(category, self.raw)}), which reads the references, "
+            f"is below {', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
+        )
+
+
 class Remarks(NamedTuple):
     """The remarks on a ranking.
 
@@ -73,6 +102,7 @@ class Remarks(NamedTuple):
         pairs: Number of pairs of systems.
         identical: Groups of systems that have the same scores everywhere.
         floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
+        ceilings: Each level on which a control `gold`, which receives the references, is beaten.
     """
 
     no_siq: str | None = None
@@ -84,6 +114,7 @@ class Remarks(NamedTuple):
     pairs: int = 0
     identical: tuple[tuple[str, ...], ...] = ()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    ceilings: tuple[Beaten, ...] = ()
 
     def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
         """Yield the remarks in words, a line each; `warnings` are not among them."""
@@ -97,8 +128,9 @@ class Remarks(NamedTuple):
                     f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
                 )
         for name, floor in filter(itemgetter(1), self.floors.items()):
-            shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
+            shown = (_score(levels[level], raw) for level, raw in floor.items())
             yield f"floor: without any audio, {name} has {', '.join(shown)}"
+        yield from (of.line(levels[of.level]) for of in self.ceilings)
 
     def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
         """Yield possible mistakes of the user, a line each.
@@ -167,7 +199,23 @@ def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
             for row, system in enumerate(systems)
             if system.control == "silence"
         },
+        ceilings=tuple(
+            Beaten(systems[row].name, level, float(of[row]), better)
+            for row in (row for row, system in enumerate(systems) if system.control == "gold")
+            for level, of in means.items()
+            if (better := _find_better(of, row, systems))
+        ),
     )
+
+
+def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> dict[str, float]:
+    """Return name -> mean raw score of the systems above a row, best first; controls `gold` are left out."""
+    better = [
+        (float(mean), system.name)
+        for system, mean in zip(systems, means, strict=True)
+        if mean > means[row] + ROUNDING and system.control != "gold"
+    ]
+    return {name: mean for mean, name in sorted(better, key=lambda of: (-of[0], of[1]))}
 
 
 def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
@@ -217,6 +265,12 @@ def title(level: str) -> str:
     """
     first, *others = level.split("_")
     return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
+
+
+def _score(category: Category, raw: float) -> str:
+    """Return a raw score with its unit as people read it, such as `WER 12.5 %`."""
+    unit = category.unit.removesuffix("%").strip()
+    return f"{unit} {category.show(raw):.1f}" + " %" * category.measure.in_per_cent
 
 
 def _number(count: int, noun: str) -> str:

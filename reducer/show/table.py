@@ -219,11 +219,11 @@ def shown_flags(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _level(measure: Measure, of: dict[str, Any], with_interval: bool) -> Iterable[str]:
-    yield f"{measure.show(of['raw']):z.2f}"
+    yield f"{measure.show_score(of['score']):z.2f}"
     if of["z"] is not None:
         yield f"{of['z']:+z.2f}"
-    if with_interval and of["raw_interval"]:
-        low, high = sorted(measure.show(end) for end in of["raw_interval"])
+    if with_interval and of["interval"]:
+        low, high = (measure.show_score(end) for end in of["interval"])
         yield f"{low:z.1f} to {high:z.1f}"
 
 

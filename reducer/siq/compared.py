@@ -56,7 +56,6 @@ def compare(pair: Pair, options: Options) -> Compared:
         "excluded": len(excluded),
         "excluded_set": excluded.sha256,
         "flags": {side: counted._asdict() for side, counted in zip("ab", flags, strict=True)},
-        "measures": {level: pair.categories[level].column for level in found.raw},
         "identical": [list(names) for names in remarks.identical],
     }
     return Compared(

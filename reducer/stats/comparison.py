@@ -258,25 +258,31 @@ def _deviation(raw: np.ndarray) -> float:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """Return the comparison as plain data; `difference` is a minus b, `raw` grows with ability: Remember's is -WER.
+    """Return the comparison as plain data; `difference` is a minus b. Unknown values are None.
 
-    Unknown values are None.
+    `scores` have the sign and the unit of their columns, which `measures` describes: an error rate falls with ability.
     """
     plain = comparison._asdict()
-    del plain["levels"], plain["undefined"]
-    for part in ("raw", "z"):
-        plain[part] = {level: _plain(difference) for level, difference in plain[part].items()}
+    del plain["levels"], plain["undefined"], plain["raw"]
+    measures = {level: comparison.levels[level].measure for level in comparison.raw}
+    names = {1: comparison.a, -1: comparison.b, 0: None}
     return plain | {
+        "measures": {level: of.record for level, of in measures.items()},
+        "scores": {level: _plain(of, names, measures[level].sign) for level, of in comparison.raw.items()},
+        "z": {level: _plain(of, names) for level, of in comparison.z.items()},
         "caution": comparison.caution,
-        "siq": comparison.siq and _plain(comparison.siq),
+        "siq": comparison.siq and _plain(comparison.siq, names),
         "better": comparison.better,
         "clips": [share._asdict() for share in comparison.clips],
     }
 
 
-def _plain(difference: Difference) -> dict[str, float | None]:
-    numbers = {"difference": difference.value, **difference._asdict()}
-    return {name: None if math.isnan(value) else value for name, value in numbers.items()}
+def _plain(of: Difference, names: Mapping[int, str | None], sign: float = 1.0) -> dict[str, float | str | None]:
+    """Return a difference with the sign of its column, and the name of the system that its interval favors."""
+    low, high = sorted((sign * of.low, sign * of.high))
+    numbers = {"difference": sign * of.value, "a": sign * of.a, "b": sign * of.b, "low": low, "high": high, "p": of.p}
+    plain = {name: None if math.isnan(value) else value + 0.0 for name, value in numbers.items()}
+    return {**plain, "favors": names[of.side]}
 
 
 def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:

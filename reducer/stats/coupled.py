@@ -6,7 +6,7 @@ All metrics share each draw of clips. A system is better only if the intervals o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -39,15 +39,17 @@ class Difference(NamedTuple):
 
     Attributes:
         metric: Name of the metric.
+        direction: Which values are better.
         pooled: Whether errors are pooled over clips; else the mean over clips is compared.
         clips: Number of clips on which it is defined for both systems.
         a, b: The metric of each system on these.
-        difference: b minus a.
+        difference: a minus b.
         low, high: 95 % interval of the difference, by the percentiles of the draws.
-        side: 1 if the interval excludes 0 in favor of b, -1 in favor of a, 0 if it includes 0.
+        side: 1 if the interval excludes 0 in favor of a, -1 in favor of b, 0 if it includes 0.
     """
 
     metric: str
+    direction: Literal["higher", "lower"]
     pooled: bool
     clips: int
     a: float
@@ -79,7 +81,7 @@ class Coupled(NamedTuple):
     @property
     def better(self) -> str | None:
         """Return the system that all intervals favor; None if they do not agree on one."""
-        winner: dict[tuple[int, ...], str] = {(1,): self.b, (-1,): self.a}
+        winner: dict[tuple[int, ...], str] = {(1,): self.a, (-1,): self.b}
         return winner.get(tuple({of.side for of in self.differences}))
 
 
@@ -99,7 +101,7 @@ def compare(a: str, b: str, metrics: Mapping[str, Paired], draws: int = 1000, se
     >>> values = Paired(np.array([0.5, 0.25]), np.array([0.25, 0.0]), np.ones(2), -1.0, False)
     >>> found = compare("a", "b", {"distance": values})
     >>> found.differences[0].difference, found.better
-    (-0.25, 'b')
+    (0.25, 'b')
     """
     if draws < FEWEST_DRAWS:
         raise SpeechIQError(f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}")
@@ -110,7 +112,7 @@ def compare(a: str, b: str, metrics: Mapping[str, Paired], draws: int = 1000, se
     drawn: dict[str, list[np.ndarray]] = {name: [] for name in metrics}
     for counts in count_clips(clips, draws, seed):
         for name, (sums, weights) in parts.items():
-            gap, weight = counts @ (sums[1] - sums[0]), counts @ weights
+            gap, weight = counts @ (sums[0] - sums[1]), counts @ weights
             drawn[name].append(np.divide(gap, weight, out=np.full(len(counts), np.nan), where=weight > 0))
     found = []
     for name, (sums, weights) in parts.items():
@@ -120,9 +122,21 @@ def compare(a: str, b: str, metrics: Mapping[str, Paired], draws: int = 1000, se
             raise SpeechIQError(f"{name}: defined on {int((weights > 0).sum())} of {clips} clips, too few to compare")
         low, high = np.percentile(values, INTERVAL).tolist()
         one, other = (sums.sum(axis=1) / weights.sum()).tolist()
-        side = int(metrics[name].sign) * (int(low > 0) - int(high < 0))
-        defined = int((weights > 0).sum())
-        found.append(Difference(name, metrics[name].pooled, defined, one, other, other - one, low, high, side))
+        sign, pooled = int(metrics[name].sign), metrics[name].pooled
+        found.append(
+            Difference(
+                metric=name,
+                direction="higher" if sign > 0 else "lower",
+                pooled=pooled,
+                clips=int((weights > 0).sum()),
+                a=one,
+                b=other,
+                difference=one - other,
+                low=low,
+                high=high,
+                side=sign * (int(low > 0) - int(high < 0)),
+            )
+        )
     return Coupled(a, b, clips, draws, seed, found)
 
 

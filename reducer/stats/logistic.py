@@ -68,12 +68,27 @@ def predict(fitted: np.ndarray, failed: np.ndarray, covariates: np.ndarray) -> n
         failed: Whether these failed.
         covariates: Those of the other items, shape (others, covariates).
     """
+    from scipy.special import expit
+
     if failed.all() or not failed.any():
         return np.full(len(covariates), float(failed[0]))
+    return np.asarray(expit(predict_log_odds(fitted, failed, covariates)))
+
+
+def predict_log_odds(fitted: np.ndarray, failed: np.ndarray, covariates: np.ndarray) -> np.ndarray:
+    """Fit on some items and return the log-odds of failure of others, which do not round to equal values as `predict`.
+
+    Args:
+        fitted: As for `predict`.
+        failed: As for `predict`; if all items have one outcome, others differ in nothing and have 0.
+        covariates: As for `predict`.
+    """
+    if failed.all() or not failed.any():
+        return np.zeros(len(covariates))
     mean, spread = fitted.mean(axis=0), fitted.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     solution = _newton((fitted - mean) / spread, failed)
-    return _probabilities(_with_ones((covariates - mean) / spread), solution)
+    return np.asarray(_with_ones((covariates - mean) / spread) @ solution)
 
 
 def efron(failed: np.ndarray, probability: np.ndarray) -> float:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.columns import Columns, join_columns
@@ -101,13 +103,16 @@ def leave_out(
     if errors:
         notes.append(_count(len(without), of, "have a transcript without an error", only_errors, "--only-errors"))
     has_answers = any(answers(task) for task in tables.tasks)
-    unanswerable, missing = _wrong_with_reference(of, tables, column) if has_answers or only_answerable else (set(), [])
+    from_reference = _score_references(of, tables, column) if has_answers or only_answerable else {}
+    unanswerable = {key for key, right in from_reference.items() if right < HALF}
+    unknown = sum(map(math.isnan, from_reference.values()))
+    missing = list(dict.fromkeys(system for system, item in of.success if (system, item) not in from_reference))
     if missing and only_answerable:
         raise SpeechIQError(
             f"--only-answerable: no run of the control gold with the language model of {missing[0]!r} (its answers "
             "from the references); run pretrained=gold+MODEL on the same tasks"
         )
-    if missing:
+    if missing and has_answers:
         notes.append(
             f"no run of gold with the language model of {', '.join(missing)}: failures include questions that it fails "
             "even from the reference"
@@ -115,6 +120,8 @@ def leave_out(
     elif has_answers:
         text = "are answered wrong even from the reference"
         notes.append(_count(len(unanswerable), of, text, only_answerable, "--only-answerable"))
+    if unknown:
+        notes.append(f"{unknown} of {len(of.success)} items have no scored answer from the reference: kept")
     out = (without if only_errors else set()) | (unanswerable if only_answerable else set())
     kept = {key: value for key, value in of.success.items() if key not in out}
     if not kept:
@@ -138,15 +145,19 @@ def _answering(described: Mapping[str, object]) -> tuple[object, object]:
     return described.get("llm"), described.get("answering")
 
 
-def _wrong_with_reference(of: Success, tables: Tables, column: str | None) -> tuple[set[Key], list[str]]:
-    """Return the items that are answered wrong from the reference, and the systems without a run of gold."""
+def _score_references(of: Success, tables: Tables, column: str | None) -> dict[Key, float]:
+    """Return how right `gold` answers each item, from 0 to 1, for systems with a run of it; NaN for no answer.
+
+    The label of a clip with several questions is compared with the mean over these.
+    """
     right = read_right(tables.columns, column)
+    by_clip: dict[Key, list[float]] = {}
+    for key, value in right.items():
+        by_clip.setdefault(clip_of(key), []).append(value)
+    means = {clip: float(np.mean(values)) for clip, values in by_clip.items()}
     gold = {name: control for name, control in find_gold(tables).items() if any(key[0] == control for key in right)}
-    systems = dict.fromkeys(system for system, _ in of.success)
-    wrong = {
-        (system, item) for system, item in of.success if system in gold and right.get((gold[system], item), 0.0) < HALF
-    }
-    return wrong, [name for name in systems if name not in gold]
+    known = means | right
+    return {(system, item): known.get((gold[system], item), math.nan) for system, item in of.success if system in gold}
 
 
 def _count(count: int, of: Success, text: str, left_out: bool, option: str) -> str:

@@ -20,6 +20,7 @@ from speechiq.reducer.validity.predictors import (
     find_thresholds,
     judge_quality,
     validate,
+    validate_auc,
 )
 from speechiq.reducer.validity.units import Metric, Units
 
@@ -223,12 +224,8 @@ def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, drawn:
         sign=metric.sign,
         low=float(low),
         high=float(high),
-        in_sample=Quality(
-            float(auc(metric.risk, failed)[0]),
-            logistic.efron(failed, fitted.probability),
-            logistic.mcfadden(failed, fitted.probability),
-        ),
-        validated=judge_quality(failed, validated),
+        in_sample=judge_quality(failed, fitted.probability, float(auc(metric.risk, failed)[0])),
+        validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
         slope=float(fitted.coefficients[0]),
         intercept=fitted.intercept,
         separated=fitted.separated,
@@ -260,5 +257,9 @@ def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) 
         form=show_form(form),
         weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else {},
         in_sample=judge_quality(units.failed, fitted.probability),
-        validated=judge_quality(units.failed, validate(covariates, units.failed, groups, seed)),
+        validated=judge_quality(
+            units.failed,
+            validate(covariates, units.failed, groups, seed),
+            validate_auc(covariates, units.failed, groups, seed),
+        ),
     )

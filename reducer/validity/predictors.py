@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import math
+from itertools import combinations_with_replacement
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from speechiq.reducer.stats import logistic
 from speechiq.reducer.stats.auc import auc
 
 FOLDS = 10
+#: AUC of a number that says nothing about failure.
+CHANCE = 0.5
 #: Shares of failures to catch.
 CAUGHT = (0.8, 0.9, 0.95)
 #: Fewest items of a bin of the calibration curve, and most bins.
@@ -69,7 +72,7 @@ class Predictor(NamedTuple):
         sign: 1 if a higher value is better, -1 if a lower one is.
         low, high: 95 % interval of the AUC, from draws of clips; NaN without draws.
         in_sample: On the items that were fitted.
-        validated: On items of clips that were left out of the fit.
+        validated: By fits to other clips.
         slope, intercept: Of the log-odds of failure by the value; NaN if separated.
         separated: Share of the items that a threshold separates without error.
         undefined: Of how many items the metric is undefined.
@@ -92,12 +95,21 @@ class Predictor(NamedTuple):
     calibration: list[Bin]
     thresholds: list[Threshold]
 
+    @property
+    def direction(self) -> Literal["higher", "lower"]:
+        """Return which values are better, as the runs record it."""
+        return "higher" if self.sign > 0 else "lower"
 
-def folds(groups: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """Yield which items are left out, for each fold; the items of a group are in one fold."""
+    @property
+    def opposite(self) -> bool:
+        """Return whether failures have better values than successes, by the interval of the AUC if there is one."""
+        return (self.in_sample.auc if math.isnan(self.high) else self.high) < CHANCE
+
+
+def assign_folds(groups: np.ndarray, seed: int) -> np.ndarray:
+    """Return the fold of each item, from 0; the items of a group are in one fold."""
     count = int(groups.max()) + 1
-    fold_of = np.random.default_rng(seed).permutation(count) % min(FOLDS, count)
-    yield from (fold_of[groups] == fold for fold in range(min(FOLDS, count)))
+    return np.asarray((np.random.default_rng(seed).permutation(count) % min(FOLDS, count))[groups])
 
 
 def validate(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int) -> np.ndarray:
@@ -109,15 +121,53 @@ def validate(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, see
         groups: Number of each item's clip.
         seed: Of the folds.
     """
+    folds = assign_folds(groups, seed)
     probability = np.empty(len(failed))
-    for out in folds(groups, seed):
+    for fold in range(folds.max() + 1):
+        out = folds == fold
         probability[out] = logistic.predict(covariates[~out], failed[~out], covariates[out])
     return probability
 
 
-def judge_quality(failed: np.ndarray, probability: np.ndarray) -> Quality:
-    """Return how well probabilities agree with failures."""
-    area = float(auc(probability, failed)[0])
+def validate_auc(covariates: np.ndarray, failed: np.ndarray, groups: np.ndarray, seed: int) -> float:
+    """Return the AUC over all pairs of a failure and a success, each by a regression on neither's fold.
+
+    Probabilities of two fits are never compared: if a fold with many failures is left out, the fit to the others
+    predicts fewer, so that over all folds a metric without any relation to failure has an AUC below 0.5.
+
+    Args:
+        covariates: As for `validate`.
+        failed: As for `validate`.
+        groups: As for `validate`.
+        seed: As for `validate`.
+
+    Returns:
+        NaN if no pair is left.
+    """
+    folds = assign_folds(groups, seed)
+    right = pairs = 0.0
+    for one, other in combinations_with_replacement(range(folds.max() + 1), 2):
+        out = (folds == one) | (folds == other)
+        if out.all():
+            continue
+        risk = logistic.predict_log_odds(covariates[~out], failed[~out], covariates[out])
+        for of_failures, of_successes in {(one, other), (other, one)}:
+            chosen = np.where(failed, folds == of_failures, folds == of_successes)[out]
+            if count := int((chosen & failed[out]).sum() * (chosen & ~failed[out]).sum()):
+                right += count * float(auc(risk[chosen], failed[out][chosen])[0])
+                pairs += count
+    return right / pairs if pairs else math.nan
+
+
+def judge_quality(failed: np.ndarray, probability: np.ndarray, area: float | None = None) -> Quality:
+    """Return how well probabilities agree with failures.
+
+    Args:
+        failed: Whether each item failed.
+        probability: Probability of failure of each item.
+        area: The AUC; None takes that of the probabilities.
+    """
+    area = float(auc(probability, failed)[0]) if area is None else area
     return Quality(area, logistic.efron(failed, probability), logistic.mcfadden(failed, probability))
 
 

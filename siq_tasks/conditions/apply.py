@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,11 @@ def _find_maker(step: Step, rows: Sequence[Mapping[str, Any]]) -> Maker:
 
 
 def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
-    """Return what mixes other clips of the set: those of other docs, and never the same audio."""
+    """Return what mixes other clips of the set: those of other docs, and never the same audio.
+
+    Each clip has an order of all other clips, by a digest of the ids, and the first of them are its voices. So a clip
+    that is added or removed changes the babble of the clips only that get or had its voice.
+    """
     clips = {row["id"]: row["audio"] for row in rows}
     voices = int(step.name)
     if len({audio["sha256"] for audio in clips.values()}) <= voices:
@@ -80,9 +85,9 @@ def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
     snr_db = step.strength if step.unit == "dB" else -20 * math.log10(step.strength)
 
     def make(row: Mapping[str, Any], step: Step, seed: int) -> AnyTransform:
-        others = [name for name in sorted(clips) if clips[name]["sha256"] != row["audio"]["sha256"]]
-        chosen = np.random.default_rng(seed).permutation(len(others))[:voices]
-        return Recordings(tuple(_span(clips[others[i]]) for i in chosen), snr_db, seed)
+        others = (name for name, audio in clips.items() if audio["sha256"] != row["audio"]["sha256"])
+        chosen = nsmallest(voices, others, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).digest())
+        return Recordings(tuple(_span(clips[name]) for name in chosen), snr_db, seed)
 
     return make
 

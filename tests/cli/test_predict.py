@@ -147,12 +147,44 @@ def test_separated_items_are_said_to_be_separated(runs, tmp_path, labels):
     for row in rows:
         row["success"] = rows_of(row["system"])[row["id"]]["semdist"] < 0.01
     labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "out.json"
-    done = siq("predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out)
+    out, table = tmp_path / "out.json", tmp_path / "out.csv"
+    done = siq("predict", runs, "--labels", labels, "--metrics", "wer,semdist", "-o", out, "-o", table)
     assert done.exit_code == 0 and "separated" in done.output, done.output
     (_, of) = json.loads(out.read_text())["predictors"]
     assert of["in_sample"] == {"auc": 1.0, "efron": 1.0, "mcfadden": 1.0}
-    assert (of["separated"], of["slope"]) == (1.0, None)
+    assert (of["separated"], of["slope"], of["opposite_direction"]) == (1.0, None, False)
+    (_, row) = csv.DictReader(table.read_text().splitlines())
+    assert (row["separated"], row["direction"]) == ("1.0", "lower")
+
+
+def test_a_number_that_is_not_finite_is_empty_in_files(runs, tmp_path, labels):
+    """One clip fails although all others with such values succeed: McFadden's R2 of the others' fit is -infinity."""
+    rows = [json.loads(line) for line in labels.read_text().splitlines()]
+    worst = max(rows, key=lambda row: rows_of(row["system"])[row["id"]]["semdist"])
+    for row in rows:
+        row["success"] = row is worst or rows_of(row["system"])[row["id"]]["semdist"] < 0.004
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out, table = tmp_path / "out.json", tmp_path / "out.csv"
+    done = siq("predict", runs, "--labels", labels, "--metrics", "semdist", "-o", out, "-o", table)
+    assert done.exit_code == 0, done.output
+    (of,) = json.loads(out.read_text())["predictors"]
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert of["validated"]["mcfadden"] is None and row["validated_mcfadden"] == ""
+
+
+@pytest.mark.parametrize("draws", (0, 200))
+def test_a_column_recorded_with_the_opposite_direction_is_named(runs, tmp_path, labels, draws):
+    rows = [json.loads(line) for line in labels.read_text().splitlines()]
+    for row in rows:
+        row["success"] = rows_of(row["system"])[row["id"]]["semdist"] >= 0.01
+    labels.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "out.json"
+    done = siq("predict", runs, "--labels", labels, "--metrics", "semdist", "--bootstrap", draws, "-o", out)
+    assert done.exit_code == 0 and "opposite direction, separated" in done.output, done.output
+    assert "semdist: failures have better values than successes, although in the runs lower is better" in done.output
+    (of,) = json.loads(out.read_text())["predictors"]
+    assert (of["in_sample"]["auc"], of["in_sample"]["efron"], of["direction"]) == (0.0, 1.0, "lower")
+    assert of["opposite_direction"] is True
 
 
 def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
@@ -172,6 +204,33 @@ def test_labels_leave_out_what_the_paper_leaves_out(runs, tmp_path):
         "id": CLIPS[1], "system": "base", "success": None, "by": "answers", "question_id": "q",
     }  # fmt: skip
     assert "2 of 48 items are answered wrong even from the reference: left out" in done.output
+
+
+def test_labels_of_clips_are_compared_with_all_answers_to_their_questions(runs, tmp_path):
+    """Two questions per clip: `gold` fails both of the first clip, one of the second, and did not answer the third."""
+    for path in runs.rglob("samples_demo_1*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows += [row | {"doc": row["doc"] | {"question_id": "r"}} for row in rows]
+        for row in rows if "gold" in str(path) else ():
+            wrong = [CLIPS[0], *[CLIPS[1]] * (row["doc"]["question_id"] == "r")]
+            row["acc"] = float(row["doc"]["id"] not in wrong)
+        if "gold" in str(path):
+            rows = [row for row in rows if row["doc"]["id"] != CLIPS[2]]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file, out = tmp_path / "clips.jsonl", tmp_path / "out.json"
+    labels = [
+        {"id": clip, "system": system, "success": not row["failed"], "by": "ann"}
+        for system in SYSTEMS
+        for clip, row in rows_of(system).items()
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in labels))
+    for option, items, done in ((None, 48, "kept"), ("--only-answerable", 46, "left out")):
+        options = [option] if option else []
+        found = siq("predict", runs, "--labels", file, "--allow-mismatch", "-o", out, "--force", *options)
+        assert found.exit_code == 0, found.output
+        assert json.loads(out.read_text())["items"] == items
+        assert f"2 of 48 items are answered wrong even from the reference: {done}" in found.output
+        assert "2 of 48 items have no scored answer from the reference: kept" in found.output
 
 
 def test_agreement_of_two_authors_is_cohens_kappa(runs, labels, tmp_path):
@@ -319,8 +378,10 @@ def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     wer, semdist = found["differences"]
     rows = rows_of("tiny").values()
     assert (wer["pooled"], semdist["pooled"]) == (True, False)
-    assert wer["difference"] == pytest.approx(-np.mean([row["wer"] for row in rows]))
-    assert semdist["difference"] == pytest.approx(-np.mean([row["semdist"] for row in rows]))
+    assert wer["difference"] == pytest.approx(np.mean([row["wer"] for row in rows])), "A - B"
+    assert semdist["difference"] == pytest.approx(np.mean([row["semdist"] for row in rows]))
+    assert 0 < wer["low"] < wer["difference"] < wer["high"]
+    assert (wer["direction"], wer["favors"]) == ("lower", "gold") and "95 % of A - B" in done.output
     assert found["better"] == "gold" and "B is better beyond chance, by the intervals of wer, semdist" in done.output
     done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,entity_wer")
     assert "neither is better beyond chance" in done.output
@@ -336,7 +397,7 @@ def test_errors_of_long_references_count_more_in_a_pooled_rate(tmp_path):
     out = tmp_path / "out.json"
     assert siq("compare", tmp_path / "a", tmp_path / "b", "--metrics", "wer", "-o", out).exit_code == 0
     (of,) = json.loads(out.read_text())["differences"]
-    assert (of["a"], of["b"], of["difference"]) == (pytest.approx(4 / 5), 0.0, pytest.approx(-4 / 5))
+    assert (of["a"], of["b"], of["difference"]) == (pytest.approx(4 / 5), 0.0, pytest.approx(4 / 5))
 
 
 @pytest.mark.parametrize(

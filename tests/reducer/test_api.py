@@ -57,9 +57,9 @@ def test_a_ranking_has_the_numbers_of_siq_score(ranking, runs):
         assert (scores["rank"], scores["siq"]) == (row["rank"], row["siq"])
         assert [scores["siq_low"], scores["siq_high"]] == row["siq_interval"]
         remember = row["levels"]["remember"]
-        assert scores["remember"] == pytest.approx(-100 * remember["raw"])
-        assert [scores["remember_high"], scores["remember_low"]] == pytest.approx(
-            [-100 * end for end in remember["raw_interval"]]
+        assert scores["remember"] == pytest.approx(100 * remember["score"])
+        assert [scores["remember_low"], scores["remember_high"]] == pytest.approx(
+            [100 * end for end in remember["interval"]]
         )
         assert [scores["apply_z_low"], scores["apply_z_high"]] == row["levels"]["apply"]["z_interval"]
         assert scores["incomplete_audio"] == row["flags"]["incomplete_audio"]
@@ -113,7 +113,7 @@ def test_a_comparison_has_the_numbers_of_siq_compare(runs):
         assert list(frame.index) == ["remember", "remember_z", "understand", "understand_z", "apply", "apply_z", "siq"]
         for part in ("a", "b", "difference", "low", "high", "p"):
             assert frame.loc["siq", part] == written["siq"][part]
-        assert frame.loc["remember", "difference"] == pytest.approx(-100 * written["raw"]["remember"]["difference"])
+        assert frame.loc["remember", "difference"] == pytest.approx(100 * written["scores"]["remember"]["difference"])
         assert comparison.better == written["better"] == frame.loc["siq", "favors"] == BASE
         assert frame.loc["remember", "unit"] == "WER %" and frame.loc["remember", "high"] < 0
 

@@ -94,7 +94,9 @@ def test_it_is_scored_with_intervals(keywords, tmp_path):
     assert {*suite["measures"]} == {"names", "numbers"} and suite["measures"]["names"]["direction"] == "lower"
     best, *others = suite["systems"]
     assert best["system"] == SYSTEMS[0] and best["control"] == "gold" and best["mean_rank"] == 1.0
-    assert best["categories"]["names"] == {"score": 0.0, "interval": [0.0, 0.0], "std": 0.0, "rank": 1}
+    assert best["categories"]["names"] == {
+        "score": 0.0, "direction": "lower", "interval": [0.0, 0.0], "std": 0.0, "rank": 1,
+    }  # fmt: skip
     for row in others:
         low, high = row["categories"]["numbers"]["interval"]
         assert 0 <= low < row["categories"]["numbers"]["score"] < high <= 1 and row["mean_rank"] == 2.0
@@ -132,8 +134,9 @@ def test_two_systems_are_compared(keywords, tmp_path):
     assert "A is better beyond chance, by the intervals of names, numbers" in shown and "SIQ" not in shown
     assert "Haverbrook" in shown, "the clip that decides has its reference"
     found = json.loads((tmp_path / "c.json").read_text())["suites"]["keywords"]
-    assert found["better"] == SYSTEMS[0] and found["raw"]["names"]["p"] < 0.01
-    assert found["raw"]["names"]["difference"] == 1.0, "raw scores grow with ability"
+    assert found["better"] == SYSTEMS[0] and found["scores"]["names"]["p"] < 0.01
+    assert found["scores"]["names"]["difference"] == -1.0, "the sign is that of the column"
+    assert (found["measures"]["names"]["direction"], found["scores"]["names"]["favors"]) == ("lower", SYSTEMS[0])
     shown = siq("compare", "gold", "silence", keywords, "--levels", "numbers", "--clips", "0")
     assert "by the intervals of numbers" in shown
 

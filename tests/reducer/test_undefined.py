@@ -93,7 +93,7 @@ def test_a_comparison_takes_the_items_that_both_have(runs, tmp_path):
     both = [(one[0] / 5, other[0] / 5) for one, other in zip(GOOD, BAD, strict=True) if None not in (*one, *other)]
     clips = {0: [0, 1], 1: [2], 2: [3, 4], 3: [5, 6], 4: [7]}
     expected = np.mean([np.mean([both[i][0] - both[i][1] for i in rows]) for rows in clips.values()])
-    assert found["raw"]["answers"]["difference"] == pytest.approx(expected)
+    assert found["scores"]["answers"]["difference"] == pytest.approx(expected)
     assert found["better"] == "good"
     frame = compare("good", "bad", runs).to_frame()
     assert frame.loc["answers", ["undefined_a", "undefined_b", "items"]].tolist() == [1, 1, 8]

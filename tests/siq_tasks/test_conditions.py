@@ -72,6 +72,18 @@ def test_babble_is_other_clips_of_the_set(docs):
         assert babble.snr_db == pytest.approx(6.02, abs=0.001)
 
 
+def test_babble_of_a_clip_changes_only_with_its_voices(docs):
+    """Without one clip, as in a subset or at a level that does not ask about it."""
+    whole = {doc["question_id"]: doc["audio"] for doc in with_condition(docs, "babble:3@0.5")}
+    removed = docs[0]
+    left = docs.filter(lambda doc: doc["id"] != removed["id"])
+    for doc in with_condition(left, "babble:3@0.5"):
+        (before,), (after,) = (read_transforms(of["transforms"]) for of in (whole[doc["question_id"]], doc["audio"]))
+        kept = [span for span in before.spans if span.sha256 != removed["audio"]["sha256"]]
+        assert list(after.spans[: len(kept)]) == kept
+        assert len(kept) < 3 or before == after
+
+
 def test_a_chain_is_applied_in_its_order(docs):
     chain = changes(with_condition(docs, "band:300-3400 + codec:gsm + white@20dB")[0])
     assert [type(step).__name__ for step in chain] == ["Band", "Codec", "Noise"]

@@ -40,7 +40,7 @@ def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Seque
         verdict=prediction_table.verdict(prediction),
         notes=list(prediction_table.notes_of(prediction)),
         gap=prediction.gap,
-        show_separated=prediction_table.show_separated,
+        show_remark=prediction_table.show_remark,
         show_threshold=prediction_table.show_threshold,
         aims=CAUGHT,
         charts={id: figures.as_json(figure) for id, figure in charts.items()},

@@ -75,4 +75,4 @@ def _cell(name: str, row: Mapping[str, Any], levels: Mapping[str, Category]) -> 
     if name not in row["levels"]:
         return Cell()
     of = row["levels"][name]
-    return Cell(levels[name].show(of["raw"]), of["z"])
+    return Cell(levels[name].measure.show_score(of["score"]), of["z"])

@@ -236,6 +236,11 @@ class SuitePage:
         ]
 
     @property
+    def pooled(self) -> str:
+        """Return the name under which the board has the reliability over all categories."""
+        return reliability_table.POOLED
+
+    @property
     def judge_columns(self) -> dict[str, tuple[str, str]]:
         """Return heading -> its unit and its meaning, of the table of the judge."""
         return {name: ("%" if name in SHARES else "", meaning) for name, meaning in COLUMNS.items()}
@@ -364,6 +369,7 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = found.read(suite, list(texts.values()))
     board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
+    board = reliability_table.add_pooled(board, draws=options.draws)
     kinds = {
         field: rate_kinds(board, field, draws=options.draws)
         for field in board.fields

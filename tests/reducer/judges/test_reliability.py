@@ -104,6 +104,34 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     assert line["answers_judge"] == cell["judge"] and float(line["answers_unjudged"]) == 0.0
 
 
+def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
+    parts = {"easy": [[5, 4], [4, 4], [5, 5], [3, 5]], "hard": [[0, 1], [1, 1], [2, 0], [1, 1]]}
+    for date, (category, scores) in enumerate(parts.items(), 1):
+        for system in "ab":
+            rows = [judged_row(f"talks/{i}", "q", of) for i, of in enumerate(scores)]
+            write_judged(tmp_path / system, rows, system, date=date, task=f"listening_{category}", category=category)
+    files = tmp_path / "o.json", tmp_path / "o.csv", tmp_path / "o.html"
+    shown = siq("score", tmp_path, "-o", files[0], "-o", files[1], "--bootstrap", "100")
+    assert "Every Category: differences between categories count too" in shown
+    row, _ = json.loads(files[0].read_text())["suites"]["listening"]["systems"]
+    found = row["reliability"]
+    ratings = np.array([*parts["easy"], *parts["hard"]], dtype=float)
+    assert found["items"] == 8
+    assert found["alpha"]["value"] == pytest.approx(krippendorff.alpha(ratings.T, level_of_measurement="ordinal"))
+    assert found["equal"] == pytest.approx(np.mean(ratings[:, 0] == ratings[:, 1]))
+    line, _ = csv.DictReader(files[1].read_text().splitlines())
+    assert float(line["reliability_alpha_value"]) == found["alpha"]["value"]
+    siq("report", tmp_path, "-o", files[2])
+    assert files[2].read_text().count("Reliability of the judge, every category") == 1
+
+
+def test_categories_with_different_judges_have_no_common_row(tmp_path):
+    for date, (category, judge) in enumerate({"easy": JUDGE, "hard": MATCH}.items(), 1):
+        rows = graded([[5], [4], [3], [1]])
+        write_judged(tmp_path, rows, judge=judge, date=date, task=f"listening_{category}", category=category)
+    assert "Every Category" not in siq("score", tmp_path, "--bootstrap", "0")
+
+
 def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
     write_judged(tmp_path / "a", graded([[5], [4], [3], [5]]), "a")
     write_judged(tmp_path / "b", graded([[5], [0], [5], [0]]), "b", MATCH)

@@ -107,7 +107,7 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
         write_run(tmp_path / name, levels(skill), system=name, config=config)
     ranking = rank(read_systems([tmp_path]).systems)
     data = as_json(*ranking[1:])
-    assert [row["control"] for row in data["systems"]] == [None, control] and data["chance"] == {"apply": 0.2}
+    assert [row["control"] for row in data["systems"]] == [None, control] and data["measures"]["apply"]["chance"] == 0.2
     text = show(as_table(*ranking[1:]))
     assert (f"control: {control}" in text) == bool(control) and "Apply by chance: 20 %" in text
 

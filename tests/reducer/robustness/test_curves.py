@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.robustness.curves import find_zeros
+from speechiq.reducer.robustness.curves import Measured, find_crossings, find_zeros
 from speechiq.reducer.robustness.series import Run, list_runs
 from speechiq.reducer.robustness.study import Robustness, as_json, study
 from speechiq.reducer.scoring import Options
@@ -150,6 +150,15 @@ def test_zeros_of_gaps():
     gaps = np.array([[1.0, 3.0, -1.0, -1.0], [1.0, 1.0, 1.0, 0.0], [1.0, -1.0, 2.0, 2.0]])
     assert find_zeros(gaps, strengths)[0] == pytest.approx(12.5)
     assert math.isinf(find_zeros(gaps, strengths)[1]) and math.isnan(find_zeros(gaps, strengths)[2])
+
+
+def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossings():
+    """Clean gaps of +1, and of -1 in half of the draws; the system is worse under noise in all of them."""
+    runs = [Run(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
+    values = np.array([81.0, 60.0, 80.0, 70.0])
+    draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
+    (crossing,) = find_crossings(Measured("apply", "acc. %", 1.0, values, draws), {"w": runs}, runs)
+    assert (crossing.better, crossing.other, crossing.share) == ("a", "b", 0.5)
 
 
 def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):

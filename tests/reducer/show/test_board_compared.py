@@ -61,8 +61,8 @@ def test_no_number_over_categories_depends_on_a_unit(both_units):
     one, other = found["ms"], found["s"]
     assert [of["clip"] for of in one["clips"]] == [of["clip"] for of in other["clips"]]
     assert [of["total"] for of in one["clips"]] == pytest.approx([of["total"] for of in other["clips"]])
-    assert one["raw"]["delay"]["difference"] == pytest.approx(1000 * other["raw"]["delay"]["difference"])
-    assert one["raw"]["delay"]["difference"] == pytest.approx(np.mean(DELAYS["slow"]) - np.mean(DELAYS["fast"]))
+    assert one["scores"]["delay"]["difference"] == pytest.approx(1000 * other["scores"]["delay"]["difference"])
+    assert one["scores"]["delay"]["difference"] == pytest.approx(np.mean(DELAYS["fast"]) - np.mean(DELAYS["slow"]))
 
 
 def test_parts_of_clips_sum_to_the_standardised_differences(both_units):

@@ -46,10 +46,10 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
         assert [row[key] for key in ("siq", "siq_interval", "siq_std", "rank", "rank_probabilities")] == [None] * 5
         for of in row["levels"].values():
             assert of["weighted"] is of["z"] is of["z_interval"] is None
-            assert of["raw_interval"][0] <= of["raw"] <= of["raw_interval"][1]
+            assert of["interval"][0] <= of["score"] <= of["interval"][1]
     json.dumps(data, allow_nan=False)
     for row in csv.DictReader(io.StringIO(as_csv(ranking.scores, ranking.context))):
-        assert row["siq"] == row["rank"] == row["apply_z"] == row["siq_low"] == "" != row["apply_raw"]
+        assert row["siq"] == row["rank"] == row["apply_z"] == row["siq_low"] == "" != row["apply_score"]
     table = as_table(ranking.scores, ranking.context)
     assert [str(column.header).split("\n")[0] for column in table.columns][:2] == ["System", "Remember"]
     for text in (as_markdown(table), as_latex(table)):
@@ -199,3 +199,18 @@ def test_systems_read_otherwise_are_not_mixed(tmp_path):
     (other, *_) = (system.restrict(["remember"]) for system in systems)
     with pytest.raises(SpeechIQError, match="read all systems with the same levels and measures"):
         rank([other, *systems[1:]])
+
+
+def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems(tmp_path):
+    for number, right in enumerate((3, 4, 5, 6, 7, 1)):
+        scores = levels(1 - number / 10, clips=8)
+        scores["apply"] = {clip: {"q": float(i < right)} for i, clip in enumerate(scores["apply"])}
+        asr = {"control": "gold"} if number == 0 else {"model": "m"}
+        config = {"siq": {"pretrained": f"s{number}", "system": {"kind": "cascade", "asr": asr}}}
+        write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
+    ranking = rank(read_systems([tmp_path]).systems)
+    (of,) = ranking.context.remarks.ceilings
+    assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
+    (line,) = [line for line in as_json(ranking.scores, ranking.context)["remarks"] if line.startswith("ceiling")]
+    better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
+    assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")

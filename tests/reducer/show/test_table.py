@@ -95,11 +95,11 @@ def test_json_is_exact():
     assert sum(data["weights"].values()) == pytest.approx(1)
     assert [row["rank"] for row in data["systems"]] == [1, 2, 3]
     middle = data["systems"][1]
-    assert middle["levels"]["remember"]["raw"] == -0.1875
+    assert middle["levels"]["remember"]["score"] == 0.1875
     assert middle["siq"] == scores.siq[scores.systems.index("middle")]
     for row in data["systems"]:
         parts = row["levels"]
-        assert all(list(part)[:3] == ["raw", "weighted", "z"] for part in parts.values())
+        assert all(list(part)[:4] == ["score", "direction", "weighted", "z"] for part in parts.values())
         z = sum(data["weights"][level] * parts[level]["z"] for level in parts)
         assert row["siq"] == pytest.approx(100 + 15 * z, abs=1e-12)
 
@@ -111,7 +111,8 @@ def test_csv_reads_back():
     assert [row["system"] for row in rows] == [("'" * (row["system"][0] in "=+-@")) + row["system"] for row in systems]
     assert [float(row["siq"]) for row in rows] == [row["siq"] for row in systems]
     assert float(rows[0]["apply_z"]) == systems[0]["levels"]["apply"]["z"]
-    assert list(rows[0])[:6] == ["rank", "system", "siq", "remember_raw", "remember_weighted", "remember_z"]
+    assert list(rows[0])[3:7] == [f"remember_{part}" for part in ("score", "direction", "weighted", "z")]
+    assert {row["remember_direction"] for row in rows} == {"lower"}
 
 
 @pytest.mark.parametrize("write", [write_json, write_csv])

@@ -68,9 +68,10 @@ def test_the_macro_average_counts_each_set_once(two_sets):
     for j, name in enumerate(found["large"].scores.systems):
         assert rows[name]["siq"] == pytest.approx(np.mean([of.scores.siq[j] for of in found.values()]))
         for level, of in rows[name]["levels"].items():
-            for part in ("raw", "z"):
-                sets = [getattr(ranking.scores.levels[level], part)[j] for ranking in found.values()]
-                assert of[part] == pytest.approx(np.mean(sets))
+            sign = -1 if level == "remember" else 1
+            for part, name, factor in (("score", "raw", sign), ("z", "z", 1)):
+                sets = [getattr(ranking.scores.levels[level], name)[j] for ranking in found.values()]
+                assert of[part] == pytest.approx(factor * np.mean(sets))
     assert next(row["rank"] for row in macro_average(found)) == 1
 
 
@@ -91,7 +92,7 @@ def test_tables_json_and_csv_agree(two_sets):
     ]
     for row in rows:
         (same,) = (of for of in tables[row["dataset"]] if of["system"] == row["system"])
-        assert float(row["siq"]) == same["siq"] and float(row["apply_raw"]) == same["levels"]["apply"]["raw"]
+        assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["levels"]["apply"]["score"]
     assert page.read_text().count("| Rank | System |") == 4
     plain = siq(two_sets, "--json", out, "--force")
     assert json.loads(out.read_text())["by_dataset"] is None and "macro" not in plain.stdout
@@ -101,7 +102,7 @@ def test_two_systems_have_raw_means_alone(two_sets):
     out = two_sets / "siq.json"
     assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "--json", out).exit_code == 0
     data = json.loads(out.read_text())
-    assert all(row["siq"] is None and row["levels"]["apply"]["raw"] >= 0 for row in data["macro_average"])
+    assert all(row["siq"] is None and row["levels"]["apply"]["score"] >= 0 for row in data["macro_average"])
 
 
 def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):

@@ -56,11 +56,15 @@ def test_another_column_is_scored_and_recorded(runs):
     assert "CER %" in result.stdout and "summary sim. %" in result.stdout
     assert "measures: remember=cer, understand=similarity_summary" in result.stdout
     data = json.loads(out.read_text())
-    assert data["measures"] == {"remember": "cer", "understand": "similarity_summary", "apply": "acc"}
+    assert {level: of["column"] for level, of in data["measures"].items()} == {
+        "remember": "cer",
+        "understand": "similarity_summary",
+        "apply": "acc",
+    }
     usual = rank(read_systems([runs]).systems)
     for row in data["systems"]:
         j = usual.scores.systems.index(row["system"])
-        assert row["levels"]["remember"]["raw"] == pytest.approx(usual.scores.levels["remember"].raw[j] / 2)
+        assert row["levels"]["remember"]["score"] == pytest.approx(-usual.scores.levels["remember"].raw[j] / 2)
     (written,) = (runs / "harness" / "s0").glob("results*")
     harness = json.loads(written.read_text())
     assert "cer,none" in harness["results"]["siq_remember"] and "wer,none" not in harness["results"]["siq_remember"]

@@ -7,6 +7,7 @@ from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from speechiq.reducer.stats import logistic
 from speechiq.reducer.stats.auc import auc, draw_aucs, p_value, roc
+from speechiq.reducer.validity.predictors import validate, validate_auc
 
 
 def make_items(seed, items=200, covariates=1, decimals=1):
@@ -97,3 +98,29 @@ def test_items_of_a_clip_are_drawn_together():
     once = draw_aucs([values[:, 0]], failed, np.arange(60), 300, 1)
     thrice = draw_aucs([np.repeat(values[:, 0], 3)], np.repeat(failed, 3), np.repeat(np.arange(60), 3), 300, 1)
     assert np.allclose(once, thrice)
+
+
+def make_unrelated(seed, clips):
+    """Return a metric, failures that share the difficulty of their clip but not the metric, and the clips."""
+    generator = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(clips), 3)
+    metric, difficulty = (generator.normal(size=clips)[groups] + generator.normal(size=len(groups)) for _ in range(2))
+    return metric[:, None], difficulty > np.quantile(difficulty, 0.7), groups
+
+
+@pytest.mark.parametrize("clips", (14, 40))
+def test_a_validated_auc_of_unrelated_numbers_is_one_half(clips):
+    """The AUC of the probabilities of all folds together is far below: 0.33 with 14 clips, 0.38 with 40."""
+    items = [make_unrelated(seed, clips) for seed in range(60)]
+    found = np.array([validate_auc(*of, seed=0) for of in items])
+    pooled = np.array([auc(validate(*of, seed=0), of[1])[0] for of in items])
+    assert abs(found.mean() - 0.5) < 3 * found.std() / np.sqrt(len(found))
+    assert pooled.mean() < 0.42 < found.mean()
+
+
+def test_a_validated_auc_compares_each_failure_with_each_success_by_one_fit():
+    """With one clip per fold and a metric that always points one way, this is the AUC of the metric itself."""
+    values = np.linspace(0, 1, 8)[:, None]
+    failed = np.array([0, 0, 0, 1, 0, 1, 1, 1], dtype=bool)
+    assert validate_auc(values, failed, np.arange(8), 0) == roc_auc_score(failed, values[:, 0])
+    assert np.isnan(validate_auc(values[:2], failed[2:4], np.arange(2), 0)), "two clips leave none to fit to"

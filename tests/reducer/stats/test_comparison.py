@@ -230,11 +230,17 @@ def test_equal_systems_are_rarely_told_apart():
 
 
 def test_json_is_plain():
-    pool = make_pool(clips=60)
+    pool = make_pool(clips=60)._replace(levels=LEVELS)
     data = as_json(compare(pool, "s0", "s4", draws=60))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
-    assert list(data["raw"]["remember"]) == ["difference", "a", "b", "low", "high", "p"]
+    remember = data["scores"]["remember"]
+    assert list(remember) == ["difference", "a", "b", "low", "high", "p", "favors"]
+    assert data["measures"]["remember"]["direction"] == "lower" and remember["favors"] == "s4"
+    assert remember["difference"] == pytest.approx(remember["a"] - remember["b"])
+    assert 0 < remember["low"] < remember["difference"] < remember["high"]
     assert data["clips"][0].keys() == {"clip", "total", "levels"}
     assert data["caution"] is None and data["draws"] == 60
-    assert as_json(compare(part(pool, ("s0", "s4")), "s0", "s4", draws=60))["siq"] is None
-    assert as_json(compare(make_pool(), "s0", "s4", draws=60))["caution"].startswith("12 clips: ")
+    alone = part(pool, ("s0", "s4"))._replace(levels=LEVELS)
+    assert as_json(compare(alone, "s0", "s4", draws=60))["siq"] is None
+    few = make_pool()._replace(levels=LEVELS)
+    assert as_json(compare(few, "s0", "s4", draws=60))["caution"].startswith("12 clips: ")

@@ -44,9 +44,9 @@ def test_every_pair_is_that_of_the_command_in_both_directions(runs: Path, tmp_pa
         expected = [siq[key] for key in ("a", "b", "difference", "low", "high", "p")]
         assert shown["rows"][-1][2:8] == pytest.approx(expected, abs=1e-5)
         level, unit, *numbers, _ = shown["rows"][0]
-        remember = found["raw"]["remember"]
+        remember = found["scores"]["remember"]
         assert (level, unit) == ("Remember", "WER %")
-        assert numbers[2:5] == pytest.approx([-100 * remember[key] for key in ("difference", "high", "low")], abs=1e-4)
+        assert numbers[2:5] == pytest.approx([100 * remember[key] for key in ("difference", "low", "high")], abs=1e-4)
 
 
 def test_the_parts_of_the_clips_sum_to_the_difference(runs: Path):
