@@ -23,7 +23,7 @@ _CLAUSE = re.compile(
     r"\s*(?:=+>|-+>|[→⇒])\s*|(?<=\bno):\s+|"
     r":\s+(?=(?:it'?s|it is|i|the (?:\w+ )?answer)\b)|"
     r"(?<!not)(?<!nicht)\s+(?=(?:but|therefore|thus|hence|because|since|although|while|whereas|rather than|"
-    r"instead of|so(?!\s+(?:is|are|was|do|does)\b)|"
+    r"instead of|so(?!\s+(?:is|are|was|do|does)\b|\s*(?:,|$))|"
     rf"sondern|sino|mais|mas|ma|maar|weil|porque|car|perché|omdat|pero|aber)\b|"
     rf"as\s+(?:option\s+)?{MENTION}\s+(?:is|was|isn't|wasn't|would)\b|"
     rf"(?:and |but )?not\s+(?:option |"
@@ -34,7 +34,7 @@ _BETTER_THAN = re.compile(
     rf"\b(?:over|(?:rather\s+)?than|as opposed to|unlike)\s+(?:option\s+|answer\s+)?(?={MENTION})", re.IGNORECASE
 )
 _IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если)\b)", re.IGNORECASE)
-_TWO = re.compile(rf"^([^\ue000-\ue1ff]*{MENTION}),\s+and\s+(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
+_TWO = re.compile(rf"^([^\ue000-\ue1ff]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
 _CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
 _NO = re.compile(rf"(?<=[\ue000-\ue0ff]),\s*no\s+(?={MENTION}\W*$)", re.IGNORECASE)
 _NOT_BUT = re.compile(rf"\bnot\s+{MENTION},\s*(?={MENTION}\W*$)", re.IGNORECASE)
@@ -101,7 +101,7 @@ class Clause:
     @property
     def supposes(self) -> bool:
         """Return whether it is a condition or an assumption, so that what follows from it is no claim."""
-        is_condition = self.first in words.CONDITIONS and len(self.tokens) > 1
+        is_condition = self.first in words.CONDITIONS - {"whether"} and len(self.tokens) > 1
         return is_condition or bool(words.SUPPOSES.search(self.text))
 
     @property
@@ -138,7 +138,7 @@ class Clause:
         for i in range(-1 if is_named else len(before) - 1, -1, -1):
             if before[i] in words.CUES or before[i] in words.PRAISE:
                 return stated
-            if before[i] not in words.LINKS and before[i] not in words.CONCLUDES:
+            if before[i] not in words.BETWEEN:
                 break
         else:
             if self._praises(after):

@@ -17,7 +17,7 @@ def _words(listed: str) -> frozenset[str]:
 #: Words for the choice or for choosing: a letter after one of these is claimed.
 CUES = _words(
     """
-    answer answers answered ans option choice letter letters choose chose chosen pick picked select
+    answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
     dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
@@ -143,9 +143,20 @@ OPENING = re.compile(
     r"(?<!most )(?<!more )\bplausible\b|\bsounds? good\b|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
     re.IGNORECASE,
 )
+#: What a sentence about the speech can begin with; what other people say or choose is no claim.
+_SOURCE = (
+    r"(?:speakers?|speech|evidence|text|passage|recording|audio|transcript|context|information|statement|clip|talk|"
+    r"lecture|conversation|discussion|description|details?|facts?|data|rest|whole|narrator)\b"
+)
 DISTANT_WITHIN = re.compile(
-    r"\bfirst i\b|\bi first\b|\bfirst (?:choice|thought|guess|instinct|idea|reaction|impression) "
-    r"(?:is|was|would|of)\b|\b(?:would|'d) (?:think|expect|assume)\b|"
+    rf"\b(?:(?:the|an?|his|her|their) (?!{_SOURCE})\w+|he|she|they) (?:\w+ly |later |first )?"
+    r"(?:cho[os]+e[sn]?|pick(?:s|ed)?|select(?:s|ed)?|opt(?:s|ed)|support(?:s|ed)?|suggest(?:s|ed)?|guess(?:es|ed)?|"
+    r"vote[sd]?|prefer(?:s|red)?|want(?:s|ed)?|says?|said|thinks?|believes?|claim(?:s|ed)?|argue[sd]?|answer(?:s|ed)|"
+    r"settled?|go(?:es)?|went)\b[^\ue000-\ue1ff]{0,40}[\ue000-\ue1ff]|"
+    rf"\b(?:(?!(?:let|what|that|it|here|question|{_SOURCE[3:-3]})')\w+'s|his|her|their) (?:\w+ )?"
+    r"(?:answer|choice|guess|pick|vote|option)\b|"
+    r"\bfirst i\b|\bi first\b|\bfirst (?:choice|answer|thought|guess|instinct|idea|reaction|impression) "
+    r"(?:is|was|would|of)\b|\bwas my (?:first|initial)\b|\b(?:would|'d) (?:think|expect|assume)\b|"
     r"(?<!\bi )(?<!'d )(?<!\bwe )(?<!^)\b(?:might|may|could|would) (?:pick|say|choose|answer|select|go)\b|"
     r"\b(?:second|third|next)[- ](?:best|choice|guess|candidate)\b|"
     r"\bmost (?:of|would|often|common\w*|popular)\b|\bcommon (?:answer|choice|mistake|error|guess)\b|"
@@ -163,14 +174,15 @@ QUALIFIED = re.compile(
     r"\b(?:best|suitable|appropriate)(?: \w+)? for\b(?! (?:this|the question))|"
     r"\blikely to\b(?! be (?:right|correct|true|the))|"
     r"\b(?:last|next|previous|another|other) (?:year|month|week|quarter|decade|question|speaker|part|case)\b|"
-    r"\ba valid point\b|\bequally\b"
+    r"\b(?:more or less|roughly|broadly|to (?:some|a) \w+|in (?:a|some) (?:sense|way))\b|\ba valid point\b|\bequally\b"
 )
 #: Phrases about an option that claim it.
 PRAISES = re.compile(
     r"\b(?:the|my)(?: (?!wrong|second|other)\w+){0,2} (?:answer|choice|pick|vote)\b|"
     r"\bthe (?:only )?(?:one|option)\b(?: (?!which was|that was)|$)|"
     r"\bthe only (?:one|option|answer|choice|reason|thing)\b|\bis what (?:the |was )?\w+(?: says?| said| states?)?$|"
-    r"\bmust be (?:it|the)\b|\bmost sense$|\bmo(?:re|st) plausible\b"
+    r"\bmust be (?:it|the)\b|\bmakes? (?:the )?(?:more |most |)sense$|"
+    r"\bthe (?:\w+ )?(?:reason|cause)$|\bmo(?:re|st) plausible\b"
 )
 #: Words about one option next to another that leave open which of them is meant.
 HEDGES = _words(
@@ -187,6 +199,7 @@ SUPPOSES = re.compile(
     r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
     r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
     r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
+    r"according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
     r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
     re.IGNORECASE,
 )
@@ -203,6 +216,9 @@ CONCLUDES = _words(
     daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
     """
 )
+#: Words between a cue and its letter.
+BETWEEN = LINKS | CONCLUDES | CONTRASTS
+
 #: Phrases that deny, as the words of `DENIALS` do.
 DENYING = re.compile(
     r"\b(?:is|are|was) out\b(?! of)|\b(?:hard|difficult) to believe\b|\brul(?:e|es|ed|"
@@ -240,6 +256,7 @@ HARMLESS = re.compile(
     r"take|read|ask|go|think|combine|follow|am|must|were)(?: (?!would|'d)[\w']+){0,4}|"
     r"if i'm (?:not mistaken|right|correct)|"
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
+    r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
     r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
     r"without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
@@ -250,7 +267,7 @@ HARMLESS = re.compile(
     r"senza dubbio)\b",
     re.IGNORECASE,
 )
-AFFIRMS = _words("yes yeah yep correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
+AFFIRMS = _words("yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
 
 #: Options that a single word answers.
 PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
