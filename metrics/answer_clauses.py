@@ -34,7 +34,7 @@ _BETTER_THAN = re.compile(
     rf"\b(?:over|(?:rather\s+)?than|as opposed to|unlike)\s+(?:option\s+|answer\s+)?(?={MENTION})", re.IGNORECASE
 )
 _IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если)\b)", re.IGNORECASE)
-_TWO = re.compile(rf"^([^\ue000-\ue1ff]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
+_TWO = re.compile(rf"^([^\ue000-\ue1ff(]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
 _CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
 _NO = re.compile(rf"(?<=[\ue000-\ue0ff]),\s*no\s+(?={MENTION}\W*$)", re.IGNORECASE)
 _NOT_BUT = re.compile(rf"\bnot\s+{MENTION},\s*(?={MENTION}\W*$)", re.IGNORECASE)
