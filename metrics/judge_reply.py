@@ -53,8 +53,8 @@ _KEY = re.compile(rf"(?:{_LABEL}|\b(?:points?|marks?))$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:max|maximum|out of|scale|highest|possible)\b")
 _WHOLE = re.compile(r"\b(?:overall|total|final)\b|^ \w+$")
 _AFTER_LABEL = re.compile(
-    rf"(?:{_LABEL}(?: i (?:would )?(?:assign|give|award))?(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|(?:is|ist|es|est|"
-    rf"é|è|of|von|de|would be|should be|between|from)\b|[为為是は])\s*)+|^\W*{_LABEL}\s*|"
+    rf"(?:{_LABEL}(?: i (?:would )?(?:assign|give|award))?(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|"
+    rf"(?:is|ist|es|est|é|è|of|von|de|would be|should be|between|from)\b|[为為是は])\s*)+|^\W*{_LABEL}\s*|"
     rf"\b(?:points?|marks?|punkte|puntos)\s*[:=]\s*)({_NUMBER})(.*)$",
     re.IGNORECASE,
 )
