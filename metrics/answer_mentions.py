@@ -12,8 +12,8 @@ from functools import lru_cache
 from speechiq.metrics.answer_words import AFTER_A_LETTER, PLAIN
 from speechiq.metrics.option_letters import ALPHABET
 
-# Characters that stand for a letter in brackets, a letter without, and the text of an option.
-ENCLOSED_LETTER, BARE_LETTER, OPTION = 0xE000, 0xE040, 0xE100
+# Characters that stand for a letter in brackets, a letter with its text, a letter alone, and the text of an option.
+ENCLOSED_LETTER, LETTER_AND_TEXT, BARE_LETTER, OPTION = 0xE000, 0xE020, 0xE040, 0xE100
 MENTION = "[\ue000-\ue1ff]"
 _NO_WORD_BEFORE = r"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
 _NO_WORD_AFTER = r"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
@@ -26,9 +26,11 @@ _COLON = re.compile(r":[ \t]*\n+")
 _SPACE = re.compile(r"[^\S\n]+")
 _LOWER = re.compile(
     r"(\b(?:answer|option|choice|letter|respuesta|antwort|réponse|resposta|risposta)\b"
-    r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]))",
+    r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]|(?:because|since|cause|cuz)\b))",
     re.IGNORECASE,
 )
+_LOWER_ALONE = re.compile(r"(?<![\w'.])[a-h](?![\w'])(?!\.\w)")
+_UPPER_ALONE = re.compile(r"(?<![\w'.])[B-H](?![\w'])(?!\.\w)")
 _BARE = [
     re.compile(rf"{_NO_WORD_BEFORE}([{sure}]|[{risky}]{AFTER_A_LETTER}){_NO_WORD_AFTER}(\))?")
     for sure, risky in (("BCDFGH", "AE"), ("BCDFGHJ-NP-Z", "AEIO"))
@@ -39,6 +41,8 @@ _PAIR = re.compile(
 _BETWEEN_WORDS = r"[\W_]{1,3}"
 #: Number of options up to which only A to H count as letters without brackets.
 _FEW = 8
+#: Number of spaces below which a letter alone in lower case names an option.
+_SHORT = 12
 
 
 @lru_cache(maxsize=4096)
@@ -71,7 +75,10 @@ def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str
     if pattern:
         text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)
     text = _ENCLOSED.sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)
-    text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), _MARKS.sub("", text))
+    text = _MARKS.sub("", text)
+    if text.count(" ") < _SHORT and not _UPPER_ALONE.search(text):
+        text = _LOWER_ALONE.sub(lambda found: found[0].upper(), text)
+    text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
     text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
     return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
 
@@ -84,11 +91,11 @@ def _join(pair: re.Match[str]) -> str:
     """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
     first, between, second = (part for part in pair.groups() if part is not None)
     if named_letter(first) == named_letter(second):
-        return chr(ENCLOSED_LETTER + ALPHABET.index(named_letter(first)))
+        return chr(LETTER_AND_TEXT + ALPHABET.index(named_letter(first)))
     ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")
     return f"{first} {second}" if "\n" not in between and (ends or "." not in between) else pair[0]
 
 
 def named_letter(mention: str) -> str:
     """Return the letter of a private character."""
-    return ALPHABET[ord(mention) % 64]
+    return ALPHABET[ord(mention) % 32]

@@ -6,7 +6,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
+
+from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.response import drop_reasoning
 
@@ -22,8 +25,21 @@ _SQUARED = {0x1F130 + i: chr(65 + i) for i in range(26)} | {
 _PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
 _TICKS = dict.fromkeys(map(ord, "✅✔☑"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎"), " no ")
 _CHARACTERS = _PRIVATE | _SQUARED | _TICKS
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(del|strike)>[^<]{1,200}</\1>", re.IGNORECASE)
 _CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
 _REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
+_ASKED = re.compile(r"^Q(?:uestion)?:.*\?\s*A:(?!.*^\W*B[).:])", re.DOTALL | re.MULTILINE)
+_NUMBERED = re.compile(
+    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)\b\W{0,2}\d{0,3}|\d{1,3})\s*:[ \t]*(?=\W{0,3}\w\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
+#: Key words that are read in spite of a typing error, and words that only look like one.
+_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter")
+_RIGHT = frozenset(
+    {*_MISSPELT, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
+)
+_WORD = re.compile(r"\b[A-Za-z]{4,8}\b")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
@@ -44,7 +60,7 @@ def strip_answer(answer: str) -> str:
     'Answer: B'
     """
     text = drop_reasoning(answer).translate(_CHARACTERS)
-    text = _CONTROL.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'"))
+    text = _CONTROL.sub(" ", _STRUCK.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'")))
     text = _squeeze(text)
     if (choice := _read_json(text)) is not None:
         return _untag(choice)
@@ -60,7 +76,22 @@ def _untag(text: str) -> str:
     text = _TAG.sub(lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text)
     text = _TEX.sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
     text = _BULLET.sub("", _RULE.sub("", _squeeze(text))).replace("\\", " ")
-    return _REPLY.sub("Answer: ", text.strip())
+    text = _NUMBERED.sub(r"\1", _REPLY.sub("Answer: ", _ASKED.sub("Answer: ", text.strip())))
+    return _WORD.sub(lambda word: _correct(word[0]), _GLUED.sub(r"\1 \2", text))
+
+
+@lru_cache(maxsize=4096)
+def _correct(word: str) -> str:
+    """Return the key word that a word with one typing error, or with its letters in disorder, stands for."""
+    lowered = word.lower()
+    for right in _MISSPELT:
+        if (
+            lowered[0] == right[0]
+            and lowered not in _RIGHT
+            and (Levenshtein.distance(lowered, right) == 1 or sorted(lowered) == sorted(right))
+        ):
+            return right
+    return word
 
 
 def _squeeze(text: str) -> str:

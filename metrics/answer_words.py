@@ -17,11 +17,13 @@ def _words(listed: str) -> frozenset[str]:
 #: Words for the choice or for choosing: a letter after one of these is claimed.
 CUES = _words(
     """
-    answer answers answered ans option choice letter letters choose chose chosen pick picked select
+    answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
     dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
-    final opt respuesta opción respuestas elijo elegir escojo letra creo correcta correcto solución inciso antwort
+    final opt changed
+    changing switch switched mind
+    respuesta opción respuestas elijo elegir escojo letra creo correcta correcto solución inciso antwort
     lösung wahl wähle nehme würde richtig richtige auswahl buchstabe glaube tippe réponse choisis choix lettre bonne
     resposta alternativa opção escolho correta certa acho risposta scelgo opzione lettera corretta giusta credo
     soluzione antwoord kies optie keuze juiste ответ выбираю вариант буква верно правильно відповідь варіант
@@ -33,6 +35,9 @@ CUES = _words(
 
 #: Words that, alone before a letter, name an option without choosing it.
 NAMES = _words("option choice letter opción option letra lettre optie opcja вариант")
+
+#: Words before these at the start of a clause.
+OPENERS = _words("and but or the while whereas")
 
 #: Words that may come between a cue and its letter, or before a letter alone.
 LINKS = _words(
@@ -46,6 +51,7 @@ LINKS = _words(
     in speech speaker according based from on first second no yeah course high confidence given above none but
     rather instead left leaves remaining remains leaving what which who which's means true seems appears look looks
     like mentioned overall between either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh
+    still si question definately definetly probly prolly gotta gonna possibly mostly
     more final too or towards us get got make makes making take takes settle settled come comes arrive myself
     personally toward es la el lo los las una un de que que's será sería son por tanto entonces así pues creo pienso
     sino correcta correcto opción ist die der das den lautet wäre ich denke glaube dass daher somit folglich deshalb
@@ -62,8 +68,8 @@ LINKS = _words(
 #: Words about an option that claim it.
 PRAISE = _words(
     """
-    correct right true best answer fits fit matches match likely better appropriate accurate supported yes choice
-    option must should only confirmed valid suitable vote pick remains remain wins stands wählen nehmen kiezen sagen
+    correct right true best closest reflects captures fits fit matches match likely better appropriate accurate
+    supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen
     korrekte exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt
     correcte vrai vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно
     правильный верный правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně
@@ -74,7 +80,8 @@ PRAISE = _words(
 #: Words that turn a claim into an exclusion.
 DENIALS = _words(
     """
-    not no nor neither never none nothing cannot cant wrong incorrect false untrue unlikely unsupported irrelevant
+    not no nor neither never none nothing nobody
+    cannot cant wrong incorrect false untrue unlikely unsupported irrelevant
     implausible inaccurate impossible invalid mistaken contradicts contradicted eliminate eliminated eliminating
     exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without doubt
     unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco nunca
@@ -93,36 +100,112 @@ STEMS = tuple(
     _words("isn't wasn't aren't doesn't don't didn't can't couldn't won't wouldn't shouldn't neither n'est n' eliminat")
 ) + tuple(_words("nesprávn неправильн неверн falsch onjuist nieprawid descart exclu incorrect errón"))
 
-#: Words that leave open whether an option is meant.
+#: Words that leave open whether an option is meant: it was weighed, others choose it, or it holds in part.
 OPEN = _words(
     """
-    initial other others tempting plausible possible although though while initially if whether unless suppose supposing
-    considered considering thought earlier hope compare comparing versus vs distractor helps previously obwohl
-    aunque quoique embora sebbene hoewel хотя
+    initial initially other others tempting possible although though while if wenn falls если whether unless suppose
+    supposing considered considering thought
+    earlier originally hope compare comparing versus vs distractor helps previously
+    obwohl aunque quoique embora sebbene hoewel хотя
+    """
+)
+#: Words that leave open whether a letter is meant; in an option's own words they may be part of the speech.
+DISTANT = _words(
+    """
+    some many people someone somebody everyone everybody anyone listeners readers students student colleague
+    alternative alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes
+    traditionally normally formerly partially partly half technically nearly unlike similarly
+    manche viele einige algunos muchos certains beaucoup alcuni molti
+    alguns muitos sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk
+    частично casi presque quasi quase bijna почти
     """
 )
 #: Words about an option that make the claim less clear.
 MODALS = _words("might may could maybe perhaps possibly")
+#: Verbs by which a clause describes an option instead of claiming it.
+VERBS = _words(
+    """
+    is are was were has have had does did would could might may can will refers describes needs seems mentions
+    concerns relates applies talks contains names came comes goes happened occurred appears sounds looks needed
+    """
+)
 #: The last words of a remark about all that an option says.
 ALL_OF_IT = _words(
     """
     this it that so mentioned said stated true correct right one here all supported anywhere speech speaker
     """
 )
+#: The words of a clause by which the option that it begins with is what the speech states.
+STATES = LINKS | ALL_OF_IT | {"clearly", "explicitly", "directly"}
 OPENING = re.compile(
     r"\bat first\b|\b(?:might|may|could) (?:think|seem|argue|say|expect|look|appear|guess|sound|be tempt)|"
     r"\btempt(?:ed|ing)\b|"
-    r"\bsounds? (?:good|plausible)|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
+    r"(?<!most )(?<!more )\bplausible\b|\bsounds? good\b|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
     re.IGNORECASE,
+)
+#: What a sentence about the speech can begin with; what other people say or choose is no claim.
+_SOURCE = (
+    r"(?:speakers?|speech|evidence|text|passage|recording|audio|transcript|context|information|statement|clip|talk|"
+    r"lecture|conversation|discussion|description|details?|facts?|data|rest|whole|narrator)\b"
+)
+DISTANT_WITHIN = re.compile(
+    rf"\b(?:(?:the|an?|his|her|their) (?!{_SOURCE})\w+|he|she|they) (?:\w+ly |later |first )?"
+    r"(?:cho[os]+e[sn]?|pick(?:s|ed)?|select(?:s|ed)?|opt(?:s|ed)|support(?:s|ed)?|suggest(?:s|ed)?|guess(?:es|ed)?|"
+    r"vote[sd]?|prefer(?:s|red)?|want(?:s|ed)?|says?|said|thinks?|believes?|claim(?:s|ed)?|argue[sd]?|answer(?:s|ed)|"
+    r"settled?|go(?:es)?|went)\b[^\ue000-\ue1ff]{0,40}[\ue000-\ue1ff]|"
+    rf"\b(?:(?!(?:let|what|that|it|here|question|{_SOURCE[3:-3]})')\w+'s|his|her|their) (?:\w+ )?"
+    r"(?:answer|choice|guess|pick|vote|option)\b|"
+    r"\bfirst i\b|\bi first\b|\bfirst (?:choice|answer|thought|guess|instinct|idea|reaction|impression) "
+    r"(?:is|was|would|of)\b|\bwas my (?:first|initial)\b|\b(?:would|'d) (?:think|expect|assume)\b|"
+    r"(?<!\bi )(?<!'d )(?<!\bwe )(?<!^)\b(?:might|may|could|would) (?:pick|say|choose|answer|select|go)\b|"
+    r"\b(?:second|third|next)[- ](?:best|choice|guess|candidate)\b|"
+    r"\bmost (?:of|would|often|common\w*|popular)\b|\bcommon (?:answer|choice|mistake|error|guess)\b|"
+    r"\b(?:almost|about to|going to say|wanted to|would have|could have|might have|should have|'d have)\b|"
+    r"(?<!my )\bmistake\b|\btrap\b|(?<!the )\bonly (?:if|when|for|in|on|true|right|correct|partly|partially)\b|"
+    r"[\ue000-\ue1ff](?: (?!the\b)\w+){0,4} only \w|有人|有些人|很多人|部分",
+    re.IGNORECASE,
+)
+#: What follows praise that holds elsewhere or in part.
+QUALIFIED = re.compile(
+    r"\b(?:right|true|correct|accurate|valid|matches|fits)(?: answer| option| choice| one)?(?: only)? "
+    r"(?:(?:about|that|when|if|at|to|insofar|as far as|regarding|with respect)\b|"
+    r"(?:for|in|on)\b(?! (?:my|this|that reason|sure|these?|me|the "
+    r"(?:question|speech|recording|text|audio|passage|clip|options?)|both)\b))|"
+    r"\b(?:best|suitable|appropriate)(?: \w+)? for\b(?! (?:this|the question))|"
+    r"\blikely to\b(?! be (?:right|correct|true|the))|"
+    r"\b(?:last|next|previous|another|other) (?:year|month|week|quarter|decade|question|speaker|part|case)\b|"
+    r"\b(?:more or less|roughly|broadly|to (?:some|a) \w+|in (?:a|some) (?:sense|way))\b|\ba valid point\b|\bequally\b"
+)
+#: Phrases about an option that claim it.
+PRAISES = re.compile(
+    r"\b(?:the|my)(?: (?!wrong|second|other)\w+){0,2} (?:answer|choice|pick|vote)\b|"
+    r"\bthe (?:only )?(?:one|option)\b(?: (?!which was|that was)|$)|"
+    r"\bthe only (?:one|option|answer|choice|reason|thing)\b|\bis what (?:the |was )?\w+(?: says?| said| states?)?$|"
+    r"\bmust be (?:it|the)\b|\bmakes? (?:the )?(?:more |most |)sense$|"
+    r"\bthe (?:\w+ )?(?:reason|cause)$|\bmo(?:re|st) plausible\b"
 )
 #: Words about one option next to another that leave open which of them is meant.
 HEDGES = _words(
     """
-    maybe perhaps possibly might could or vielleicht quizá quizás tal peut-être talvez forse misschien или может
+    maybe perhaps possibly might could or otherwise else followed bit
+    vielleicht quizá quizás tal peut-être talvez forse misschien или может
     """
 )
 #: First words of a clause that make it a condition.
-CONDITIONS = _words("if whether suppose supposing unless were si se wenn falls ob если als")
+CONDITIONS = _words("if whether suppose supposing unless were si s'il se wenn falls ob если als")
+
+#: An assumption; what follows from it in the sentence is no claim.
+SUPPOSES = re.compile(
+    r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
+    r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
+    r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
+    r"according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
+    r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
+    re.IGNORECASE,
+)
+#: First words of a clause that is opposed to what was said before it in the sentence.
+CONTRASTS = _words("but however yet sondern aber sino pero mais mas ma maar но а")
+CONTRASTING = re.compile(r"in (?:practice|fact|reality|truth)\b|really\b|now\b", re.IGNORECASE)
 
 #: After one of these words the next claim replaces those before; `RETRACTED` also withdraws earlier claims.
 CONCLUDES = _words(
@@ -133,11 +216,16 @@ CONCLUDES = _words(
     daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
     """
 )
+#: Words between a cue and its letter.
+BETWEEN = LINKS | CONCLUDES | CONTRASTS
+
 #: Phrases that deny, as the words of `DENIALS` do.
 DENYING = re.compile(
     r"\b(?:is|are|was) out\b(?! of)|\b(?:hard|difficult) to believe\b|\brul(?:e|es|ed|"
     r"ing)\b(?: \S{1,20}){0,2} out\b|\brul(?:e|es|ed|ing) out\b|\brather than\b|\binstead of\b|\bother than\b|"
     r"\bfar from\b|"
+    r"\b(?:partially|partly|half|almost|nearly|in part) (?:correct|right|true|accurate|supported)\b|"
+    r"\btake back\b|\b(?:ignore|forget|disregard)\b|"
     r"\b(?:anything|anyone|everything|all) but\b|\bau lieu d|\ben lugar de\b|\bstatt\b|\bplutôt que\b|"
     r"\bscheidet\b|\bin plaats van\b",
     re.IGNORECASE,
@@ -154,14 +242,23 @@ VERDICTS = _words(
 RETRACTED = re.compile(
     r"(?:^|\b)(?:no wait|or rather|wait|scratch that|correction|sorry|on (?:second|further) thought|"
     r"let me (?:re\w+|check again|correct)|"
-    r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|"
+    r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|i mean|"
+    r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|after checking|"
+    r"i stand corrected|(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|"
+    r"i (?:now )?switch(?:ed)?|take back|ignore my|"
     r"espera|perdón|corrección|moment|halt|warte|korrektur|attends|attendez|pardon|espere|desculpe|aspetta|scusa|wacht|"
     r"подожди|нет,|等等|不对|待って|いや)\b",
     re.IGNORECASE,
 )
 #: Phrases that contain a denial and deny nothing.
 HARMLESS = re.compile(
-    r"\b(?:without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
+    r"\b(?:if (?:i|we|you) (?:had|have|look|listen|consider|understand|understood|heard|hear|recall|remember|"
+    r"take|read|ask|go|think|combine|follow|am|must|were)(?: (?!would|'d)[\w']+){0,4}|"
+    r"if i'm (?:not mistaken|right|correct)|"
+    r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
+    r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
+    r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
+    r"without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
     r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"
@@ -170,7 +267,7 @@ HARMLESS = re.compile(
     r"senza dubbio)\b",
     re.IGNORECASE,
 )
-AFFIRMS = _words("yes yeah yep correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
+AFFIRMS = _words("yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
 
 #: Options that a single word answers.
 PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
@@ -187,7 +284,7 @@ AFTER_A_LETTER = (
     r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
     r"isn't|wasn't|are|as|because|since|"
     r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
-    r"can't|cannot|can't|which|rather|instead|"
+    r"can't|cannot|can't|which|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
     r"adalah|đúng|olduğu|doğru)(?!\w)))"

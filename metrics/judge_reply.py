@@ -1,16 +1,19 @@
 """Read the verdict of a judge from its reply, by rule, from the last line only.
 
 Reasoning up to `</think>`, markup, code fences and empty lines are dropped; the last line that is left must state the
-score: after a word such as "Score", alone, or with the scale behind it ("4/5", "4 out of 5"). A reply from which a
-careful reader could not take exactly one score of the scale is unparsed, with the reason.
+score: after a word such as "Score", alone, with the scale behind it ("4/5", "4 out of 5"), as the result of a sum, or
+in a JSON object. A reply from which a careful reader could not take exactly one score of the scale is unparsed, with
+the reason.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from speechiq.core.replies import FILTERED
 from speechiq.core.response import drop_reasoning
@@ -23,8 +26,13 @@ OUTSIDE, BROKEN, OTHER = "score outside the scale", "not a whole number", "score
 
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
-_LABEL = r"(?:scores?|grades?|ratings?|rated|verdict)"
-_NUMBER = r"(?<![\w.])[-+−]?\d+(?:[.,]\d+)?(?![\w])"
+_LABEL = (
+    r"(?:\b(?:scores?|grades?|ratings?|rated|verdict|(?:gesamt)?(?:punktzahl|bewertung)|puntuación|puntaje|"
+    r"calificación|pontuação|punteggio|valutazione|évaluation|beoordeling|оценка|балл)\b|评分|評分|得分|分数|分數|スコア|評価|점수|평점)"
+)
+#: Words that label a score only if nothing but its scale or unit follows.
+_WEAK_LABEL = r"\b(?:overall|total|final|assessment|evaluation|judge?ment|result|note|nota|voto|cijfer)\b"
+_NUMBER = r"(?<![A-Za-z\d_.])[-+−]?\d+(?:[.,]\d+)?(?![\w])"
 _VERDICT = {
     "first": "first", "1": "first", "1st": "first", "a": "first",
     "second": "second", "2": "second", "2nd": "second", "b": "second",
@@ -35,28 +43,59 @@ _NEGATED = frozenset({"not", "no", "than", "nor"})
 _FENCE = re.compile(r"\s*(?:```\w*|_+)\s*")
 _TAG = re.compile(r"<\|[^|<>]{1,30}\|>|</?[A-Za-z]\w{0,15}>")
 _TEX = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|bf)\b|\\[\[\]()]|[{}$]")
-_MARKUP = re.compile(r"[*_`#<>~|\"'“”‘’\[\]]")
+_STRUCK = re.compile(r"~~[^~]*~~")
+_MARKUP = re.compile(r"[*_`#<>~|\"“”‘\[\]]|(?<!\w)'|'(?!\w)")
+_COUNTED = re.compile(r"(\d)\s*(?:分|点|點|점)")
+#: The steps of a sum before its result.
+_SUM = re.compile(r"(?<![\w.])(?:\([^()=]{1,60}\)\s*/\s*\d+|\d[\d.,]*(?:\s*[-+−–*×]\s*\d[\d.,]*)+)\s*=\s*(?=\d)")
 _JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*(?:{_LABEL}|points?|marks?))\s*[\"']\s*:", re.IGNORECASE)
+_KEY = re.compile(rf"(?:{_LABEL}|\b(?:points?|marks?))$", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:max|maximum|out of|scale|highest|possible)\b")
+_WHOLE = re.compile(r"\b(?:overall|total|final)\b|^ \w+$")
 _AFTER_LABEL = re.compile(
-    rf"(?:\b{_LABEL}\b(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|is|of|would be|should be|between|from)\s*)+|"
-    rf"^\W*{_LABEL}\s+|\b(?:points?|marks?)\s*[:=]\s*)({_NUMBER})(.*)$",
+    rf"(?:{_LABEL}(?: i (?:would )?(?:assign|give|award))?(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|"
+    rf"(?:is|ist|es|est|é|è|of|von|de|would be|should be|between|from)\b|[为為是は])\s*)+|^\W*{_LABEL}\s*|"
+    rf"\b(?:points?|marks?|punkte|puntos)\s*[:=]\s*)({_NUMBER})(.*)$",
     re.IGNORECASE,
 )
-_SCALE = r"\s*(?:/|out of|of)\s*\d+(?:\.\d+)?(?!\w)"
-_UNIT = r"\s*(?:points?|stars?|marks?)"
+_OF = r"(?:/|(?:out of|of|von|sur|de|su|van|из)\b)"
+_SCALE = rf"\s*{_OF}\s*\d+(?:\.\d+)?(?!\w)"
+_UNIT = r"\s*(?:points?|stars?|marks?|punkten?|puntos|pontos|punti|punten|баллов|балла)"
 #: What may follow a number that has no label: its scale or unit, and then the end, punctuation or a reason.
 _END = r"(?:\W*$|\s*[.;,:(–—-]\s|\s+(?:because|since|as|for)\b)"
 _TAIL = rf"(?:{_SCALE}(?:{_UNIT})?{_END}|{_UNIT}{_SCALE}{_END}|(?:{_UNIT})?\W*$|:\s|\s[-–—]\s)"
 _GIVEN = re.compile(
     rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)|"
-    rf"(?:answer|response|reply) (?:deserves|earns|receives))\b"
+    rf"(?:answer|response|reply|this|it) (?:deserves|earns|receives|merits)|ich gebe|je donne|(?:le )?doy|dou)\b"
     rf"(?:(?!\b(?:less|more|not|than|least|most|fewer)\b)\D){{0,40}}?({_NUMBER})(?={_TAIL})(.*)$",
     re.IGNORECASE,
 )
 _ALONE = re.compile(rf"^\W*?({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE)
-_SCALE_BEHIND = re.compile(r"^\s*(?:/|out of|of)\s*(\d+(?:\.\d+)?)(?!\w)(.*)$", re.IGNORECASE)
+_SAID = re.compile(
+    rf"\b(?:i(?: would|'d) say|(?:this|it|that)(?: is|'s)|gets|worth)\s+(?:an?\s+)?({_NUMBER})(?={_SCALE}{_END})(.*)$",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(rf"{_WEAK_LABEL}(?: {_LABEL})?\s*[:=–—-]\s*({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE)
+_SCALE_BEHIND = re.compile(rf"^\s*{_OF}\s*(\d+(?:\.\d+)?)(?!\w)(.*)$", re.IGNORECASE)
+#: A statement of a scale, before a score or in brackets behind it.
+_SCALE_STATED = re.compile(
+    r"(?:\b(?:scale|range)\b|\bfrom\b|\()\s*(?:of |from |is )?\d+\s*(?:-|–|—|to|and|\.\.+)\s*(\d+)|"
+    r"\b(?:out of|max(?:imum)?:?(?: of)?|highest:?)\s*(\d+)|\b(\d+)[- ]point\b|(?:满分|滿分)\s*(\d+)",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(
+    rf"^(?:{_UNIT})?\s*[(,]?\s*((?:on (?:a|the)|in the|scale|range|out of|max|highest|from|满分|滿分)[^().]*)",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    rf"(?:\b(?:correction|corrected|wait|actually|sorry|rather|revised|maybe|perhaps|possibly|make (?:it|that)|"
+    rf"changed? (?:it )?to)\b|\bno(?=[,:]))\D{{0,30}}{_NUMBER}",
+    re.IGNORECASE,
+)
 _PERCENT = re.compile(r"^\s*(?:%|percent\b)", re.IGNORECASE)
-_ALTERNATIVE = re.compile(rf"^\s*(?:or|to|-|–|—|/|,|and|&|\.\.+|vs\.?)\s*{_NUMBER}", re.IGNORECASE)
+_ALTERNATIVE = re.compile(
+    rf"^\s*(?:or|oder|o|ou|to|-|–|—|/|,|and|&|\.\.+|vs\.?|[+×*→]|->|=>)\s*{_NUMBER}", re.IGNORECASE
+)
 _VERDICT_LABEL = re.compile(
     r"\b(?:better|best|winner|verdict|preferred|preference|result)(?: answer| one)?\s*(?:[:=→–—-]|\bis\b)(.*)$",
     re.IGNORECASE,
@@ -94,7 +133,7 @@ def read_reply(reply: str, rubric: Rubric) -> Verdict:
     if reply.strip() == FILTERED:
         return Verdict(math.nan, BLOCKED)
     text = drop_reasoning(reply)
-    line = _last_line(text)
+    line = _read_json(text) or _last_line(text)
     if not line:
         return Verdict(math.nan, UNFINISHED if reply.strip() and not text and "</think" not in reply else EMPTY)
     verdict = _read_verdict(line, rubric) if rubric.kind == "pairwise" else _read_score(line, rubric)
@@ -110,18 +149,49 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else ""
 
 
+def _read_json(text: str) -> str:
+    r"""Return the score of a JSON object that ends the reply, as a line; empty without one.
+
+    >>> _read_json('Fine.\n{"score": 4, "max_score": 5}')
+    'Score: 4/5'
+    """
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or re.search(r"\w", _FENCE.sub("", text[end + 1 :])):
+        return ""
+    try:
+        fields = dict(_flatten(json.loads(text[start : end + 1])))
+    except (ValueError, RecursionError):
+        return ""
+    limits = [value for name, value in fields.items() if _LIMIT.search(name)]
+    scores = {name: value for name, value in fields.items() if _KEY.search(name) and not _LIMIT.search(name)}
+    scores = {name: value for name, value in scores.items() if _WHOLE.search(name)} or scores
+    behind = f"/{limits[0]}" if len(set(limits)) == 1 else ""
+    return ", ".join(f"Score: {value}{behind}" for value in scores.values())
+
+
+def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the fields of a JSON value, with the names of all levels and the text of each value."""
+    if isinstance(value, dict):
+        for key, content in value.items():
+            yield from _flatten(content, f"{name} {key}".replace("_", " ").lower())
+    elif isinstance(value, str | int | float):
+        yield name, str(value)
+
+
 def _read_score(line: str, rubric: Rubric) -> Verdict:
-    line = _JSON_KEY.sub(r" \1: ", line)
+    line = _JSON_KEY.sub(r" \1: ", _STRUCK.sub(" ", line))
     line = " ".join(_MARKUP.sub(" ", _TEX.sub(" ", line)).split())
-    line = _drop_own_scale(line, rubric)
+    line = _SUM.sub("", _drop_own_scale(_COUNTED.sub(r"\1 points ", line), rubric))
     line = re.sub(rf"\b({'|'.join(_NUMBERS)})\b", lambda word: _NUMBERS[word[1].lower()], line, flags=re.IGNORECASE)
     found: list[tuple[str, str]] = []
     rest = line
     while labeled := _AFTER_LABEL.search(rest):
         found.append((labeled[1], labeled[2]))
         rest = labeled[2]
-    if not found and (single := _ALONE.match(line) or _GIVEN.search(line)):
+    if not found and (single := _ALONE.match(line) or _WEAK.search(line) or _GIVEN.search(line) or _SAID.search(line)):
         found.append((single[1], single[2]))
+    if found and _names_other_scale(line.removesuffix(found[0][1]), rubric):
+        return Verdict(math.nan, OTHER)
     verdicts = [_as_grade(number, behind, rubric) for number, behind in found]
     if not verdicts:
         return Verdict(math.nan, NOTHING)
@@ -148,12 +218,20 @@ def _as_grade(number: str, behind: str, rubric: Rubric) -> Verdict:
         if float(scale[1]) != highest:
             return Verdict(math.nan, OTHER)
         behind = scale[2]
-    if _ALTERNATIVE.match(behind):
+    if (bracket := _IN_BRACKETS.match(behind)) and _names_other_scale(bracket[1], rubric):
+        return Verdict(math.nan, OTHER)
+    if _ALTERNATIVE.match(behind) or _CORRECTED.search(behind):
         return Verdict(math.nan, SEVERAL)
     score = float(number.replace("−", "-").replace(",", "."))
     if not lowest <= score <= highest:
         return Verdict(math.nan, OUTSIDE)
     return Verdict(score) if score.is_integer() else Verdict(math.nan, BROKEN)
+
+
+def _names_other_scale(text: str, rubric: Rubric) -> bool:
+    """Return whether a text states a scale that does not end as the rubric's does."""
+    stated = [int(next(filter(None, scale))) for scale in _SCALE_STATED.findall(text)]
+    return any(highest != rubric.scale[1] for highest in stated)
 
 
 def _read_verdict(line: str, rubric: Rubric) -> Verdict:

@@ -2,7 +2,8 @@
 
 Both texts are brought into one form: Whisper's English rules (`metrics/normalizer.py`) write numbers in digits and drop
 case and punctuation; then articles and a lead such as "the answer is" are dropped. An answer matches if it then equals
-the reference or an accepted answer. If an accepted answer is one number, the last number of the answer decides.
+the reference or an accepted answer. If an accepted answer is one number, the last number of the answer decides; a code
+such as "101B", a time or a range is not a number.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from speechiq.metrics.normalizer import normalize
 
 #: Raised if the rules change; recorded as the identity of `judge=match`.
-VERSION = 1
+VERSION = 2
 _LEAD = re.compile(
     r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
     r"(?:is |would be |to .{1,60}? is )"
@@ -23,6 +24,13 @@ _LEAD = re.compile(
 _MINUS = re.compile(r"(?<!\w)[-\N{MINUS SIGN}](?=\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?!\w|\.\d)")
+#: A number that is a part of something else: a code, a time, a date, a fraction or a range.
+_PART = re.compile(
+    r"(?<!\w)(?:[^\W\d_]+[-\N{EN DASH}]?\d\w*|\d[\d.,]*(?:[-\N{EN DASH}/:]\d[\d.,]*)+|"
+    r"\d[\d.,]*(?!(?:[kcm]?m|[km]?g|m?l|mi|ft|in|lbs?|oz|s|secs?|mins?|h|hrs?|[ap]m|c|f|mph|[kmg]?hz|k?w|v|[kmgt]b|x)\b)"
+    r"[^\W\d_]\w*)",
+    re.IGNORECASE,
+)
 _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
 
 
@@ -42,11 +50,11 @@ def match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     >>> match("a red car", "The red car!"), match("blue", "red", ["blue"]), match("", "red"), match("red", "")
     (1.0, 1.0, 0.0, nan)
     """
-    targets = _targets(reference, accepted)
+    targets = [text for text in (reference, *accepted) if text.strip()]
     if not targets:
         return math.nan
     given = simplify(answer)
-    return float(any(given == target or _same_number(answer, target) for target in targets))
+    return float(any(given == simplify(target) or _same_number(answer, target) for target in targets))
 
 
 def match_f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
@@ -63,7 +71,7 @@ def match_f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float
     >>> match_f1("a big red car", "The red car"), match_f1("", "red")
     (0.8, 0.0)
     """
-    targets = _targets(reference, accepted)
+    targets = [simplify(text) for text in (reference, *accepted) if text.strip()]
     return max((_overlap(simplify(answer), target) for target in targets), default=math.nan)
 
 
@@ -82,16 +90,13 @@ def _normalize(text: str) -> str:
     return normalize(_MINUS.sub("minus ", text))
 
 
-def _targets(reference: str, accepted: Sequence[str]) -> list[str]:
-    return [simplify(text) for text in (reference, *accepted) if text.strip()]
-
-
 def _same_number(answer: str, target: str) -> bool:
     """Return whether the target is one number, perhaps with a unit, and the last number of the answer is the same."""
+    target = simplify(_PART.sub("code", target))
     numbers = _NUMBER.findall(target)
     if len(numbers) != 1 or not re.fullmatch(_UNIT % re.escape(numbers[0]), target):
         return False
-    found = _NUMBER.findall(_normalize(answer))
+    found = _NUMBER.findall(_normalize(_PART.sub("code", answer)))
     return bool(found) and math.isclose(_value(found[-1]), _value(numbers[0]), rel_tol=1e-9)
 
 

@@ -28,6 +28,7 @@ QUESTION = {
     "writer": str, "checkers": list, "prompt_version": int,
 }  # fmt: skip
 
+_AROUND = re.compile(r"^(?:[,;:!?\"'()]|\.(?!\d))+|[.,;:!?\"'()]+$")
 _TAG = re.compile(r"[<\[]\s*/?\s*[a-z][\w\s-]*[>\]]", re.IGNORECASE)
 
 
@@ -94,10 +95,10 @@ def _shorten(value: Any) -> str:
 def normalize(text: str) -> str:
     """Return a text for comparison, without case, extra spaces, and punctuation around words.
 
-    >>> normalize(" The  Memphis hub!"), normalize("-1.5 %"), normalize("C++")
-    ('the memphis hub', '-1.5 %', 'c++')
+    >>> normalize(" The  Memphis hub!"), normalize("-1.5 %"), normalize(".5"), normalize("C++")
+    ('the memphis hub', '-1.5 %', '.5', 'c++')
     """
-    return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
+    return " ".join(_AROUND.sub("", word) for word in text.casefold().split())
 
 
 def write_questions(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

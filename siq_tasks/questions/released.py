@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,11 @@ PROMPT_VERSION = 0
 
 _OPTION = re.compile(r"^\s*\(?([A-D])[).]\s*(.*\S)\s*$")
 _LETTER = re.compile(r"\(?\s*([A-Z])\s*\)?\.?")
+#: Signs that change what an option means, and that the normalizer drops.
+_SIGN = re.compile(
+    r"(?<!\w)[-\N{MINUS SIGN}+.](?=[\d.])|(?<=\d)[.:/\N{EN DASH}-](?=\d)|(?<=\d),(?=\d)(?!\d{3}(?!\d))|"
+    r"[%‰°²³<>≤≥=~±+#€£¥]"
+)
 _TAG = re.compile(r"[<\[][^<>\[\]]*[>\]]|\binaudible\b", re.IGNORECASE)
 
 
@@ -210,9 +216,20 @@ def _find_reason(row: Mapping[str, Any]) -> str | None:
         return "the right letter has no option"
     if _TAG.search(options[LETTERS.index(answer)]):
         return "the right option holds a transcriber's tag"
-    if len({normalize(option) or option for option in options}) != OPTIONS:
+    if len({_comparable(option) for option in options}) != OPTIONS:
         return "duplicate options"
     return "a question or option that breaks a rule of question files" if find_fault(row) else None
+
+
+def _comparable(option: str) -> str:
+    """Return an option as it is compared with others: normalized, with signs, decimals and percent as words.
+
+    >>> _comparable("-5 %") == _comparable("minus 5 percent"), _comparable("5 %") == _comparable("-5 %")
+    (True, False)
+    """
+    words = {"-": "minus", "\N{MINUS SIGN}": "minus", "%": "percent"}
+    spelled = _SIGN.sub(lambda sign: f" {words.get(sign[0]) or unicodedata.name(sign[0])} ", option)
+    return normalize(spelled) or option
 
 
 def parse_options(text: str) -> list[str]:

@@ -79,6 +79,7 @@ def test_options_that_differ_by_a_sign_or_a_point_are_different():
     from speechiq.siq_tasks.questions.file import find_fault
 
     assert find_fault(GOOD | {"options": ["-1.5 %", "1.5 %", "15 %", "x < 5 and y > 3"]}) is None
+    assert find_fault(GOOD | {"options": ["5", ".5", "-5", "5 %"]}) is None
 
 
 def test_what_is_written_is_read_again(tmp_path):

@@ -90,6 +90,31 @@ def test_a_question_that_cannot_be_used_is_left_out_by_its_reason(tmp_path, ques
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ("-5", "5", "+5", "~5"),
+        ("1.5", "15", "1,5", ".15"),
+        ("5 %", "5", "5 kg", "5 g"),
+        ("1:5", "1/5", "1-5", "15"),
+        ("C", "C++", "C#", "C%"),
+        ("€5", "£5", "$5", "5"),
+    ],
+)
+def test_options_that_differ_by_a_sign_a_decimal_or_a_unit_are_imported(tmp_path, options):
+    text = "\n".join(f"({letter}) {option}" for letter, option in zip("ABCD", options, strict=True))
+    given = read_released(released(tmp_path, [entry(CLIPS[0]["text"], asked("q?", text), asked("x?"), asked("y?"))]))
+    outcome = join_released(given, CLIPS[:1], "w")
+    assert not outcome.left_out and outcome.rows[0]["options"] == list(options)
+
+
+@pytest.mark.parametrize("same", [("2,000", "two thousand"), ("5%", "five percent"), ("-5", "minus five"), ("a.", "A")])
+def test_options_that_differ_in_writing_alone_are_duplicates(tmp_path, same):
+    question = asked("q?", f"(A) {same[0]}\n(B) {same[1]}\n(C) c\n(D) d")
+    given = read_released(released(tmp_path, [entry(CLIPS[0]["text"], question, asked("x?"), asked("y?"))]))
+    assert join_released(given, CLIPS[:1], "w").left_out == {"duplicate options": 1}
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ('[{"gold": "a", "qa": [', "is not whole JSON"),

@@ -1,0 +1,62 @@
+"""The label of an answer is the only one that it names and does not deny."""
+
+import pytest
+
+from speechiq.metrics.labels import UNPARSED, parse_label
+
+LABELS = {
+    "joy": ["happy", "joyful", "happiness"],
+    "anger": ["angry", "furious"],
+    "sadness": ["sad"],
+    "neutral": ["neutral state", "calm"],
+}
+READ = [
+    ("not angry but sad", "sadness"),
+    ("neither happy nor sad; neutral", "neutral"),
+    ("Neither happy nor sad, neutral.", "neutral"),
+    ("not happy, sad or angry, just neutral", "neutral"),
+    ("No, she is happy.", "joy"),
+    ("She does not sound angry, she sounds sad.", "sadness"),
+    ("There is no sign of anger or joy. Calm.", "neutral"),
+    ("She isn't angry; she's sad.", "sadness"),
+    ("I wouldn't say happy, I'd say sad.", "sadness"),
+    ("sad rather than angry", "sadness"),
+    ("more sad than angry", "sadness"),
+    ("**Sad**, not *angry*", "sadness"),
+    ("Anger is not present. Sadness.", "sadness"),
+    ("Anger is absent, sadness is clear.", "sadness"),
+    ("Happy? No. Sad.", "sadness"),
+    ("Without doubt angry.", "anger"),
+    ("No doubt angry.", "anger"),
+    ("nothing but sadness", "sadness"),
+    ("anything but happy: sad", "sadness"),
+    ("The speaker lacks happiness and is sad.", "sadness"),
+    ("The speaker shows a lack of joy, so neutral.", "neutral"),
+    ("I can't hear any music but she is happy.", "joy"),
+    ("Not sure, maybe happy.", "joy"),
+    ("neutral state", "neutral"),
+    ("not only sad", "sadness"),
+]
+UNREAD = [
+    "lacks happiness",
+    "not happy",
+    "without any anger",
+    "not happy and sad",
+    "neither angry nor sad",
+    "not only sad but angry",
+    "happy or sad",
+    "not angry but sad or happy",
+    "unhappy",
+    "I can't tell.",
+    "",
+]
+
+
+@pytest.mark.parametrize(("answer", "label"), READ)
+def test_a_denial_ends_with_its_clause(answer, label):
+    assert parse_label(answer, LABELS) == label
+
+
+@pytest.mark.parametrize("answer", UNREAD)
+def test_an_answer_that_denies_all_or_names_several_is_unparsed(answer):
+    assert parse_label(answer, LABELS) == UNPARSED
