@@ -27,8 +27,7 @@ SAMPLING_RATE = RATE
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
-#: Seconds of a file that are decoded at a time. The last block is up to twice as long: libsndfile returns wrong samples
-#: if a read begins within the last page of an Opus file.
+#: Seconds of a file that are decoded at a time.
 BLOCK_S = 10
 
 
@@ -270,7 +269,7 @@ def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Itera
             resampled = _Resampler(reader.rate)
             left = wanted = round(duration * reader.rate)
             block = BLOCK_S * reader.rate
-            while len(channels := reader.read(left if left < 2 * block else block)):
+            while len(channels := reader.read(min(left, block))):
                 left -= len(channels)
                 mono = channels.mean(axis=1, dtype=np.float32)
                 refuse_unfit(mono)

@@ -16,8 +16,8 @@ from speechiq.core.recordings.readers import Reader, open_reader
 from speechiq.core.recordings.structure import check_structure
 
 FIX = "replace the file or leave the clip out"
-#: Full scale is 1. Recognizers square samples, which must stay finite in float32: louder samples are not sound.
-LOUDEST = 2.0**31
+#: Full scale is 1. Lossy codings exceed it a little; what exceeds the second was an integer before it became a float.
+LOUD, LOUDEST = 1.5, 8.0
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
 #: Half a step of 16 bits; a lower peak is digital silence.
@@ -95,6 +95,7 @@ def _read_to_the_end(reader: Reader) -> Inspected:
     warnings = {
         f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
         "it is digital silence": peak < SILENCE,
+        f"its peak is above {LOUD} times full scale, so endpoints get clipped samples": peak > LOUD,
         "its channels cancel each other in their mean, which is what systems receive": mean_energy < LEFT_OVER * energy,
     }
     found = [warning for warning, applies in warnings.items() if applies]
@@ -102,13 +103,16 @@ def _read_to_the_end(reader: Reader) -> Inspected:
 
 
 def refuse_unfit(samples: np.ndarray) -> None:
-    """Refuse samples of which one is NaN, infinite or far louder than any sound.
+    """Refuse samples of which one is NaN, infinite or far beyond full scale.
 
     Raises:
         Damage: There is such a sample.
     """
     if samples.size and not (peak := float(np.abs(samples).max())) <= LOUDEST:
-        raise Damage(f"it has a sample of {peak:g}; full scale is 1, and every sample must be finite")
+        raise Damage(
+            f"it has a sample of {peak:g}; full scale is 1, so samples must be finite and at most {LOUDEST:g}: divide "
+            f"integers by their own full scale (32768 for 16 bits) before they are stored as floats"
+        )
 
 
 def measure(file: Path) -> float:
