@@ -114,6 +114,8 @@ def patched(data: bytes, place: int, value: bytes) -> bytes:
 WAV = by_sndfile("WAV", "PCM_16")
 FLAC = by_sndfile("FLAC", "PCM_16")
 TWO_CHUNKS = WAV + WAV[36:]
+OTHER_SNDFILE = ("RF64", "W64", "AIFF", "AU", "CAF", "NIST", "VOC")
+OTHER_FFMPEG = (("wv", "wavpack"), ("adts", "aac"), ("asf", "wmav2"), ("tta", "tta"))
 WAV_PIPED = OPEN_END["wav-piped"]()
 M4A = by_ffmpeg("ipod", "aac")
 MP3 = by_ffmpeg("mp3", "libmp3lame")
@@ -144,8 +146,8 @@ def float_wav(value: float) -> bytes:
         (float_wav(-np.inf), "a sample of inf"),
         (float_wav(1e38), r"a sample of 1e\+38; full scale is 1"),
         (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
-        *((by_sndfile(kind, "PCM_16"), "not readable as audio: not WAV") for kind in ("RF64", "W64", "AIFF", "AU", "CAF", "NIST")),
-        *((by_ffmpeg(*how), "not readable as audio: not WAV") for how in (("wv", "wavpack"), ("adts", "aac"), ("asf", "wmav2"))),
+        *((by_sndfile(kind, "PCM_16"), "not readable as audio: not WAV") for kind in OTHER_SNDFILE),
+        *((by_ffmpeg(*how), "not readable as audio: not WAV") for how in OTHER_FFMPEG),
         (TWO_CHUNKS, "it has 2 chunks of samples, of which only one would be decoded"),
         (FLAC + FLAC, "longer than its header says: it promises 64000 samples and has 1"),
         (FLAC + b"\1", "bytes follow its last frame"),

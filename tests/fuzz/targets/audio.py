@@ -25,7 +25,12 @@ SNDFILE = {
     "PCM_24": "WAV",
     "ULAW": "WAV",
 }
-FFMPEG = {"ipod": ("aac", 16_000), "webm": ("libopus", 48_000), "matroska": ("aac", 16_000), "mp3": ("libmp3lame", 16_000)}
+FFMPEG = {
+    "ipod": ("aac", 16_000),
+    "webm": ("libopus", 48_000),
+    "matroska": ("aac", 16_000),
+    "mp3": ("libmp3lame", 16_000),
+}
 
 
 def prepare(folder: Path) -> list[Path]:
