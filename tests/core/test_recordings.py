@@ -144,7 +144,7 @@ def float_wav(value: float) -> bytes:
         (float_wav(np.nan), "a sample of nan"),
         (float_wav(np.inf), "a sample of inf"),
         (float_wav(-np.inf), "a sample of inf"),
-        (float_wav(1e38), r"a sample of 1e\+38; full scale is 1"),
+        (float_wav(1e38), r"a sample of 1e\+38, but full scale is 1"),
         (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
         *((by_sndfile(kind, "PCM_16"), "not readable as audio: not WAV") for kind in OTHER_SNDFILE),
         *((by_ffmpeg(*how), "not readable as audio: not WAV") for how in OTHER_FFMPEG),
@@ -154,7 +154,10 @@ def float_wav(value: float) -> bytes:
         (WAV_PIPED[:-1], "cut off: its last sample is not complete"),
         (M4A + M4A, "it has 2 lists of samples, and one is needed"),
         (MP3 + MP3, "longer than its header says"),
-        (INTEGERS, r"a sample of 10\d\d\d\.\d; full scale is 1, .*divide integers by their own full scale \(32768 for"),
+        (
+            INTEGERS,
+            r"a sample of 10\d\d\d\.\d, but full scale is 1 .*; divide integers by their own full scale \(32768 for",
+        ),
     ],
 )
 def test_what_cannot_be_a_clip_is_refused_by_name(data, message):
@@ -258,6 +261,16 @@ def test_a_clip_that_ends_after_its_file_is_not_decoded_shorter(tmp_path):
     file.write_bytes(WAV)
     with pytest.raises(SpeechIQError, match=r"a\.wav: the last 1\.00 s of 3\.00 s from 2\.00 s on are missing"):
         print(Clip(AudioFile(str(file), ""), 2.0, 3.0).samples)
+
+
+def test_loud_audio_of_other_tasks_is_named_once(caplog):
+    for array in (TONE[:, 0] * 6, TONE[:, 0] * 7):
+        as_clip({"array": array, "sampling_rate": 16_000})
+    assert [record.getMessage() for record in caplog.records] == [
+        f"doc_to_audio: a sound of it is doubtful: {LOUD} (said once)"
+    ]
+    with pytest.raises(SpeechIQError, match=r"doc_to_audio: it has a sample of 10966.*leave the row out"):
+        as_clip({"array": TONE[:, 0] * 32_768, "sampling_rate": 16_000})
 
 
 def test_audio_of_other_tasks_is_checked_as_well():
