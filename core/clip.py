@@ -18,7 +18,7 @@ import numpy as np
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
-from speechiq.core.recordings.inspection import inspect, measure, refuse_unfit
+from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure, measure_peak, warn_once
 from speechiq.core.recordings.readers import open_reader
 from speechiq.core.transforms.base import RATE
 from speechiq.core.transforms.chain import read_transforms
@@ -27,8 +27,7 @@ SAMPLING_RATE = RATE
 #: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
 TOLERANCE_S = 0.1
 PACKAGE = Path(__file__).parents[1] / "siq_tasks"
-#: Seconds of a file that are decoded at a time. The last block is up to twice as long: libsndfile returns wrong samples
-#: if a read begins within the last page of an Opus file.
+#: Seconds of a file that are decoded at a time.
 BLOCK_S = 10
 
 
@@ -270,10 +269,10 @@ def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Itera
             resampled = _Resampler(reader.rate)
             left = wanted = round(duration * reader.rate)
             block = BLOCK_S * reader.rate
-            while len(channels := reader.read(left if left < 2 * block else block)):
+            while len(channels := reader.read(min(left, block))):
                 left -= len(channels)
                 mono = channels.mean(axis=1, dtype=np.float32)
-                refuse_unfit(mono)
+                measure_peak(mono)
                 yield resampled.next(mono)
             if (missing := duration - (wanted - left) / reader.rate) > TOLERANCE_S:
                 raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
@@ -338,6 +337,8 @@ def as_clip(audio: Any, id: str = "") -> Clip:
         if isinstance(audio, Mapping) and audio.get("bytes"):
             found = inspect(audio["bytes"], "doc_to_audio")
             samples, rate = decode(audio["bytes"], 0.0, found.duration), SAMPLING_RATE
+            for warning in found.warnings:
+                warn_once("doc_to_audio", warning)
         else:
             samples, rate = np.asarray(audio["array"], dtype=np.float32), int(audio["sampling_rate"])
     except (TypeError, ValueError, KeyError) as error:
@@ -347,7 +348,8 @@ def as_clip(audio: Any, id: str = "") -> Clip:
     if not samples.size:
         raise SpeechIQError("doc_to_audio: an array without samples; leave the row out")
     try:
-        refuse_unfit(samples)
+        if measure_peak(samples) > LOUD:
+            warn_once("doc_to_audio", TOO_LOUD)
     except Damage as damage:
         raise SpeechIQError(f"doc_to_audio: {damage}; leave the row out") from damage
     mono = samples.mean(axis=int(np.argmin(samples.shape))) if samples.ndim > 1 else samples

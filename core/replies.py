@@ -67,7 +67,8 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
         may_be_empty: Whether an answer without text counts.
 
     Raises:
-        NoAnswer: The completion has no answer, one has neither content nor refusal, or one is empty and may not be.
+        NoAnswer: The completion has no answer, one has neither content nor refusal, one has speech without its text, or
+            one is empty and may not be.
         SpeechIQError: An answer ended at the token limit before it had any text.
         ValueError, TypeError, LookupError: It is not a chat completion.
     """
@@ -82,13 +83,20 @@ def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) 
 
 def _read(choice: Any, name: str, length: str) -> Choice:
     message, end = choice["message"], choice.get("finish_reason")
-    spoken = message.get("audio") or {}
-    written = message.get("content") or spoken.get("transcript") or message.get("refusal")
-    text, audio = written or (FILTERED if end == CONTENT_FILTER else ""), spoken.get("data") or ""
-    for part, value in (("content", text), ("audio", audio)):
-        if not isinstance(value, str):
+    spoken = {} if message.get("audio") is None else message["audio"]
+    texts = {
+        "content": message.get("content"),
+        "transcript": spoken.get("transcript"),
+        "refusal": message.get("refusal"),
+    }
+    audio = spoken.get("data")
+    for part, value in {**texts, "audio": audio}.items():
+        if not isinstance(value, str | None):
             raise TypeError(f"{part} is a {type(value).__name__}")
+    text = next(filter(None, texts.values()), FILTERED if end == CONTENT_FILTER else "")
     if audio:
+        if not text.strip():
+            raise NoAnswer("sent speech without its text (no content and no transcript)")
         return Choice(replace_surrogates(text), end if isinstance(end, str) else None, audio)
     if not text and end == LENGTH:
         raise SpeechIQError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -45,6 +46,10 @@ def complete_folder(place: Path) -> Iterator[Path]:
         draft.chmod(0o777 & ~mask)
         draft.replace(place)
     except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            raise SpeechIQError(
+                f"{place}: another command has written it meanwhile; use that folder, or name another with --output"
+            ) from error
         raise SpeechIQError(
             f"{place}: cannot be written ({error.strerror}); free some space or name another folder with --output"
         ) from error

@@ -40,7 +40,7 @@ ENTITIES = "entities"
 CHOICE = ("leave_out", "where", "kind_columns")
 
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
-LAYOUT = 3
+LAYOUT = 4
 
 
 class Prepared(NamedTuple):

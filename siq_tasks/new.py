@@ -134,7 +134,9 @@ def _check_name(name: str) -> None:
 def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
     """Return the `id`, `text` and `audio` of a row, and its `entities` if the table has them."""
     name, text = read_field(row, "audio", where), read_field(row, "text", where)
-    file = audio / name
+    file = Path(os.path.normpath(audio / name))
+    if not file.is_relative_to(audio):
+        raise SpeechIQError(f"{where}: {name!r:.80} is not below --audio {audio}; name a folder that has all files")
     if not exists(file) or not file.is_file():
         raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
     key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from speechiq.core.json_lines import read_objects
 
 #: Ending -> possible separators; in a `.csv` the separator of its header is used.
 SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
+#: Words in an error of the csv module -> the fault.
+FAULTS = {"unexpected end": "a double quote is not closed", "expected after": "text follows a closing double quote"}
 
 
 def is_table(path: Path) -> bool:
@@ -25,7 +27,8 @@ def read_table(file: Path) -> list[dict[str, Any]]:
     """Return the rows of a table, in UTF-8 with or without a byte order mark.
 
     Raises:
-        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, or a row and the header differ.
+        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, a quote is not closed in its
+            line, or a row has more fields than the header.
     """
     if not is_table(file):
         raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
@@ -48,23 +51,34 @@ def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
         raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
     except OSError as error:
         raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); correct the path") from error
-    header = text.partition("\n")[0]
-    separator = next((char for char in separators if char in header), separators[0])
-    reader = csv.DictReader(io.StringIO(text), delimiter=separator)
+    lines = text.split("\n")
+    separator = next((char for char in separators if char in lines[0]), separators[0])
+    header: list[str] = []
     rows: list[dict[str, Any]] = []
-    try:
-        for row in reader:
-            if None in row:
-                raise SpeechIQError(
-                    f"{file} row {len(rows) + 1}: has {len(row) - 1 + len(row[None])} fields, the header "
-                    f"{len(row) - 1}; put a field that contains {separator!r} in double quotes"
-                )
-            rows.append(row)
-    except csv.Error as error:
-        raise SpeechIQError(
-            f"{file} row {len(rows) + 1}: {error}; correct the row, or save the rows as .jsonl"
-        ) from error
+    for number, line in enumerate(lines, 1):
+        fields = _read_line(line, separator, f"{file} line {number}")
+        if not header:
+            header = fields
+        elif len(fields) > len(header):
+            raise SpeechIQError(
+                f"{file} line {number}: has {len(fields)} fields, the header {len(header)}; put a field that contains "
+                f"{separator!r} in double quotes"
+            )
+        elif fields:
+            rows.append(dict(zip_longest(header, fields)))
     return rows
+
+
+def _read_line(line: str, separator: str, where: str) -> list[str]:
+    """Return the fields of a line. No field has a line break: it would let a missing quote swallow the next rows."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error as error:
+        fault = next((words for sign, words in FAULTS.items() if sign in str(error)), str(error))
+        raise SpeechIQError(
+            f'{where}: {fault}; close each quote in its line and write one inside a text as "", or save the rows as '
+            f".jsonl"
+        ) from error
 
 
 def read_field(row: Mapping[str, Any], column: str, where: str) -> str:

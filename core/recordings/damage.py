@@ -1,4 +1,4 @@
-"""Define the error of a damaged file and the comparison that the checks of all containers share."""
+"""Define the error of a damaged file, and find the tags and the padding that may follow its samples."""
 
 from __future__ import annotations
 
@@ -6,29 +6,36 @@ import mmap
 
 Buffer = bytes | mmap.mmap
 
-#: Bytes after the audio that no header describes and that are accepted: tags and padding.
-SPARE = 4096
 UNKNOWN_END = "the file does not give its length, so a cut at its end would not be noticed"
+OTHER_KIND = "not readable as audio: not WAV, FLAC, OGG, MP3, MP4, M4A or WebM; convert other kinds to WAV or FLAC"
+#: Most zero bytes at the end of a file that count as padding.
+PADDING = 4096
 
 
 class Damage(ValueError):
     """The error of a file that is cut off, damaged, or of another length than its header gives."""
 
 
-def compare(promised: int, present: int, after: int = 0) -> None:
-    """Compare the bytes of samples that a header promises with those that are in the file.
+def skip_tags(data: Buffer, place: int) -> int:
+    """Return the place after the ID3 and APE tags that begin at `place`, and after zeros that end the file.
 
-    Args:
-        promised: Bytes according to the header.
-        present: Bytes from the first sample to the end of the file.
-        after: Bytes of `present` at the end that no header describes.
-
-    Raises:
-        Damage: Bytes are missing, or too many of them are not described.
+    >>> skip_tags(b"TAG" + bytes(125) + b"samples", 0), skip_tags(b"samples", 0), skip_tags(bytes(9), 2)
+    (128, 0, 9)
     """
-    if present < promised:
-        raise Damage(f"cut off: its header promises {promised} bytes of samples, the file has {present}")
-    if after > SPARE:
-        raise Damage(
-            f"its header promises {promised} bytes of samples, but {after} more follow that it does not describe"
-        )
+    while length := _measure_tag(bytes(data[place : place + 32])):
+        place += length
+    padding = data[place : place + PADDING + 1]
+    return len(data) if place + PADDING >= len(data) and not any(padding) else place
+
+
+def _measure_tag(head: bytes) -> int:
+    """Return the bytes of the tag of which `head` are the first 32; 0 if it is no tag."""
+    if head.startswith(b"ID3") and len(head) >= 10:
+        sizes = zip(head[6:10], (21, 14, 7, 0), strict=True)
+        return 10 + sum((byte & 127) << shift for byte, shift in sizes) + (10 if head[5] & 16 else 0)
+    if head.startswith(b"APETAGEX") and len(head) == 32:
+        has_items = head[23] & 32
+        return 32 + (int.from_bytes(head[12:16], "little") if has_items else 0)
+    if head.startswith(b"TAG"):
+        return 227 if head.startswith(b"TAG+") else 128
+    return 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +16,11 @@ from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.readers import Reader, open_reader
 from speechiq.core.recordings.structure import check_structure
 
+log = logging.getLogger(__name__)
 FIX = "replace the file or leave the clip out"
-#: Full scale is 1. Recognizers square samples, which must stay finite in float32: louder samples are not sound.
-LOUDEST = 2.0**31
+#: Full scale is 1. Lossy codings exceed it a little; what exceeds the second was an integer before it became a float.
+LOUD, LOUDEST = 1.5, 8.0
+TOO_LOUD = f"its peak is above {LOUD} times full scale, so endpoints get clipped samples"
 RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
 #: Half a step of 16 bits; a lower peak is digital silence.
@@ -82,9 +85,8 @@ def _read_to_the_end(reader: Reader) -> Inspected:
         raise Damage(f"a sampling rate of {reader.rate} Hz; it must be between {RATES[0]} and {RATES[1]}")
     frames, peak, energy, mean_energy = 0, 0.0, 0.0, 0.0
     while len(block := reader.read(BLOCK)):
-        refuse_unfit(block)
+        peak = max(peak, measure_peak(block))
         mono = block.mean(axis=1, dtype=np.float64)
-        peak = max(peak, float(np.abs(block).max()))
         energy += float(np.square(block, dtype=np.float64).sum()) / block.shape[1]
         mean_energy += float(np.square(mono).sum())
         frames += len(block)
@@ -95,20 +97,32 @@ def _read_to_the_end(reader: Reader) -> Inspected:
     warnings = {
         f"it is shorter than {SHORTEST_S} s": seconds < SHORTEST_S,
         "it is digital silence": peak < SILENCE,
+        TOO_LOUD: peak > LOUD,
         "its channels cancel each other in their mean, which is what systems receive": mean_energy < LEFT_OVER * energy,
     }
     found = [warning for warning, applies in warnings.items() if applies]
     return Inspected(reader.kind, seconds, [*filter(None, [reader.warning]), *found])
 
 
-def refuse_unfit(samples: np.ndarray) -> None:
-    """Refuse samples of which one is NaN, infinite or far louder than any sound.
+def measure_peak(samples: np.ndarray) -> float:
+    """Return the largest magnitude of samples.
 
     Raises:
-        Damage: There is such a sample.
+        Damage: It is NaN, infinite or far beyond full scale.
     """
-    if samples.size and not (peak := float(np.abs(samples).max())) <= LOUDEST:
-        raise Damage(f"it has a sample of {peak:g}; full scale is 1, and every sample must be finite")
+    peak = float(np.abs(samples).max(initial=0.0))
+    if not peak <= LOUDEST:
+        raise Damage(
+            f"it has a sample of {peak:g}, but full scale is 1 and no sample may exceed {LOUDEST:g}; divide integers "
+            f"by their own full scale (32768 for 16 bits) before they are stored as floats"
+        )
+    return peak
+
+
+@cache
+def warn_once(name: str, warning: str) -> None:
+    """Log a warning about the audio of a source, such as an endpoint, for the first sound that has it."""
+    log.warning("%s: a sound of it is doubtful: %s (said once)", name, warning)
 
 
 def measure(file: Path) -> float:

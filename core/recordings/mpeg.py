@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from speechiq.core.recordings.damage import UNKNOWN_END, Buffer, Damage
+from speechiq.core.recordings.damage import UNKNOWN_END, Buffer, Damage, skip_tags
 
 #: kbit/s by (MPEG-1, layer), for the values 1 to 14 of a header.
 KBITS = {
@@ -18,7 +18,6 @@ KBITS = {
 RATES = (44_100, 48_000, 32_000)
 #: MPEG version in a header -> divisor of `RATES`.
 DIVISORS = {3: 1, 2: 2, 0: 4}
-TAGS = (b"TAG", b"APETAGEX", b"LYRICSBEGIN", b"ID3", b"3DI")
 #: Bytes before the first frame that are skipped.
 LEAD = 65_536
 
@@ -36,6 +35,13 @@ def is_mpeg(data: Buffer) -> bool:
     return _find_first(data) is not None
 
 
+def lacks_count(data: Buffer) -> bool:
+    """Return whether a file is MP3 that does not give its number of frames."""
+    place = _find_first(data)
+    first = None if place is None else read_frame(data, place)
+    return place is not None and first is not None and _read_count(data, place, first) is None
+
+
 def check(data: Buffer) -> str | None:
     """Check an MP3 file as `structure.check_structure` describes."""
     place = _find_first(data)
@@ -46,8 +52,9 @@ def check(data: Buffer) -> str | None:
     while place < len(data):
         frame = read_frame(data, place)
         if frame is None or frame.kind != first.kind:
-            if _is_end(data, place):
-                break
+            if (after := skip_tags(data, place)) > place:
+                place = after
+                continue
             state = "cut off" if len(data) - place < 4 else "damaged"
             raise Damage(f"{state}: no MP3 frame begins at byte {place}")
         if place + frame.length > len(data):
@@ -83,11 +90,7 @@ def read_frame(data: Buffer, place: int) -> Frame | None:
 
 
 def _find_first(data: Buffer) -> int | None:
-    place = 0
-    while bytes(data[place : place + 3]) == b"ID3" and len(data) >= place + 10:
-        sizes = data[place + 6 : place + 10]
-        tag = sum((byte & 127) << shift for byte, shift in zip(sizes, (21, 14, 7, 0), strict=True))
-        place += 10 + tag + (10 if data[place + 5] & 16 else 0)
+    place = skip_tags(data, 0)
     for start in range(place, min(place + (LEAD if place or data[:1] in (b"\xff", b"\0") else 1), len(data))):
         frame = read_frame(data, start)
         if frame is None:
@@ -108,9 +111,3 @@ def _read_count(data: Buffer, place: int, first: Frame) -> int | None:
     if bytes(data[at : at + 4]) == b"VBRI":
         return int.from_bytes(data[at + 14 : at + 18])
     return None
-
-
-def _is_end(data: Buffer, place: int) -> bool:
-    """Return whether only tags or zeros follow."""
-    rest = bytes(data[place : place + LEAD])
-    return rest.startswith(TAGS) or (len(data) - place <= LEAD and not any(rest))

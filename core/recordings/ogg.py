@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from speechiq.core.recordings.damage import SPARE, Buffer, Damage
+from speechiq.core.recordings.damage import Buffer, Damage, skip_tags
 
 FIRST, LAST = 2, 4
 HEADER = struct.Struct("<4sxBqIIIB")
@@ -43,7 +43,7 @@ def read_pages(data: Buffer) -> Iterator[Page]:
     while start < len(data):
         header = bytes(data[start : start + HEADER.size])
         if not header.startswith(b"OggS"):
-            if ended and len(data) - start <= SPARE:
+            if ended and skip_tags(data, start) == len(data):
                 return
             raise Damage(f"damaged: no Ogg page begins at byte {start}")
         if len(header) < HEADER.size:

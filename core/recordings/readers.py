@@ -11,17 +11,16 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 
-from speechiq.core.recordings.damage import UNKNOWN_END, Damage
+from speechiq.core.recordings import mpeg
+from speechiq.core.recordings.damage import OTHER_KIND, UNKNOWN_END, Damage
+from speechiq.core.recordings.structure import mapped
 
-#: libsndfile's names of the formats whose length is checked -> the ending of such a file.
-KINDS = {
-    "WAV": "wav", "WAVEX": "wav", "RF64": "rf64", "W64": "w64", "AIFF": "aiff", "AU": "au", "CAF": "caf",
-    "NIST": "sph", "FLAC": "flac", "OGG": "ogg", "MP3": "mp3",
-}  # fmt: skip
+#: libsndfile's names of the formats that are read -> the ending of such a file.
+KINDS = {"WAV": "wav", "WAVEX": "wav", "FLAC": "flac", "OGG": "ogg", "MP3": "mp3"}
 #: FFmpeg's names of the formats that it may open. A playlist, for example, would make it open other files.
-DEMUXERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,asf,amr,aac,wav,aiff,caf,ogg,wv,tta"
-#: Those of these formats that have no length; FFmpeg guesses it.
-UNTIMED = ("amr", "aac", "wav")
+DEMUXERS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,ogg,wav,mp3"
+#: Those of these formats that have no length here; FFmpeg guesses it.
+UNTIMED = ("wav", "mp3")
 #: Seconds by which a container's length may differ from that of its decoded frames: a few frames of padding.
 PADDING_S = 0.25
 #: Samples by which the length of MP3 in a WAV file, an estimate, may be too long.
@@ -64,7 +63,7 @@ class Reader(Protocol):
 
 
 class SndfileReader:
-    """A reader of the formats of libsndfile: WAV, FLAC, OGG, MP3 and other kinds."""
+    """A reader of the formats of libsndfile: WAV, FLAC, OGG and MP3."""
 
     def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import soundfile
@@ -72,7 +71,10 @@ class SndfileReader:
         self.sound = soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source)
         if self.sound.format not in KINDS:
             self.close()
-            raise Damage(f"a {self.sound.format} file, whose length cannot be checked; convert it to WAV or FLAC")
+            raise Damage(OTHER_KIND)
+        if self.sound.format == "OGG":
+            # soundfile seeks after each read, and libsndfile's seeks in Opus and Vorbis lead elsewhere near the end.
+            self.sound.seekable = lambda: False  # type: ignore[method-assign]  # its own way not to seek
         self.kind, self.rate, self.warning = KINDS[self.sound.format], self.sound.samplerate, warning
         self.promised: float | None = self.sound.frames / self.rate
         self.content = FlacDigest(source) if self.kind == "flac" else None
@@ -128,7 +130,10 @@ class FlacDigest:
 
 
 class FFmpegReader:
-    """A reader of the formats of FFmpeg: M4A, MP4, WebM, AMR, WMA and others; of a video, its first sound track."""
+    """A reader of the formats of FFmpeg: M4A, MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile lacks.
+
+    Of a video, the first sound track is read.
+    """
 
     def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import av
@@ -237,19 +242,30 @@ def open_reader(source: Path | bytes, warning: str | None = None) -> Iterator[Re
     import soundfile
 
     try:
-        try:
-            reader: Reader = SndfileReader(source, warning)
-        except (soundfile.SoundFileError, TypeError) as error:
-            try:
-                reader = FFmpegReader(source, warning)
-            except av.FFmpegError:
-                raise Damage(f"not readable as audio ({_explain(error)})") from error
+        reader = _open(source, warning)
         try:
             yield reader
         finally:
             reader.close()
     except (soundfile.SoundFileError, av.FFmpegError) as error:
         raise Damage(f"cut off or damaged: it decodes no further ({_explain(error)})") from error
+
+
+def _open(source: Path | bytes, warning: str | None) -> Reader:
+    import av
+    import soundfile
+
+    with mapped(source) as data:
+        # libsndfile estimates the length of such a file and stops there.
+        if mpeg.lacks_count(data):
+            return FFmpegReader(source, warning)
+    try:
+        return SndfileReader(source, warning)
+    except (soundfile.SoundFileError, TypeError) as error:
+        try:
+            return FFmpegReader(source, warning)
+        except av.FFmpegError:
+            raise Damage(f"{OTHER_KIND} ({_explain(error)})") from error
 
 
 def _explain(error: Exception) -> str:

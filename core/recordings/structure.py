@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import mmap
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from speechiq.core.recordings import chunks, matroska, mpeg, ogg
-from speechiq.core.recordings.damage import Buffer, Damage
+from speechiq.core.recordings import flac, matroska, mp4, mpeg, ogg, wave
+from speechiq.core.recordings.damage import OTHER_KIND, Buffer, Damage, skip_tags
 
-CHECKS = {
-    b"RIFF": chunks.check_riff,
-    b"RIFX": chunks.check_riff,
-    b"RF64": chunks.check_riff,
-    b"BW64": chunks.check_riff,
-    b"riff": chunks.check_wave64,
-    b"FORM": chunks.check_aiff,
-    b"caff": chunks.check_caf,
-    b".snd": chunks.check_au,
-    b"dns.": chunks.check_au,
-    b"NIST": chunks.check_sphere,
+Check = Callable[[Buffer], str | None]
+#: First bytes of a file -> the check of its kind.
+CHECKS: dict[bytes, Check] = {
+    b"RIFF": wave.check,
+    b"RIFX": wave.check,
+    b"fLaC": flac.check,
     b"OggS": ogg.check,
     b"\x1aE\xdf\xa3": matroska.check,
 }
@@ -40,20 +35,28 @@ def check_structure(source: Path | bytes) -> str | None:
         None if the file gives its length and has it; else a warning: why a cut at its end would not be noticed.
 
     Raises:
-        Damage: The file is cut off, damaged, or longer than its header says.
+        Damage: The file is of another kind, cut off, damaged, or longer than its header says.
         OSError: The file cannot be read.
     """
-    with _mapped(source) as data:
+    with mapped(source) as data:
         if not len(data):
             raise Damage("not readable as audio: the file is empty")
-        check = CHECKS.get(bytes(data[:4]))
-        if check is None:
-            check = mpeg.check if mpeg.is_mpeg(data) else None
-        return check(data) if check else None
+        return _choose(data)(data)
+
+
+def _choose(data: Buffer) -> Check:
+    start = skip_tags(data, 0)
+    if check := CHECKS.get(bytes(data[start : start + 4])):
+        return check
+    if mp4.is_mp4(data):
+        return mp4.check
+    if mpeg.is_mpeg(data):
+        return mpeg.check
+    raise Damage(OTHER_KIND)
 
 
 @contextmanager
-def _mapped(source: Path | bytes) -> Iterator[Buffer]:
+def mapped(source: Path | bytes) -> Iterator[Buffer]:
     """Yield the bytes of a file without reading all of them into memory."""
     if isinstance(source, bytes):
         yield source

@@ -17,7 +17,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip, decode
 from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
 from speechiq.core.replies import NoAnswer
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options
@@ -149,16 +149,26 @@ def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:
     return file.getvalue()
 
 
-def read_audio(content: bytes) -> np.ndarray:
+def read_audio(content: bytes, name: str) -> np.ndarray:
     """Return the samples in an audio file that a server sent: float32, shape (samples,), mono, 16 kHz.
 
+    Args:
+        content: the file.
+        name: of the model, for a warning about doubtful audio, such as a stream that may have been cut off.
+
     Raises:
-        NoAnswer: the file is empty.
+        NoAnswer: the file is empty, or shorter than any speech.
         ValueError: it is not readable as audio.
     """
     if not content:
         raise NoAnswer("sent no audio (an empty reply)")
     try:
-        return decode(content, 0.0, inspect(content, "its reply").duration)
+        found = inspect(content, "its reply")
+        samples = decode(content, 0.0, found.duration)
     except SpeechIQError as error:
         raise ValueError(str(error).partition(";")[0]) from error
+    if found.duration < SHORTEST_S:
+        raise NoAnswer(f"sent no speech (its audio has {found.duration:g} s)")
+    for warning in found.warnings:
+        warn_once(name, warning)
+    return samples

@@ -15,7 +15,7 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
-from speechiq.core.replies import CONTENT_FILTER, Choice
+from speechiq.core.replies import CONTENT_FILTER, Choice, NoAnswer
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chat import sampling_parameters
@@ -89,11 +89,13 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
         """Return what was spoken; what a content filter removed is silence.
 
         Raises:
-            SpeechIQError: the endpoint does not speak, or sends something other than audio.
+            SpeechIQError: the endpoint does not speak, or sends something other than speech.
         """
         if choice.audio:
             try:
-                return read_audio(b64decode(choice.audio, validate=True))
+                return read_audio(b64decode(choice.audio, validate=True), self.name)
+            except NoAnswer as error:
+                raise SpeechIQError(f"{self.name}: {error}; try another model or prompt") from error
             except (binascii.Error, ValueError) as error:
                 raise SpeechIQError(
                     f"{self.name}: sent no audio ({error}); try another {self.remote.prefix}response_format"

@@ -53,8 +53,9 @@ class OpenAISpeech(SpeechEngine):
 
     def _send(self, line: str) -> Clip:
         body = {"model": self.remote.model, "input": line, **self.settings}
-        samples = self.remote.endpoint.download(PATH, "audio", read_audio, body)
-        return as_speech(samples, SAMPLING_RATE, self.remote.endpoint.name)
+        endpoint = self.remote.endpoint
+        samples = endpoint.download(PATH, "audio", lambda content: read_audio(content, endpoint.name), body)
+        return as_speech(samples, SAMPLING_RATE, endpoint.name)
 
     def identity(self) -> dict[str, Any]:
         """Return the description; see `Engine.identity`."""

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
+from speechiq.siq_tasks.folders import complete_folder
 from speechiq.siq_tasks.loading import prepare
 from speechiq.siq_tasks.spoken import LONGEST_TEXT
 from tests.siq_tasks.questions.server import serving
@@ -92,6 +93,24 @@ def test_plain_lines_and_csv_are_read(tmp_path, name, content, ids):
     file.write_text(content)
     assert siq("speak", file, "--voice", "espeak-ng:en", "-o", tmp_path / "out").exit_code == 0
     assert [row["id"] for row in read(tmp_path / "out")] == ids
+
+
+def test_a_quote_that_is_not_closed_is_named_and_not_spoken(tmp_path):
+    file = tmp_path / "texts.csv"
+    file.write_text('id,text\na,"Yes.\nb,No.\n')
+    fault = siq("speak", file, "--voice", "flite:slt", "-o", tmp_path / "out").exception
+    assert isinstance(fault, SpeechIQError) and "texts.csv line 2: a double quote is not closed" in str(fault)
+    assert not tmp_path.joinpath("out").exists()
+
+
+def test_of_two_commands_with_one_output_the_second_says_that_it_is_written(tmp_path):
+    with (
+        pytest.raises(SpeechIQError, match="out: another command has written it meanwhile; use that folder, or name"),
+        complete_folder(tmp_path / "out"),
+        complete_folder(tmp_path / "out") as first,
+    ):
+        first.joinpath("a").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,23 @@ def test_a_reply_without_an_answer_is_a_failed_call_that_is_tried_again(choice, 
         assert len(server.requests) == 3 and reason in error
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ('{"content": 0}', "content is a int"),
+        ('{"content": false}', "content is a bool"),
+        ('{"content": []}', "content is a list"),
+        ('{"content": "Hi", "refusal": {}}', "refusal is a dict"),
+        ('{"content": "Hi", "audio": []}', "has no attribute"),
+        ('{"content": "Hi", "audio": {"data": 0}}', "audio is a int"),
+    ],
+)
+def test_an_answer_of_another_type_is_no_empty_answer(message, reason):
+    with raw(sends(reply(f'{{"choices": [{{"message": {message}}}]}}'))) as server:
+        error, _ = ask(server.url)
+    assert "sent no chat completion (" in error and reason in error
+
+
 def test_half_a_surrogate_pair_is_never_in_an_answer():
     with raw(sends(reply('{"choices": [{"message": {"content": "caf\\ud83d"}}]}'))) as server:
         endpoint = Endpoint("m", server.url, advice=ADVICE)

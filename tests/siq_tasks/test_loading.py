@@ -281,8 +281,15 @@ def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "audio,text\na.wav,Good morning, all\n", "row 1: has 3 fields, the header 2; put a field"),
-        ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "row 1: field larger than field limit"),
+        ("m.csv", "audio,text\na.wav,Good morning, all\n", "line 2: has 3 fields, the header 2; put a field"),
+        ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "line 2: field larger than field limit"),
+        ("m.csv", 'audio,text\na.wav,"one\nb.wav,two\n', r"m\.csv line 2: a double quote is not closed; close each"),
+        ("m.csv", 'audio,text\na.wav,"one\nb.wav,two"\n', r"m\.csv line 2: a double quote is not closed"),
+        (
+            "m.tsv",
+            'audio\ttext\n\na.wav\t"one" two\n',
+            r"m\.tsv line 3: text follows a closing double quote",
+        ),
         ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
         ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
         ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "row 0: text contains half a surrogate pair"),

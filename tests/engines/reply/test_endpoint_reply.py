@@ -19,6 +19,7 @@ from speechiq.harness_patch.systems.speaking import REPLY
 from speechiq.harness_patch.systems.system import Question
 from speechiq.siq_tasks.wildspeech.queries import list_clips
 from tests.conftest import KEY
+from tests.core.recordings import OPEN_END
 from tests.engines.opener import open_engine
 from tests.siq_tasks.questions.server import completion, serving
 
@@ -27,8 +28,8 @@ pytestmark = pytest.mark.usefixtures("endpoint_key")
 SAMPLED = {"do_sample": True, "temperature": 0.7, "max_gen_toks": 64, "until": []}
 
 
-def open_model(url, **options):
-    return open_engine(EndpointReply, "talks", prefix="speaks_", **{"base_url": url, "max_retries": 0} | options)
+def open_model(url, model="talks", **options):
+    return open_engine(EndpointReply, model, prefix="speaks_", **{"base_url": url, "max_retries": 0} | options)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,14 @@ def test_written_content_precedes_the_transcript_and_a_filter_leaves_silence(spo
     assert first.text == "Evening!" and second.audio.duration == SHORTEST_S and not second.audio.samples.any()
 
 
+def test_a_stream_that_may_be_cut_off_is_named_once(caplog):
+    with serving(lambda *_: say(STREAM)) as server:
+        open_model(server.url, model="streams").reply(ask(2), [[0], [0]], {})
+    (line,) = [record.getMessage() for record in caplog.records if "doubtful" in record.getMessage()]
+    assert line.startswith("openai:streams: a sound of it is doubtful: the file does not give its length")
+
+
+STREAM = OPEN_END["wav-piped"]()
 BAD = {
     "it only writes": ("Good evening.", "wrote a reply without audio, so it does not speak by itself; give speaks="),
     "not base64": (
@@ -88,6 +97,12 @@ BAD = {
         "sent no audio .*; try another speaks_response_format",
     ),
     "not audio": (say(b"<html>"), "sent no audio .*not readable as audio.*; try another speaks_response_format"),
+    "no text": (
+        say(STREAM, transcript=""),
+        r"sent speech without its text \(no content and no transcript\); try another",
+    ),
+    "one sample": (say(STREAM[:46]), r"openai:talks: sent no speech \(its audio has 6.25e-05 s\); try another model"),
+    "half a sample": (say(STREAM[:-1]), "sent no audio .*cut off: its last sample is not complete"),
     "no such modality": ((400, {}, '{"error": {"message": "no audio output"}}'), "answered 400, .*no audio output"),
 }
 

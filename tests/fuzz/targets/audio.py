@@ -22,10 +22,15 @@ SNDFILE = {
     "VORBIS": "OGG",
     "OPUS": "OGG",
     "MPEG_LAYER_III": "MP3",
-    "PCM_24": "AIFF",
-    "ULAW": "AU",
+    "PCM_24": "WAV",
+    "ULAW": "WAV",
 }
-FFMPEG = {"ipod": ("aac", 16_000), "webm": ("libopus", 48_000), "matroska": ("aac", 16_000), "wv": ("wavpack", 16_000)}
+FFMPEG = {
+    "ipod": ("aac", 16_000),
+    "webm": ("libopus", 48_000),
+    "matroska": ("aac", 16_000),
+    "mp3": ("libmp3lame", 16_000),
+}
 
 
 def prepare(folder: Path) -> list[Path]:
