@@ -32,5 +32,9 @@ def list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]
         key, equals, value = item.partition("=")
         if not equals:
             raise SpeechIQError(f"--metadata {item}: has no value; write key=value")
+        if key == "dataset":
+            raise SpeechIQError(
+                f"--metadata {item}: the clips are those of {dataset}; name another data set in its place"
+            )
         given[key] = parse_value(value)
     return suite.list_clips(dataset, **given)

@@ -10,6 +10,7 @@ import typer
 from speechiq.cli.examples import examples
 from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
+from speechiq.cli.outputs import list_outputs
 from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.cli.tables import open_console
@@ -111,7 +112,7 @@ def review(
     force: Force = False,
 ) -> None:
     """Write a page on which a person compares the answers to transcripts with those to references, offline."""
-    check_output(output, force, FIX)
+    list_outputs([output], {}, ["page"], force)
     from speechiq.reducer.show.report.label_review import render_review
 
     tables = read_tables(runs, allow_missing, allow_mismatch)

@@ -34,7 +34,7 @@ from speechiq.cli import (
 )
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
-from speechiq.core.console import say, show
+from speechiq.core.console import open_closed_streams, say, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -107,7 +107,8 @@ def siq(
 
 
 def main() -> None:
-    """Run `siq`; an error that the user can fix is one line and exit code 1, as is a full disk behind stdout."""
+    """Run `siq`; an error that the user can fix is one line and exit code 1, as is a full disk."""
+    open_closed_streams()
     try:
         try:
             app()
@@ -117,10 +118,12 @@ def main() -> None:
         say(str(error))
         sys.exit(1)
     except OSError as error:
-        if error.filename is not None or error.errno not in (*NO_SPACE, errno.EPIPE):
+        closed_pipe = error.errno == errno.EPIPE and error.filename is None
+        if not closed_pipe and error.errno not in NO_SPACE:
             raise
-        if error.errno != errno.EPIPE:
-            say(f"cannot write the output: {error.strerror}; free space, or send it to another place")
+        if not closed_pipe:
+            written = "the output" if error.filename is None else repr(error.filename)
+            say(f"cannot write {written}: {error.strerror}; free space, or send it to another place")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit
         sys.exit(1)
 

@@ -22,12 +22,11 @@ from speechiq.cli.options import (
     read_norms,
     read_set,
 )
+from speechiq.cli.outputs import list_outputs
 from speechiq.core.console import say
-from speechiq.core.files import check_output
 from speechiq.reducer import suites
 from speechiq.reducer.scoring import Options
 from speechiq.reducer.show.origin import command_line
-from speechiq.reducer.show.records import FIX
 from speechiq.reducer.siq import scale as siq
 
 EXAMPLES = examples(
@@ -49,7 +48,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, suspect items, and every clip."""
-    check_output(output, force, FIX)
+    list_outputs([output], {}, ["page"], force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer.show import report as page
 

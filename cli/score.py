@@ -25,7 +25,6 @@ from speechiq.cli.options import (
     read_set,
 )
 from speechiq.cli.outputs import (
-    ENDINGS,
     FormerCsv,
     FormerJson,
     FormerLatex,
@@ -104,7 +103,7 @@ def score(
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
     former = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
-    outputs = list_outputs(output, former, ENDINGS, force)
+    outputs = list_outputs(output, former, former, force)
     if harness_json is not None:
         refuse_same([harness_json, *(file.path for file in outputs)])
         check_output_folder(harness_json, dashboards.ADVICE)

@@ -55,7 +55,7 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
         SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
     """
     try:
-        content = decode(read_plain(path), _CONTENT)
+        content = decode(read_plain(path), _CONTENT, strict=True)
         refuse_extremes(content)
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+
+
+def open_closed_streams() -> None:
+    """Put a file that keeps nothing in the place of each standard stream that the shell closed, as `>&-` does.
+
+    Without it, stdout is None, what goes to stderr is printed on stdout, and the next file that is opened becomes it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def show(*lines: str) -> None:

@@ -21,6 +21,7 @@ from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.event_loop import run
 from speechiq.core.extras import missing
+from speechiq.core.json_text import mend
 from speechiq.core.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
 from speechiq.core.retries import find_pause, is_temporary
 from speechiq.core.usage import usage
@@ -35,6 +36,8 @@ OPENAI = "https://api.openai.com/v1"
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 TIMEOUT, RETRIES = 300.0, 8
 PROBE_TIMEOUT, SHOWN = 10.0, 200
+#: Characters of the shortest key that is removed from answers; a shorter one may be a word of theirs.
+SHORTEST_SECRET = 8
 #: Seconds from which a wait is announced.
 ANNOUNCED = 3.0
 
@@ -139,7 +142,8 @@ class Endpoint:
         """
         options = self._options({})
         try:
-            run(self._call(lambda: self._client.get("/models", **options), lambda _: None, "reply", PROBE_TIMEOUT, 1))
+            limits = min(PROBE_TIMEOUT, self._timeout), min(1, self._max_retries)
+            run(self._call(lambda: self._client.get("/models", **options), lambda _: None, "reply", *limits))
         except Refusal as refusal:
             if refusal.status == UNKNOWN_KEY:
                 raise
@@ -191,7 +195,7 @@ class Endpoint:
             Refusal: The server answered with an HTTP error.
             SpeechIQError: It gave no answer, or another kind of reply.
         """
-        return self._post(path, expected, lambda reply: read(read_json(reply)), body, file)
+        return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
 
     def download(self, path: str, expected: str, read: Callable[[bytes], Result], body: Mapping[str, Any]) -> Result:
         """Post a request and return its reply, whose bytes `read` parses; see `post`."""
@@ -293,6 +297,14 @@ class Endpoint:
         if self._key:
             text = text.replace(self._key, "***")
         return printable(" ".join(text.split())[:SHOWN])
+
+    def _clean(self, text: str) -> str:
+        """Return text of a reply as it may be stored: without half surrogate pairs and without the key.
+
+        A word such as EMPTY, which servers without keys are given, is no secret and stays.
+        """
+        secret = len(self._key) >= SHORTEST_SECRET and not self._key.isalpha()
+        return mend(text.replace(self._key, "***") if secret else text)
 
     def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
         """Announce the wait, unless another call has just announced one."""

@@ -11,7 +11,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -115,6 +115,23 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
         raise SpeechIQError(f"{str(path)!r} exists; name another file, or add --force to overwrite it")
 
 
+@contextmanager
+def writing(path: Path, fix: str) -> Iterator[None]:
+    """Turn the error of a disk inside the block into one line.
+
+    Args:
+        path: File or folder that the block writes.
+        fix: What a user can do if it cannot be written.
+
+    Raises:
+        SpeechIQError: The folder is not writable, the disk is full, or the path is of another kind.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror or error}; {fix}") from error
+
+
 def check_output(path: Path, force: bool, advice: str) -> None:
     """Check before the work that a file can be written; nothing is left behind.
 
@@ -128,14 +145,12 @@ def check_output(path: Path, force: bool, advice: str) -> None:
     """
     refuse_to_overwrite(path, force)
     target = Path(os.path.realpath(path))
-    try:
+    with writing(path, advice):
         with suppress(FileNotFoundError):
             target.lstat()
             _refuse_no_file(target)
         with tempfile.TemporaryFile(dir=target.parent):
             pass
-    except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {advice}") from error
 
 
 def check_output_folder(path: Path, advice: str) -> None:
@@ -150,11 +165,8 @@ def check_output_folder(path: Path, advice: str) -> None:
     """
     target = Path(os.path.realpath(path))
     existing = next(folder for folder in (target, *target.parents) if exists(folder))
-    try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
-    except OSError as error:
-        raise SpeechIQError(f"cannot write to {str(path)!r}: {error.strerror}; {advice}") from error
+    with writing(path, advice), tempfile.TemporaryFile(dir=existing):
+        pass
 
 
 def refuse_same(paths: Iterable[Path | None]) -> None:
@@ -186,17 +198,16 @@ def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{secrets.token_hex(8)}.draft")
     try:
-        if exists(target):
-            _refuse_no_file(target)
-        if make_folders:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
-            file.writelines([content] if isinstance(content, bytes) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except OSError as error:
-        raise SpeechIQError(f"cannot write {str(path)!r}: {error.strerror}; {fix}") from error
+        with writing(path, fix):
+            if exists(target):
+                _refuse_no_file(target)
+            if make_folders:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
+                file.writelines([content] if isinstance(content, bytes) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
     finally:
         with suppress(OSError):
             draft.unlink()

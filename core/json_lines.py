@@ -51,7 +51,7 @@ def read_objects(path: Path, fix: str) -> Iterator[Line]:
             continue
         where = f"{str(path)!r} line {number}"
         try:
-            row = decode(line.encode(), _ANY)
+            row = decode(line.encode(), _ANY, strict=True)
             refuse_extremes(row)
         except ValueError as error:
             raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {fix}") from error

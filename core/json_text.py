@@ -1,9 +1,11 @@
-"""Decode JSON from other programs into a given form, with NaN and halves of surrogate pairs, within limits."""
+"""Decode JSON from other programs into a given form, with NaN, within limits; every text in it can be encoded."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,21 +16,23 @@ Form = TypeVar("Form")
 DEEPEST = 64
 #: Bytes of the longest text that is read by `json`, which needs about 20 times as much memory.
 LONGEST_LOOSE = 2**25
+_HALF = re.compile("[\ud800-\udfff]")
 
 
-def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
-    """Return the value of a JSON text.
+def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = False) -> Form:
+    r"""Return the value of a JSON text.
 
     Args:
-        text: The text; NaN, infinities and halves of surrogate pairs, which Python's `json` writes, are accepted.
+        text: The text; NaN and infinities, which Python's `json` writes, are accepted.
         decoder: Gives the form; fields that it does not name are skipped.
+        strict: Whether half a surrogate pair, in a key or a value, is refused; otherwise it becomes U+FFFD.
 
     Raises:
         msgspec.ValidationError: The value has another form.
         ValueError: The text is not JSON, is nested too deeply, or has NaN and is too long.
 
-    >>> decode(b'{"score": NaN}', msgspec.json.Decoder(dict[str, float]))
-    {'score': nan}
+    >>> decode(b'{"score": NaN, "caf\\ud83d": 1}', msgspec.json.Decoder(dict[str, float]))
+    {'score': nan, 'caf�': 1.0}
     """
     try:
         return decoder.decode(text)
@@ -37,9 +41,20 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
     except msgspec.DecodeError as error:
         if len(text) > LONGEST_LOOSE:
             raise ValueError(f"{error}, in a text above {LONGEST_LOOSE} bytes") from error
-        return msgspec.convert(_load(text), decoder.type)
+        plain = text.decode("utf-8-sig")
+        change = _refuse_halves if strict else mend
+        return msgspec.convert(load(plain, change if "\\ud" in plain.lower() else None), decoder.type)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def mend(text: str) -> str:
+    r"""Return the text with U+FFFD in the place of half surrogate pairs, which UTF-8 cannot encode.
+
+    >>> mend("cafe\ud83d")
+    'cafe�'
+    """
+    return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def refuse_extremes(value: Any) -> None:
@@ -68,8 +83,28 @@ def refuse_extremes(value: Any) -> None:
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
-def _load(text: bytes) -> Any:
+def load(text: str, change: Callable[[str], str] | None = None) -> Any:
+    """Return the value of a JSON text of any form, with each key and text in it changed.
+
+    Raises:
+        ValueError: The text is not JSON, or is nested too deeply.
+    """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        return _change(value, change) if change else value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def _change(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): _change(inside, change) for key, inside in value.items()}
+    return [_change(inside, change) for inside in value] if isinstance(value, list) else value
+
+
+def _refuse_halves(text: str) -> str:
+    if _HALF.search(text):
+        raise ValueError(f"it contains half a surrogate pair, in {text!r:.80}")
+    return text

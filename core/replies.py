@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import replace_surrogates
+from speechiq.core.json_text import load
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,18 +40,16 @@ class Choice(NamedTuple):
     audio: str = ""
 
 
-def read_json(reply: httpx2.Response) -> Any:
-    """Return the JSON in the body of a reply.
+def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
+    """Return the JSON in the body of a reply, with each key and text in it changed.
 
     Raises:
         ValueError: It is not JSON, not UTF-8, or nested too deeply.
     """
     try:
-        return json.loads(reply.content.decode())
+        return load(reply.content.decode(), change)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
-    except RecursionError:
-        raise ValueError("JSON that is nested too deeply") from None
     except ValueError as error:
         kind = reply.headers.get("content-type", "json").partition(";")[0]
         raise ValueError(error if "json" in kind else f"{kind} instead of JSON") from None
@@ -97,7 +95,7 @@ def _read(choice: Any, name: str, length: str) -> Choice:
     if audio:
         if not text.strip():
             raise NoAnswer("sent speech without its text (no content and no transcript)")
-        return Choice(replace_surrogates(text), end if isinstance(end, str) else None, audio)
+        return Choice(text, end if isinstance(end, str) else None, audio)
     if not text and end == LENGTH:
         raise SpeechIQError(
             f"{name}: a reply ended at the token limit before it had any text; a model that reasons first needs more "
@@ -106,4 +104,4 @@ def _read(choice: Any, name: str, length: str) -> Choice:
     if not text and message.get("content") is None:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
         raise NoAnswer(f"sent a reply without text ({reason})")
-    return Choice(replace_surrogates(text), end if isinstance(end, str) else None)
+    return Choice(text, end if isinstance(end, str) else None)

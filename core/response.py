@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from speechiq.core.clip import Clip
+from speechiq.core.json_text import mend
 
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {
@@ -17,7 +18,6 @@ CORRECTIONS = {
     "refused": "empty or unlike every text of the n-best list: the recognizer's first text is used",
     "skipped": "the recognizer wrote no text, so the corrector was not called",
 }
-_HALF = re.compile("[\ud800-\udfff]")
 _THINKING = re.compile(r"^.*</think(?:ing)?>|^\s*<think(?:ing)?>.*", re.DOTALL)
 
 
@@ -45,8 +45,8 @@ class Response:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", replace_surrogates(self.text))
-        object.__setattr__(self, "hypotheses", tuple(map(replace_surrogates, self.hypotheses)))
+        object.__setattr__(self, "text", mend(self.text))
+        object.__setattr__(self, "hypotheses", tuple(map(mend, self.hypotheses)))
 
     def cut(self, until: str | Sequence[str] | None) -> Response:
         """Return the response up to the first of the stop sequences, or to the only one."""
@@ -74,15 +74,6 @@ def response_of(text: str) -> Response:
 def reword(text: str, words: str) -> str:
     """Return `words`, which carry the response of `text` if it has one."""
     return text.with_text(words) if isinstance(text, ResponseText) else words
-
-
-def replace_surrogates(text: str) -> str:
-    r"""Return the text with U+FFFD in the place of half surrogate pairs, which UTF-8 cannot encode.
-
-    >>> replace_surrogates("cafe\ud83d")
-    'cafe�'
-    """
-    return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def drop_reasoning(answer: str) -> str:

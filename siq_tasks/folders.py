@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists
+from speechiq.core.files import exists, writing
 
 
 def check_folder(folder: Path) -> None:
@@ -38,21 +38,25 @@ def complete_folder(place: Path) -> Iterator[Path]:
     """Yield a folder to write to; it becomes `place` when the block ends, and is removed if the block fails."""
     draft = None
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=place.parent, prefix=".siq-"))
-        yield draft
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(0o777 & ~mask)
-        draft.replace(place)
-    except OSError as error:
-        if error.errno == errno.ENOTEMPTY:
-            raise SpeechIQError(
-                f"{place}: another command has written it meanwhile; use that folder, or name another with --output"
-            ) from error
-        raise SpeechIQError(
-            f"{place}: cannot be written ({error.strerror}); free some space or name another folder with --output"
-        ) from error
+        with writing(place, "free some space or name another folder with --output"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(dir=place.parent, prefix=".siq-"))
+            yield draft
+            mask = os.umask(0)
+            os.umask(mask)
+            draft.chmod(0o777 & ~mask)
+            _move(draft, place)
     finally:
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _move(draft: Path, place: Path) -> None:
+    try:
+        draft.replace(place)
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+        raise SpeechIQError(
+            f"{place}: another command has written it meanwhile; use that folder, or name another with --output"
+        ) from error

@@ -32,7 +32,7 @@ from speechiq.siq_tasks.row_kinds import KindColumns, read_kind_columns, read_ki
 from speechiq.siq_tasks.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.subset import SELECTIONS, TIES, choose, counts, ids_sha256
-from speechiq.siq_tasks.tables import read_field, read_id, read_texts
+from speechiq.siq_tasks.tables import read_field, read_id, read_number, read_texts
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"
@@ -289,10 +289,7 @@ def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: s
 
 
 def _read_seconds(value: Any, source: Source, i: int) -> float:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
+    seconds = read_number(value)
     if not 0 <= seconds < math.inf:
         raise SpeechIQError(
             f"{source.dataset_path} row {i}: {source.length_column} is {value!r:.80}, not a number of seconds; correct "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +150,9 @@ def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any],
         for each in spoken:
             name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.{format}"
-            soundfile.write(draft / file, each.clip.samples, each.clip.sampling_rate, subtype="PCM_16")
+            audio = BytesIO()
+            soundfile.write(audio, each.clip.samples, each.clip.sampling_rate, format=format, subtype="PCM_16")
+            draft.joinpath(file).write_bytes(audio.getvalue())
             made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
             rows.append({"file_name": file, **each.text.row, **made})
         draft.joinpath(METADATA).write_bytes(as_lines(rows))

@@ -54,7 +54,7 @@ def metadata(dataset: str) -> dict[str, Any]:
     return about
 
 
-def list_clips(dataset: str, **given: Any) -> list[dict[str, Any]]:
+def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
     """Return the clips of the tasks of `dataset`, each with `id`, `text` and the items of a clip.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
@@ -90,7 +91,7 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
         where: File and row, for errors.
 
     Raises:
-        SpeechIQError: The field is missing, empty, not a text, or contains half a surrogate pair.
+        SpeechIQError: The field is missing, empty, or not a text.
     """
     value = row.get(column)
     if value is None:
@@ -99,8 +100,6 @@ def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
         raise SpeechIQError(f"{where}: no {column!r}; correct or leave out the row")
     if not isinstance(value, str):
         raise SpeechIQError(f"{where}: {column} is {value!r:.80}, not a text; put it in quotes")
-    if any("\ud800" <= char <= "\udfff" for char in value):
-        raise SpeechIQError(f"{where}: {column} contains half a surrogate pair; correct the text")
     return value
 
 
@@ -112,6 +111,19 @@ def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
     """
     value = row.get(column)
     return str(value) if type(value) is int else read_field(row, column, where)
+
+
+def read_number(value: Any) -> float:
+    """Return a number or the number that a text is; NaN for anything else, such as `1_0` or digits of other scripts.
+
+    >>> read_number("1.5"), read_number("1_0"), read_number(True)
+    (1.5, nan, nan)
+    """
+    strange = isinstance(value, str) and ("_" in value or not value.isascii())
+    try:
+        return math.nan if strange or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def read_texts(value: Any, where: str) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import hypothesis
@@ -74,6 +76,17 @@ def run(*command: str, **options) -> subprocess.CompletedProcess:
     program, *arguments = command
     place = sys.executable if program == "python" else str(Path(sys.executable).with_name(program))
     return subprocess.run([place, *arguments], **{"capture_output": True, "text": True} | options)
+
+
+@contextmanager
+def full_disk(room: int = 1000):
+    """Let no file grow beyond `room` bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def pytest_collection_modifyitems(items) -> None:

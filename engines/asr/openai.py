@@ -10,7 +10,7 @@ from msgspec import Meta
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.replies import NoAnswer
-from speechiq.core.response import Response, replace_surrogates
+from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel
 from speechiq.engines.base import ASREngine, Setup
@@ -77,4 +77,4 @@ def _read(reply: Any) -> str:
         raise NoAnswer("sent a transcription without text")
     if not isinstance(text, str):
         raise TypeError(f"text is a {type(text).__name__}")
-    return replace_surrogates(text).strip()
+    return text.strip()

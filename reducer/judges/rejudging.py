@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.checksummed import content_sha256
+from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.judged import JudgedRow, read_item, read_judged
 from speechiq.reducer.read.results_file import TaskRun
 
@@ -64,7 +65,7 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
     """Judge the answers of some tasks again; all answers with the same rubric at once.
 
     Raises:
-        SpeechIQError: Rows cannot be read, or the judge cannot work.
+        SpeechIQError: Rows cannot be read, the judge cannot work, or no answer gets a score.
     """
     from speechiq.metrics.judging import judge_cases
 
@@ -77,6 +78,12 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
         cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
         judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
         done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
+    answers, unjudged = sum(task.answers for task in done.values()), sum(task.unjudged for task in done.values())
+    if answers == unjudged:
+        raise SpeechIQError(
+            f"judge {plans[0].judging.judge}: none of {answers} answers has a score, so nothing is written; the "
+            "reasons are above: try another judge or rubric"
+        )
     return [done[number] for number in range(len(plans))]
 
 

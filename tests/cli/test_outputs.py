@@ -40,6 +40,7 @@ def test_a_former_option_writes_the_same_and_says_so_once(two_runs, tmp_path):
     [
         ("o.jsn", "its ending names no format; did you mean .json? end the name in .json or .csv"),
         ("o", "its ending names no format; end the name in .json"),
+        ("o.html", "its ending names no format; end the name in .json or .csv or .md or .tex"),
         ("nowhere/o.json", "cannot write"),
     ],
 )
@@ -56,3 +57,9 @@ def test_one_file_is_not_written_twice(two_runs, tmp_path):
 def test_only_formats_of_the_command_are_offered(tmp_path):
     refused = siq("compare", "a", "b", "-o", tmp_path / "o.csv").exception
     assert isinstance(refused, SpeechIQError) and "end the name in .json" in str(refused)
+
+
+@pytest.mark.parametrize("command", [["report"], ["labels", "review"]])
+def test_a_page_is_not_written_into_a_file_of_another_kind(tmp_path, command):
+    refused = siq(*command, tmp_path, "-o", tmp_path / "page.pdf").exception
+    assert isinstance(refused, SpeechIQError) and "its ending names no format; end the name in .html" in str(refused)

@@ -287,6 +287,16 @@ def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
         )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_does_not_end_a_command_nor_become_a_file_of_it(two_runs, tmp_path, closed):
+    program = "from speechiq.cli.main import main; main()"
+    command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0 -o {tmp_path / 'o.json'}"
+    done = subprocess.run(["bash", "-c", f"{command} {closed}"], capture_output=True, text=True)
+    assert done.returncode == 0 and "Traceback" not in done.stderr and bool(done.stdout) == (closed == "2>&-")
+    assert "wrote" not in done.stdout and len(json.loads((tmp_path / "o.json").read_text())["systems"]) == 2
+
+
 COMMANDS = [
     ["score"],
     ["compare", "good", "bad"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -14,9 +15,11 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
+from speechiq.engines._shared.speech import as_speech
 from speechiq.siq_tasks.folders import complete_folder
 from speechiq.siq_tasks.loading import prepare
-from speechiq.siq_tasks.spoken import LONGEST_TEXT
+from speechiq.siq_tasks.spoken import LONGEST_TEXT, Spoken, Text, write_set
+from tests.conftest import full_disk
 from tests.siq_tasks.questions.server import serving
 
 needs_programs = pytest.mark.skipif(
@@ -147,6 +150,15 @@ def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_spoken(tmp_path
 def test_a_voice_that_cannot_be_used_is_refused_in_one_line(texts, tmp_path, arguments, message):
     fault = siq("speak", texts, *arguments, "-o", tmp_path / "out").exception
     assert isinstance(fault, SpeechIQError) and message in str(fault) and "\n" not in str(fault)
+
+
+@pytest.mark.parametrize("format", ["wav", "flac"])
+def test_a_full_disk_is_one_line_and_leaves_no_folder(tmp_path, format):
+    noise = np.random.default_rng(0).normal(0, 0.1, 16_000)
+    spoken = Spoken(Text("a", "Yes.", {}), "flite:slt", 0, as_speech(noise, 16_000, "flite:slt"))
+    with full_disk(), pytest.raises(SpeechIQError, match="spoken': File too large; free some space"):
+        write_set(tmp_path / "spoken", [spoken], {}, format)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_with_other_content_is_left_alone(texts, tmp_path):

@@ -2,13 +2,13 @@
 
 import os
 import re
-import resource
 
 import pytest
 
 from speechiq.core import files
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
+from tests.conftest import full_disk
 
 
 def test_only_a_plain_file_is_read_and_no_more_than_allowed(tmp_path):
@@ -62,11 +62,6 @@ def test_a_target_that_is_a_link_is_followed_and_a_file_of_lines_is_none(tmp_pat
 
 def test_a_disk_that_is_full_leaves_neither_half_a_file_nor_a_draft(tmp_path):
     tmp_path.joinpath("old").write_bytes(b"old")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(SpeechIQError, match=r"cannot write .*: File too large; make room"):
-            write_whole(tmp_path / "old", b"x" * 2000, "make room")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full_disk(), pytest.raises(SpeechIQError, match=r"cannot write .*: File too large; make room"):
+        write_whole(tmp_path / "old", b"x" * 2000, "make room")
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("old", b"old")]

@@ -1,5 +1,4 @@
 import os
-import resource
 import time
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from speechiq.core import stage_cache, stages
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.stage_cache import StageCache
 from speechiq.core.stages import list_stages, merge, prune
+from tests.conftest import full_disk
 
 
 def fill(store, model, age=0.0):
@@ -147,13 +147,9 @@ def test_a_disk_that_is_full_leaves_all_files_unmerged(tmp_path):
     for _ in range(2):
         StageCache({"stage": "llm"}, tmp_path).add({"a": "x" * 2000})
     (stage,) = list_stages(tmp_path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(SpeechIQError, match=r"cannot write .*-merged-.*: File too large; free disk space, or"):
-            merge(stage, quiet_for=-1)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    fault = r"cannot write .*-merged-.*: File too large; free disk space, or"
+    with full_disk(), pytest.raises(SpeechIQError, match=fault):
+        merge(stage, quiet_for=-1)
     assert len(list(stage.folder.glob("*.jsonl"))) == 2
 
 

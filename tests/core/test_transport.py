@@ -153,8 +153,8 @@ def chunked(data):
         (reply("{}", "307 Temporary Redirect", "Location: /v1/again\r\n"), "redirected 5 times"),
         (chunked(b'5\r\n{"ch'), "broke off its reply"),
         (reply(b'{"choices": "\xff\xfe"}'), "sent no chat completion (not UTF-8)"),
-        (reply("[" * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
-        (reply('{"a":' * 100_000), "sent no chat completion (JSON that is nested too deeply)"),
+        (reply("[" * 100_000), "sent no chat completion (it is nested too deeply)"),
+        (reply('{"a":' * 100_000), "sent no chat completion (it is nested too deeply)"),
         (reply("9" * 5000), "sent no chat completion (Exceeds the limit"),
         (reply("NaN"), "sent no chat completion ('float' object"),
         (reply("<!DOCTYPE html><title>Log in</title>"), "sent no chat completion (Expecting value"),
@@ -238,6 +238,23 @@ def test_half_a_surrogate_pair_is_never_in_an_answer():
         endpoint = Endpoint("m", server.url, advice=ADVICE)
         (choice,) = endpoint.post("/chat/completions", "x", lambda got: read_choices(got, "m", "n"), {})
     assert choice.text == "caf\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(("key", "shown"), [(KEY, "***"), ("EMPTY", "EMPTY"), ("a", "a")])
+def test_a_key_that_a_server_repeats_is_not_in_the_answer(key, shown, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    body = json.dumps({"choices": [{"message": {"content": f"your key {key} is known"}}]})
+    with raw(sends(reply(body.replace("-", "\\u002d")))) as server:
+        (choice,) = Endpoint("m", server.url, advice=ADVICE).chat("hello")
+    assert choice.text == f"your key {shown} is known"
+
+
+def test_the_first_check_of_an_address_waits_no_longer_than_a_call():
+    with raw(lambda *_: time.sleep(5)) as server:
+        began = time.monotonic()
+        with pytest.raises(SpeechIQError, match="no answer in time"):
+            Endpoint("m", server.url, timeout=0.2, max_retries=0, advice=ADVICE).check()
+        assert time.monotonic() - began < 2 and len(server.requests) == 1
 
 
 @pytest.mark.parametrize("asked", ["Retry-After: 3\r\n", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", ""])

@@ -47,7 +47,7 @@ def read(place: str | Path) -> Norms:
     content = read_checksummed(path, SCHEMA, VERSION, ADVICE_NORMS)
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
-    except ValueError as error:  # msgspec.ValidationError, or half of a surrogate pair
+    except msgspec.ValidationError as error:
         raise SpeechIQError(f"{str(path)!r} has no valid norms ({error}); {ADVICE_NORMS}") from error
     if fault := _find_fault(norms, content_sha256(content)):
         raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault}); {ADVICE_NORMS}")

@@ -103,7 +103,7 @@ def test_a_second_call_asks_and_writes_nothing_and_another_judge_needs_a_folder(
     refused = again(runs, server, "--rubric", "points_1_10")
     assert "exists and was not made from" in str(refused.exception) and len(server.requests) == asked
     assert "--force" in str(refused.exception) and files(new) == written
-    assert again(runs, server, "--rubric", "points_1_10", "-o", new.with_name("other")).exit_code == 0
+    assert again(runs, server, "--draws", 2, "-o", new.with_name("other")).exit_code == 0
     assert again(runs, server, "--draws", 2, "--force").exit_code == 0
     assert {len(json.loads(row["filtered_resps"][0])["scores"]) for row in rows_of(new)} == {2}
 
@@ -115,6 +115,13 @@ def test_unjudged_answers_are_asked_again_and_replace_what_was_written(judged_ru
         server.script = grade
         done = again(judged_runs, server, "--judge-option", "max_retries=0")
     assert "judged by openai:m, 2 unjudged; wrote 1 run, 1 unchanged" in done.stderr
+
+
+def test_a_judge_without_a_single_score_writes_nothing(judged_runs):
+    with serving(lambda *_: "I cannot tell.") as server:
+        done = again(judged_runs, server)
+    assert done.exit_code == 1 and "none of 82 answers has a score, so nothing is written" in str(done.exception)
+    assert not judged_runs.with_name("runs-judged-by-openai__m").exists()
 
 
 def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):

@@ -71,7 +71,7 @@ def runs(tmp_path: Path) -> Path:
 )
 def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, opens):
     """The texts that `compare` shows need a second pass: only the scores say which clips they are of."""
-    places = {"RUNS": str(runs), "OUT": str(tmp_path / "out")}
+    places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html")}
     done = CliRunner().invoke(app, [places.get(word, word) for word in command])
     assert done.exit_code == 0, done.exception
     counts = Counter(opened)

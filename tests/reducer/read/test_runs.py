@@ -230,6 +230,28 @@ def test_nan_and_half_a_surrogate_pair_beside_what_is_read(tmp_path):
     assert [system.name for system in read_systems([tmp_path]).systems] == ["system"]
 
 
+@pytest.mark.parametrize(
+    "results",
+    [
+        {"higher_is_better": {"demo_0": {"half \ud800": True}}},
+        {"n-samples": {"demo_0\ud800": {"effective": 1, "original": 1}}},
+        {"config": {"siq": {"system": {"asr \udfff": {"model": "\ud800"}}}}},
+        {"model_name": "half \ud800"},
+    ],
+)
+def test_half_a_surrogate_pair_in_a_key_or_value_becomes_a_character_that_every_output_can_hold(tmp_path, results):
+    write_run(tmp_path, levels(0.5), **results)
+    (system,) = read_systems([tmp_path]).systems
+    for task in system.tasks:
+        json.dumps([system.name, task.described, dict(task.signs)], ensure_ascii=False).encode()
+
+
+def test_half_a_surrogate_pair_in_a_measure_is_one_line(tmp_path):
+    described = {"range": [0, "\ud800"], "column": "wer", "direction": "lower", "unit": "WER %"}
+    write_run(tmp_path, levels(0.5), metadata={"remember": {"measure": described, "suite": "s", "item": ["id"]}})
+    assert "metadata.measure.range" in refusal(tmp_path)
+
+
 def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path):
     results = write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
     tracemalloc.start()

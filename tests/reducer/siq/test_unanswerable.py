@@ -117,7 +117,7 @@ def test_hostile_text_stays_text(tmp_path):
     name = "=HYPERLINK(1)</script>[red]\\"
     write_answers(tmp_path / "s", name, {"q1": "BBBBB"})
     (row,) = find(read_answers([tmp_path]))
-    row["text"] = "half a surrogate pair: \ud800"
+    row["text"] = "=1+1\u2028"
     write_review([row | {"verdict": "unanswerable"}], tmp_path / "review.jsonl")
     written = json.loads((tmp_path / "review.jsonl").read_text(encoding="utf-8"))
     assert list(written["systems"]) == [name] and written["text"] == row["text"]
@@ -140,6 +140,7 @@ def test_hostile_text_stays_text(tmp_path):
             JUDGED | {"q4": {"answer": 10**400}},
             "line 2 is not a whole JSON object (it contains a number of 401 digits)",
         ),
+        (JUDGED | {"q4": '{"\\ud800": 1}'}, "line 2 is not a whole JSON object (it contains half a surrogate pair"),
         (JUDGED | {"q4": '{"note": ' + "[" * 100_000}, "line 2 is not a whole JSON object (it is nested too deeply)"),
         (dict.fromkeys(JUDGED, ""), "has no line to confirm"),
     ],

@@ -1,7 +1,9 @@
 """What `siq questions check` says of files whose worth is known."""
 
 import pytest
+from typer.testing import CliRunner
 
+from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.check import check_file, describe
@@ -72,3 +74,12 @@ def test_the_command_checks_the_demo_and_names_a_bad_line(tmp_path):
     done = run("python", "-c", COMMAND, "check", str(tmp_path / "q"))
     assert done.returncode == 1 and f"{tmp_path}/q' line 1 is not a whole JSON object (it is [])" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_metadata_do_not_name_another_data_set():
+    refused = (
+        CliRunner()
+        .invoke(app, ["questions", "check", str(QUESTIONS), "--dataset", "demo", "--metadata", "dataset=demo"])
+        .exception
+    )
+    assert isinstance(refused, SpeechIQError) and "dataset=demo: the clips are those of demo" in str(refused)

@@ -20,7 +20,7 @@ function writeAddress(address, { replace = false } = {}) {
 }
 
 /** Section of an address -> what shows it. Other addresses name a section of the page. */
-const routes = {};
+const routes = Object.create(null);
 
 /** Keep what an address names at the top of the window while the page still grows, until the reader moves. */
 let landing = null;

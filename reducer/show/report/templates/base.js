@@ -67,7 +67,7 @@ function paginate(nav, page, pages, go) {
 }
 
 function player(id) {
-  const source = sounds[id];
+  const source = Object.hasOwn(sounds, id) ? sounds[id] : "";
   return source ? h("audio", { controls: true, preload: "none", src: source, "aria-label": `Clip ${id}` }) : null;
 }
 

@@ -47,7 +47,7 @@ routes.clips = async (_, query) => {
   const page = Math.max(1, Math.floor(Number(query.get("page"))) || 1) - 1;
   const sort = COLUMNS.includes(query.get("sort")) ? query.get("sort") : FIRST_VIEW.sort;
   const order = query.get("order") === "descending" ? "descending" : "ascending";
-  const level = query.get("level") in LEVELS ? query.get("level") : "";
+  const level = Object.hasOwn(LEVELS, query.get("level")) ? query.get("level") : "";
   Object.assign(view, { query: query.get("q") ?? "", set: text("set"), system: text("system"), level, sort, order, page, open: query.get("clip") });
   $("clip-missing").hidden = true;
   land($("clips"));

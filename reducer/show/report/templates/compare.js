@@ -62,7 +62,7 @@ function partsOf(a, b, clips, levels) {
   return clips
     .map((clip) => {
       const of = Object.entries(levels)
-        .filter(([column, { parts }]) => clip[column] && clip.id in parts)
+        .filter(([column, { parts }]) => clip[column] && Object.hasOwn(parts, clip.id))
         .map(([column, { title, parts }]) => ({ title, part: parts[clip.id] * (clip[column][a] - clip[column][b]) }));
       return { clip, of, total: of.reduce((sum, { part }) => sum + part, 0) };
     })

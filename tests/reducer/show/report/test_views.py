@@ -115,6 +115,14 @@ def test_a_view_of_the_clips_can_be_shared_and_left(visit):
     assert "sort=Apply" in here.tab.evaluate("location.hash") and here.errors == []
 
 
+@pytest.mark.parametrize("address", ["#__proto__", "#constructor", "#clips?level=constructor", "#clip/toString"])
+def test_an_address_that_names_a_part_of_every_object_names_nothing(visit, address):
+    here = visit()
+    here.open(address)
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    assert here.errors == []
+
+
 def test_the_pdf_has_every_chart_and_column(visit, tmp_path):
     here = visit(color_scheme="dark")
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
