@@ -177,7 +177,7 @@ def _environment(settings: Settings) -> dict[str, str]:
 def needs_index(tasks: Sequence[str]) -> bool:
     """Return whether some names may be tasks of lm-eval, whose index takes most of the time of a start.
 
-    A name is not one of them if its first word is that of a file in the task folder, so misspelt names, patterns such
+    A name is not one of them if its first word is that of a file in the task folder, so mistyped names, patterns such
     as `siq_*` and a user's own `siq_NAME` need no index either.
 
     >>> needs_index(["siq_demo", "audiobench_demo_*"]), needs_index(["siq_demo", "mmlu"])

@@ -15,8 +15,10 @@ def test_no_task_or_group_of_the_suite_needs_the_index():
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("siq_*", False), ("audiobench_demo_*", False), ("siq_dmeo", False), ("siq_mine", False)]
-    + [("mmlu", True), ("*", True), ("siqa", True), ("audio", True), ("tasks/siq_mine.yaml", True)],
+    [
+        *[("siq_*", False), ("audiobench_demo_*", False), ("siq_dmeo", False), ("siq_mine", False)],
+        *[("mmlu", True), ("*", True), ("siqa", True), ("audio", True), ("tasks/siq_mine.yaml", True)],
+    ],
 )
 def test_other_names_need_the_index_unless_they_begin_like_the_suite(name, expected):
     assert needs_index([name]) is needs_index(["siq_demo", name]) is expected
