@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
@@ -15,16 +16,32 @@ usage: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()
 work_seconds: Counter[str] = Counter()
+_purpose: ContextVar[str | None] = ContextVar("_purpose", default=None)
 
 
 @contextmanager
-def measured(kind: str, seconds: float) -> Iterator[None]:
+def counted_as(purpose: str) -> Iterator[None]:
+    """Count the work that is measured inside the block as another kind: an engine does not know what it works for.
+
+    Args:
+        purpose: Kind of work, such as `judging`.
+    """
+    token = _purpose.set(purpose)
+    try:
+        yield
+    finally:
+        _purpose.reset(token)
+
+
+@contextmanager
+def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
     """Measure the work inside the block; work that fails is not counted.
 
     Args:
-        kind: Kind of work, such as `transcribing`.
-        seconds: Seconds of audio that are processed inside the block.
+        kind: Kind of work, such as `transcribing`, unless the work is `counted_as` another one.
+        seconds: Seconds of audio that are processed inside the block; 0 for work on texts alone.
     """
+    kind = _purpose.get() or kind
     start = time.perf_counter()
     yield
     work_seconds[kind] += time.perf_counter() - start  # type: ignore[assignment] # a Counter of seconds
@@ -44,12 +61,13 @@ class Work(NamedTuple):
     audio: Counter[str]
     work: Counter[str]
 
-    def speeds(self) -> dict[str, dict[str, float]]:
-        """Return per kind of work its seconds and `rtfx`, seconds of audio per second of work."""
+    def speeds(self) -> dict[str, dict[str, float | None]]:
+        """Return per kind of work its seconds and `rtfx`, seconds of audio per second of work; None without audio."""
         return {
-            kind: {"audio_seconds": self.audio[kind], "work_seconds": work, "rtfx": self.audio[kind] / work}
+            kind: {"audio_seconds": audio, "work_seconds": work, "rtfx": audio / work if audio else None}
             for kind, work in sorted(self.work.items())
-            if work > 0 and self.audio[kind] > 0
+            for audio in [self.audio[kind]]
+            if work > 0
         }
 
 

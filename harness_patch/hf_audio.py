@@ -209,7 +209,8 @@ class HFAudio(SpeechModel, LM):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
         name, system = name_system(self.pretrained, self._voice), self.system.describe()
-        return {"siq": {"pretrained": name, "system": system, "usage": dict(done.usage), "speed": done.speeds()}}
+        about = {"pretrained": name, "system": system, "device": str(self.device)}
+        return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the tensors of all processes."""

@@ -16,11 +16,10 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
+from speechiq.siq_tasks.suite import HERE
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
-#: What the names of this suite's tasks begin with.
-SUITE = "siq_"
 #: What a process of speechiq writes before the one line of an error.
 ERROR = "speechiq: "
 #: What lm-eval's log has in lines of speechiq that a user should see.
@@ -170,12 +169,22 @@ def _here(system: str, settings: Settings) -> list[str]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Return the environment: no hint after each run, and no tasks of lm-eval if only those of the suite are named.
+    """Return the environment of a run: no hint after it, and no index of lm-eval's tasks if none is named."""
+    index = {} if needs_index(settings.tasks) else {"SIQ_TASKS": "only"}
+    return index | dict(os.environ) | {SILENT: "1"}
 
-    The index of lm-eval's tasks takes most of the time of a start.
+
+def needs_index(tasks: Sequence[str]) -> bool:
+    """Return whether some names may be tasks of lm-eval, whose index takes most of the time of a start.
+
+    A name is not one of them if its first word is that of a file in the task folder, so mistyped names, patterns such
+    as `siq_*` and a user's own `siq_NAME` need no index either.
+
+    >>> needs_index(["siq_demo", "audiobench_demo_*"]), needs_index(["siq_demo", "mmlu"])
+    (False, True)
     """
-    ours = all(name.startswith(SUITE) for name in settings.tasks)
-    return ({"SIQ_TASKS": "only"} if ours else {}) | dict(os.environ) | {SILENT: "1"}
+    first_words = {file.stem.partition("_")[0] for file in HERE.rglob("[!_]*.yaml")}
+    return any(name.partition("_")[0] not in first_words for name in tasks)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

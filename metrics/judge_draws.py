@@ -15,7 +15,7 @@ from speechiq.core.console import say
 from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
-from speechiq.core.usage import usage
+from speechiq.core.usage import counted_as, usage
 from speechiq.engines.options import list_names
 from speechiq.metrics.judge_engine import Opened, open_judge
 from speechiq.metrics.judge_reply import Verdict, read_reply
@@ -65,7 +65,7 @@ def draw(questions: Sequence[Question], judging: Judging) -> list[list[Draw]]:
     opened = open_judge(judging.judge, judging.engine_options, list_names(JudgeOptions))
     work = _Work(questions, judging, opened)
     work.announce()
-    with opened.engine.at_work():
+    with opened.engine.at_work(), counted_as("judging"):
         work.compute()
     return [[work.read(key) for key in row] for row in work.keys]
 

@@ -13,6 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
 from speechiq.core.suggestions import did_you_mean, find_nearest
+from speechiq.core.usage import counted_as
 from speechiq.engines.base import Setup, TextEngine
 from speechiq.engines.registry import KINDS, build, list_backends
 
@@ -59,7 +60,8 @@ class Opened(NamedTuple):
         """Call `check` unless it passed before."""
 
         def compute(_: Any, on_result: OnResult) -> None:
-            check()
+            with counted_as("judging"):
+                check()
             on_result([0], [True])
 
         cached(self.cache, [[what, settings]], list, compute, bool)

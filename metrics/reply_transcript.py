@@ -16,6 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
+from speechiq.core.usage import counted_as
 from speechiq.engines.asr.controls import NeedsReferences
 from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.registry import build, list_backends
@@ -149,7 +150,8 @@ def _transcribe(clips: Sequence[Clip], opened: Opened) -> list[str]:
         def store(places: Sequence[int], found: Sequence[Response]) -> None:
             on_result(places, [response.text for response in found])
 
-        opened.engine.transcribe(new, on_result=store)
+        with counted_as("transcribing replies"):
+            opened.engine.transcribe(new, on_result=store)
 
     return cached(opened.cache, clips, _key, compute, str)
 

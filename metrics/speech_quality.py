@@ -18,7 +18,7 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.progress import progress_bar
 from speechiq.core.stage_cache import StageCache, cached
 from speechiq.core.store import store_folder
-from speechiq.core.usage import usage
+from speechiq.core.usage import measured, usage
 from speechiq.metrics.rater import Network, Rater
 
 #: Length (s) below which nothing can be rated.
@@ -38,7 +38,9 @@ def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
 
     def compute(new: list[Clip], on_result: OnResult) -> None:
         network = rater.load()
-        with progress_bar(total=len(new), verb=f"{rater.name} rating speech", unit="clip") as bar:
+        seconds = sum(clip.duration for clip in new)
+        bar = progress_bar(total=len(new), verb=f"{rater.name} rating speech", unit="clip")
+        with bar, measured("rating replies", seconds):
             for place, clip in enumerate(new):
                 on_result([place], [rate(clip.samples, network)])
                 usage["speech_ratings"] += 1

@@ -16,6 +16,7 @@ from speechiq.core.damage import check_filled, find_damaged_weights
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
+from speechiq.core.usage import measured
 
 if TYPE_CHECKING:
     import torch
@@ -195,7 +196,8 @@ class TextModel:
             owner = owners.get(text, f"the text {text[:60]!r}")
             check_tokens(self.called, owner, ids, 0, self.context, fix)
         self.load()
-        with progress_bar(total=len(tokens), verb="embedding", unit="text") as bar, torch.inference_mode():
+        bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
+        with bar, torch.inference_mode(), measured("embedding"):
             run_in_batches(tokens, read, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result)
 
     def pad(self, batch: Sequence[Tokens]) -> Padded:

@@ -1,9 +1,10 @@
 """Score transcripts by AudioBench's normalization, next to ours: the column `wer_audiobench`.
 
-It is written from a description of AudioBench's steps, not from its code: Whisper's English normalizer; digits back to
-words; brackets removed; contractions expanded; `uh`, `um`, `er` and `ah` removed; a text without words becomes the word
-"empty". Where the description is silent (which contractions, hyphens in numbers), the rules are ours, so that rates can
-differ from AudioBench's own in single words.
+After Whisper's English normalizer, which writes numbers in digits: 0 to 20 and the round tens become words, and all
+other numbers stay (21, 412); all punctuation is deleted, also within a word (`3.5` -> `threefive`, `21%` -> `21`);
+`uh`, `um`, `umm`, `er` and `ah` are removed; a text without a character left becomes the word "empty". Whisper's rules
+have expanded contractions and removed brackets before; AudioBench's own rules for these find nothing more. `cannot`,
+`gimme` and `dunno` stay. Source of the rules, not of the code: AudioBench's `preprocess_text_asr`, commit e991641.
 
 The rate does not compare with `wer`: hesitations never count, and a clip without reference words has a rate.
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
+
+import jiwer
 
 from speechiq.core.response import response_of
 from speechiq.metrics import wer as ours
@@ -22,20 +24,18 @@ from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.wer import ErrorRate, count_errors, pool
 
 EMPTY = "empty"
-FILLERS = {"uh", "um", "er", "ah"}
-#: Contractions that Whisper's normalizer leaves -> their words.
-CONTRACTIONS = {
-    "cannot": "can not",
-    "dunno": "do not know",
-    "gimme": "give me",
-    "kinda": "kind of",
-    "lemme": "let me",
-    "sorta": "sort of",
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+#: Each number that is written as a word -> the word.
+NUMBERS = {str(value): word for value, word in enumerate(_SMALL.split())} | {
+    str(10 * value): word for value, word in enumerate(_TENS.split(), start=2)
 }
-_NUMBER = re.compile(r"\d+(?:\.\d+|st\b|[nr]d\b|th\b)?")
-_BRACKETS = re.compile(r"[\[\](){}<>]")
-#: Digits of the longest number that is read as one; longer ones are read digit by digit.
-LONGEST_NUMBER = 15
+_NUMBER = re.compile(r"\b[0-9]{1,2}\b")
+_FILLER = re.compile(r"\b(?:uh|umm?|er|ah)\b")
+_delete_punctuation = jiwer.RemovePunctuation()
 
 
 def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> float:
@@ -66,30 +66,14 @@ def _rate(reference: str, hypothesis: str) -> ErrorRate:
 def normalize_audiobench(text: str) -> str:
     """Return a text as this normalization writes it.
 
-    >>> normalize_audiobench("Er, I'd say 2,000 people (or 21st place) cannot come.")
-    'i would say two thousand people can not come'
+    >>> normalize_audiobench("Er, I'd say 2,000 people (or 21st place), twenty-one of 50%, cannot come.")
+    'i would say 2000 people 21 of fifty cannot come'
     >>> normalize_audiobench("Um ... [noise]")
     'empty'
     """
-    words = _NUMBER.sub(lambda found: _read_number(found[0]), normalize(text))
-    kept = [CONTRACTIONS.get(word, word) for word in _BRACKETS.sub(" ", words).split() if word not in FILLERS]
-    plain = " ".join(kept)
-    return plain if any(map(str.isalnum, plain)) else EMPTY
-
-
-@cache
-def _engine() -> Any:
-    import inflect
-
-    return inflect.engine()
-
-
-@cache
-def _read_number(number: str) -> str:
-    """Return a number in words, without commas, hyphens and "and"."""
-    parts = [number] if len(number) <= LONGEST_NUMBER else re.findall(r"\d", number)
-    words = " ".join(_engine().number_to_words(part, andword="") for part in parts)
-    return " ".join(re.sub("[-,]", " ", words).split())
+    with_words = _NUMBER.sub(lambda number: NUMBERS.get(number[0], number[0]), normalize(text))
+    plain = " ".join(_FILLER.sub("", _delete_punctuation(with_words)).split())
+    return plain or EMPTY
 
 
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:

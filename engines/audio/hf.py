@@ -186,7 +186,7 @@ class AudioLLM(AudioEngine):
         Every prompt, also one without clips, is in the chat template: the model was trained on audio only there.
         """
         tokens = [[self.prompts.tokenize(text) for text in group] for group in continuations]
-        label = "scoring", len(prompts), "prompt"
+        label = "answering by likelihood", len(prompts), "prompt"
         return self._run(label, prompts, tokens, self.inputs.for_continuations, loglikelihoods, on_result)
 
     def _run(

@@ -150,7 +150,7 @@ class TransformersLLM(TextEngine):
             tails.append([row[start:] for row in full])
             longest.append(max([head, *full], key=len))
         self._check(prompts, longest, 0)
-        label = "scoring", len(rows), "prompt"
+        label = "answering by likelihood", len(rows), "prompt"
         return self._run(label, audio_seconds(prompts), rows, tails, loglikelihoods, on_result)
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:

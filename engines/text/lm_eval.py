@@ -224,8 +224,8 @@ class LMEvalText(TextEngine):
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
         with (
             self._residence.loaded(),
-            self._progress("scoring", len(rows)) as progress,
-            measured("scoring", audio_seconds(prompts)),
+            self._progress("answering by likelihood", len(rows)) as progress,
+            measured("answering by likelihood", audio_seconds(prompts)),
         ):
             return run_in_batches(
                 rows,

@@ -77,8 +77,8 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             SpeechIQError: the server has no log-probabilities of prompts.
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
-        with measured("scoring", audio_seconds(prompts)):
-            return self.remote.run(rows, lambda row: self._score(*row), "scoring", "prompt", on_result)
+        with measured("answering by likelihood", audio_seconds(prompts)):
+            return self.remote.run(rows, lambda row: self._score(*row), "answering by likelihood", "prompt", on_result)
 
     def _score(self, context: str, group: Sequence[str]) -> list[Scored]:
         prompts = [self._read_prompt(text) for text in (context, *(context + text for text in group))]

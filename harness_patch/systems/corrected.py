@@ -13,6 +13,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import Response
+from speechiq.core.usage import counted_as
 from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
 from speechiq.harness_patch.systems.system import LanguageModel, Recognizer
@@ -70,7 +71,7 @@ class Corrected:
     def _ask(self, prompts: Mapping[int, TextPrompt], limits: Mapping[int, int]) -> dict[int, str]:
         """Return the corrector's answer to each prompt; prompts with the same limit share a call."""
         answers: dict[int, str] = {}
-        with self.ger.at_work():
+        with self.ger.at_work(), counted_as("correcting"):
             for limit in sorted(set(limits.values())):
                 places = [i for i in prompts if limits[i] == limit]
                 settings = {"do_sample": False, "max_gen_toks": limit}

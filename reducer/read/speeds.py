@@ -20,8 +20,8 @@ class Speed(NamedTuple):
 
     Attributes:
         system: Name of the system.
-        work: Kind of work: `transcribing`, `answering` or `scoring`.
-        rtfx: Seconds of audio per second of work, without the loading of models.
+        work: Kind of work, such as `transcribing`, `answering by likelihood`, `embedding` or `judging`.
+        rtfx: Seconds of audio per second of work, without the loading of models; None for work on texts alone.
         audio_seconds: Seconds of audio; what came from the response cache does not count.
         work_seconds: Seconds of work, of all processes together.
         device: Device of the run; empty if not recorded.
@@ -30,7 +30,7 @@ class Speed(NamedTuple):
 
     system: str
     work: str
-    rtfx: float
+    rtfx: float | None
     audio_seconds: float
     work_seconds: float
     device: str
@@ -40,15 +40,15 @@ class Speed(NamedTuple):
 class _Measured(msgspec.Struct):
     audio_seconds: float
     work_seconds: float
-    rtfx: float
+    rtfx: float | None
 
 
 class _Recorded(msgspec.Struct):
     speed: dict[str, _Measured] = {}
+    device: Any = None
 
 
 class _Config(msgspec.Struct):
-    device: Any = None
     batch_size: Any = None
     siq: _Recorded = msgspec.field(default_factory=_Recorded)
 
@@ -81,7 +81,7 @@ def _read(file: Path, system: str) -> list[Speed]:
     except ValueError as error:
         raise SpeechIQError(f"{str(file)!r}: the recorded speed is invalid ({error}); rerun the evaluation") from error
     device, batch_size = (
-        "" if value is None else printable(str(value)) for value in (config.device, config.batch_size)
+        "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
     )
     return [
         Speed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)

@@ -13,7 +13,8 @@ from speechiq.reducer.show.table import SYSTEM
 
 CAPTION = (
     "RTFx: seconds of audio per second of work, without the loading of models; audio whose results came from the "
-    "response cache does not count\nnot part of SIQ; compare only runs on the same device with the same batch size"
+    "response cache does not count; work on texts alone, such as embedding, has no RTFx\n"
+    "not part of SIQ; compare only runs on the same device with the same batch size"
 )
 
 
@@ -31,7 +32,8 @@ def as_table(speeds: Sequence[Speed]) -> Table:
     table.add_column("Device")
     table.add_column("Batch")
     for speed in speeds:
-        numbers = (f"{speed.rtfx:.1f}", f"{speed.audio_seconds:.1f}", f"{speed.work_seconds:.1f}")
+        rates = ("", "") if speed.rtfx is None else (f"{speed.rtfx:.1f}", f"{speed.audio_seconds:.1f}")
+        numbers = *rates, f"{speed.work_seconds:.1f}"
         table.add_row(Text(speed.system), Text(speed.work), *numbers, Text(speed.device), Text(speed.batch_size))
     table.caption = Text(CAPTION if speeds else "no run recorded a speed: all results came from the response cache")
     return table

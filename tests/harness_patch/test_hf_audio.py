@@ -57,6 +57,16 @@ def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
     assert set(answers[:3] + answers[4:6]) <= set("ABCDE")
 
 
+def test_a_run_records_its_device_and_the_speed_of_each_stage(demo_models, demo_clips):
+    model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu", store="off")
+    prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
+    model.loglikelihood([Instance("loglikelihood", {}, (prompt, " donkey", {"audio": [items(demo_clips[4])]}), 0)])
+    recorded = model.get_model_info()["siq"]
+    assert recorded["device"] == "cpu"
+    assert {*recorded["speed"]} == {"transcribing", "answering by likelihood"}
+    assert all(speed["rtfx"] > 0 for speed in recorded["speed"].values())
+
+
 def test_replies_to_several_tasks_are_transcribed_together(demo_models, demo_clips, tmp_path, monkeypatch):
     tmp_path.joinpath("models").symlink_to(demo_models[0].parent)
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))

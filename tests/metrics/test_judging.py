@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import usage
+from speechiq.core.usage import since, snapshot, usage
 from speechiq.engines._shared.independence import PROBE
 from speechiq.metrics import judge_draws
 from speechiq.metrics.defined import mean
@@ -52,7 +52,9 @@ def scores(cases, server, **options):
 
 def test_draws_are_asked_once_with_seeds_and_a_rerun_asks_nothing(store, capsys):
     with serving(grade) as server:
+        work = snapshot()
         first = scores(CASES, server, draws=3)
+        assert {*since(work).speeds()} == {"judging"}
         assert first == [(float(i % 6),) * 3 for i in range(20)]
         asked = [request for request in server.requests if "<answer>" in str(request)]
         assert len(asked) == 60 and len({request["seed"] for request in asked}) == 60

@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import usage
+from speechiq.core.usage import since, snapshot, usage
 from speechiq.metrics import embedder
 from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
 from speechiq.metrics.embedder import embed as states
@@ -36,6 +36,12 @@ def read(embedder, texts):
     rows = {}
     embedder.embed(texts, lambda places, found: rows.update(zip(places, found, strict=True)))
     return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
+
+
+def test_the_time_of_embedding_is_measured(demo_models):
+    before = snapshot()
+    read(load_embedder(EMBEDDER), ["gout"])
+    assert since(before).speeds()["embedding"]["work_seconds"] > 0
 
 
 def test_identical_texts_have_similarity_1(cosines):

@@ -110,7 +110,9 @@ def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
         assert done.returncode == 0, done.stderr[-2000:]
         assert "left out" not in done.stderr
     speeds = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--speed"]).output
-    assert "transcribing" in speeds and "scoring" in speeds, "the recognizer and the language model have speeds"
+    assert "transcribing" in speeds and "answering by likelihood" in speeds, (
+        "the recognizer and the language model have speeds"
+    )
     out = tmp_path / "siq.json"
     scored = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--preset", "paper", "-o", str(out)])
     assert scored.exit_code == 0, (scored.output, scored.exception)

@@ -11,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from tests.reducer.conftest import levels, write_run
 
 MEASURED = {"transcribing": {"audio_seconds": 412.5, "work_seconds": 20.5, "rtfx": 20.1}}
+MEASURED |= {"embedding": {"audio_seconds": 0, "work_seconds": 3.5, "rtfx": None}}
 
 
 def siq(*arguments):
@@ -20,7 +21,7 @@ def siq(*arguments):
 @pytest.fixture
 def runs(tmp_path):
     for name, skill in {"good": 0.9, "fair": 0.6, "poor": 0.3}.items():
-        config = {"device": "cpu", "batch_size": "auto", "siq": {"speed": MEASURED if name == "good" else {}}}
+        config = {"batch_size": "auto", "siq": {"device": "cpu", "speed": MEASURED if name == "good" else {}}}
         write_run(tmp_path / "runs" / name, levels(skill), system=name, config=config)
     return tmp_path / "runs"
 
@@ -31,9 +32,12 @@ def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
     done = siq("score", runs, "--speed", "-o", out)
     assert done.exit_code == 0, (done.output, done.exception)
     assert "RTFx" not in plain.stdout and done.stdout.startswith(plain.stdout) and "20.1" in done.stdout
-    (speed,) = json.loads(out.read_text())["speeds"]
+    embedding, speed = json.loads(out.read_text())["speeds"]
     assert (speed["system"], speed["work"], speed["rtfx"]) == ("good", "transcribing", 20.1)
     assert (speed["device"], speed["batch_size"]) == ("cpu", "auto")
+    assert (embedding["work"], embedding["work_seconds"], embedding["rtfx"]) == ("embedding", 3.5, None)
+    rows = {line.split()[1]: line.split()[2:] for line in done.stdout.splitlines() if line.split()[:1] == ["good"]}
+    assert rows["embedding"] == ["3.5", "cpu", "auto"]
 
 
 def test_runs_without_speeds_say_so(tmp_path):
@@ -63,3 +67,14 @@ def test_work_is_measured_and_added_over_processes():
     with pytest.raises(ZeroDivisionError), usage.measured("transcribing", 30.0):
         _ = 1 / 0
     assert usage.since(before).audio["transcribing"] == 30
+
+
+def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
+    before = usage.snapshot()
+    with usage.counted_as("judging"), usage.measured("answering"):
+        pass
+    with usage.measured("answering", 8.0):
+        pass
+    speeds = usage.since(before).speeds()
+    assert speeds["judging"]["rtfx"] is None and speeds["judging"]["work_seconds"] > 0
+    assert speeds["answering"]["audio_seconds"] == 8
