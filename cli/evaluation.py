@@ -12,6 +12,7 @@ import typer
 
 from speechiq.cli.completion import complete_system, complete_tasks
 from speechiq.cli.evaluation_display import Display
+from speechiq.cli.evaluation_plan import describe_work, refuse_norms
 from speechiq.cli.evaluation_record import (
     FIX,
     Record,
@@ -19,27 +20,23 @@ from speechiq.cli.evaluation_record import (
     describe_run,
     is_finished,
     read_record,
-    refuse_other_settings,
     write_record,
 )
+from speechiq.cli.evaluation_scores import PAGE, SCORES, publish
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMismatch, NormsFile, read_norms
-from speechiq.cli.report import report
-from speechiq.cli.score import score
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, hash_file, is_folder
+from speechiq.core.files import check_output_folder, is_folder
 from speechiq.harness_patch import processes
+from speechiq.harness_patch.inventory import Inventory
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from speechiq.reducer.read.results_file import CONDITION
 from speechiq.siq_tasks.conditions.spec import parse_condition
 
-SCORES, PAGE, LOGS = "siq.json", "report.html", "logs"
+LOGS = "logs"
 NOT_IN_FILE_NAMES = r"[^\w.+-]"
-#: Fewer systems than these give a scale that says little, or none.
-FEW = 3
-DEMO_TASKS = "siq_demo"
 EXAMPLES = examples(
     "siq eval demo gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood letter:B --tasks siq_demo -o runs/first",
     "siq eval demo --tasks siq_demo --norms demo -o runs/one",
@@ -69,7 +66,9 @@ def evaluate(
             autocompletion=complete_tasks,
         ),
     ] = ["siq_demo"],  # noqa: B006 (typer shows it as the default)
-    limit: Annotated[int | None, typer.Option(min=1, help="Run only the first docs of each task, for a trial.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Run only the first clips of each data set, for a trial.")
+    ] = None,
     device: Annotated[
         str | None, typer.Option(help="Device of the models: cpu, cuda, cuda:1, mps; by default the accelerator.")
     ] = None,
@@ -87,7 +86,8 @@ def evaluate(
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the output of lm-eval instead of progress.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check systems and tasks, print the lm_eval commands, and stop.")
+        bool,
+        typer.Option("--dry-run", help="Check all, print the work, what is cached of it and the commands, and stop."),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Run finished systems again, and replace files that exist.")
@@ -114,17 +114,15 @@ def evaluate(
     for path in (output / SCORES, output / PAGE):
         check_replaceable(record, path, force)
     with stop_in_one_line(f"the same command goes on with what is in {output} and in the response cache"):
-        names = dict(zip(systems, _check_systems(systems, settings, record, force), strict=True))
-        if dry_run:
-            show(*(shlex.join(lm_eval_command(system, settings)) for system in systems))
+        names, inventory = _check_systems(systems, settings, record, force or dry_run)
+        if inventory is not None:
+            settings = settings._replace(samples=inventory.samples)
+            refuse_norms(inventory, norms_file)
+        if dry_run and inventory is not None:
+            show(*describe_work(inventory), *(shlex.join(lm_eval_command(system, settings)) for system in systems))
             return
-        fix = _advise_scale({*record.runs, *names.values()}, norms_file, settings)
         _run_all(names, settings, record, force=force, verbose=verbose)
-        if len(record.runs) == 1 and norms_file is None:
-            show(*processes.find_table(_log_of(systems[0], output)))
-            say(f"no SIQ: one system alone has no scale; the run is in {output}: siq score {output} {fix}")
-            return
-        _publish(output, record, norms_file, allow_mismatch)
+        publish(settings, record, norms_file, allow_mismatch)
 
 
 def _check_form(systems: Sequence[str]) -> None:
@@ -181,39 +179,34 @@ def _check_metadata(items: Sequence[str]) -> None:
             parse_condition(value)
 
 
-def _check_systems(systems: Sequence[str], settings: Settings, record: Record, force: bool) -> list[str]:
-    """Return the name of each system in results, after all checks that need no model.
+def _check_systems(
+    systems: Sequence[str], settings: Settings, record: Record, force: bool
+) -> tuple[dict[str, str], Inventory | None]:
+    """Return the name of each system in results, after all checks that need no model, and the work of the run.
+
+    Returns:
+        (system -> its name, the work): None if all systems are finished and `force` is false.
 
     Raises:
         SpeechIQError: A system or task is not valid, or two systems have one name.
     """
-    refuse_other_settings(record, systems, settings)
-    known = {run.system: name for name, run in record.runs.items() if is_finished(run, settings)}
-    if not force and known.keys() >= set(systems):
-        names = [known[system] for system in systems]
-    else:
+    inventory = None
+    known = {run.system: run.name for run in record.runs if is_finished(run, settings)}
+    if force or not known.keys() >= set(systems):
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
-        names = processes.check(systems, settings)
+        inventory = processes.check(systems, settings)
+        known = {work.system: work.name for work in inventory.systems}
+    names = [known[system] for system in systems]
+    runs = {run.name: run for run in record.with_settings(settings)}
     for system, name in zip(systems, names, strict=True):
         if names.count(name) > 1:
             raise SpeechIQError(f"{system}: {names.count(name)} of the systems are called {name} in results; leave one")
-        run = record.runs.get(name)
-        if run is not None and run.system != system and not force:
+        if name in runs and runs[name].system != system and not force:
             raise SpeechIQError(
-                f"{system}: {settings.output} has a run of {run.system}, and results call both {name}; "
+                f"{system}: {settings.output} has a run of {runs[name].system}, and results call both {name}; "
                 f"{FIX}, or replace the run with --force"
             )
-    return names
-
-
-def _advise_scale(names: set[str], norms_file: str | None, settings: Settings) -> str:
-    """Say before the work if there will be no scale, and return the option that gives one."""
-    demo = all(task.startswith(DEMO_TASKS) for task in settings.tasks)
-    fix = "--norms demo" if demo else "--norms FILE (`siq norms build`)"
-    if len(names) < FEW and norms_file is None:
-        count = f"{len(names)} system{'s' * (len(names) > 1)}"
-        say(f"hint: {count} and no --norms: SIQ needs a scale; add systems, or {fix}")
-    return fix
+    return dict(zip(systems, names, strict=True)), inventory
 
 
 def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, force: bool, verbose: bool) -> None:
@@ -222,9 +215,7 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
     Raises:
         SpeechIQError: Some systems failed; all others were run.
     """
-    finished = {
-        name for name, run in record.runs.items() if names.get(run.system) == name and is_finished(run, settings)
-    }
+    finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, settings)}
     todo = {system: name for system, name in names.items() if force or name not in finished}
     if len(todo) < len(names):
         say(f"{len(names) - len(todo)} of {len(names)} systems are finished in {settings.output} (--force runs again)")
@@ -241,7 +232,7 @@ def _run_all(names: Mapping[str, str], settings: Settings, record: Record, *, fo
                 failures.append(f"{system}: {error}")
                 display.finish(system, "failed")
                 continue
-            record.runs[name] = describe_run(system, settings, _find_results(settings.output) - before)
+            record.add(describe_run(name, system, settings, _find_results(settings.output) - before))
             write_record(record, settings.output)
             display.finish(system, "finished")
             for warning in processes.find_warnings(log) if log.exists() else ():
@@ -270,16 +261,3 @@ def _log_of(system: str, output: Path) -> Path:
 
 def _find_results(folder: Path) -> set[Path]:
     return set(folder.glob("**/results_*.json"))
-
-
-def _publish(output: Path, record: Record, norms_file: str | None, allow_mismatch: bool) -> None:
-    """Print the ranking, and write scores and report."""
-    scores, page = output / SCORES, output / PAGE
-    try:
-        score([output], [scores], norms_file=norms_file, allow_mismatch=allow_mismatch, force=True)
-        report([output], page, norms_file=norms_file, allow_mismatch=allow_mismatch, force=True)
-    except SpeechIQError as error:
-        raise SpeechIQError(f"{error}; the runs are in {output}") from error
-    finally:
-        record.outputs = {path.name: hash_file(path) for path in (scores, page) if path.is_file()}
-        write_record(record, output)

@@ -18,7 +18,7 @@ from speechiq.harness_patch.processes import Settings
 NAME = "eval.json"
 SCHEMA = "speechiq-evaluation"
 #: Settings that change no score.
-NEUTRAL = ("output", "batch_size", "device")
+NEUTRAL = ("output", "batch_size", "device", "samples")
 FIX = "choose another folder with --output"
 
 
@@ -26,6 +26,7 @@ class Run(msgspec.Struct, frozen=True):
     """A finished run.
 
     Attributes:
+        name: Name of its system in results.
         system: Its spec and options, as the user wrote them.
         settings: Those that scores depend on.
         speechiq: Version that ran it.
@@ -33,6 +34,7 @@ class Run(msgspec.Struct, frozen=True):
         inputs: Path -> sha256 of the transcript and question files that it read.
     """
 
+    name: str
     system: str
     settings: dict[str, Any]
     speechiq: str
@@ -41,17 +43,26 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """The finished runs of a folder.
+    """The finished runs of a folder, one per system and settings.
 
     Attributes:
         schema: Kind of content.
-        runs: Name of the system in results -> its run.
+        runs: The runs, the last one last.
         outputs: Name of a file that was written -> its sha256.
     """
 
     schema: str = SCHEMA
-    runs: dict[str, Run] = {}
+    runs: list[Run] = []
     outputs: dict[str, str] = {}
+
+    def with_settings(self, settings: Settings) -> list[Run]:
+        """Return the runs that have these settings."""
+        wanted = describe(settings)
+        return [run for run in self.runs if run.settings == wanted]
+
+    def add(self, run: Run) -> None:
+        """Add a run in the place of an earlier one of the same system and settings."""
+        self.runs = [old for old in self.runs if (old.name, old.settings) != (run.name, run.settings)] + [run]
 
 
 def read_record(folder: Path) -> Record:
@@ -87,10 +98,10 @@ def describe(settings: Settings) -> dict[str, Any]:
     return kept
 
 
-def describe_run(system: str, settings: Settings, results: Iterable[Path]) -> Run:
+def describe_run(name: str, system: str, settings: Settings, results: Iterable[Path]) -> Run:
     """Return what is recorded of a run that has just ended."""
     files = [os.path.relpath(file, settings.output) for file in results]
-    return Run(system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings))
+    return Run(name, system, describe(settings), version("speechiq"), sorted(files), hash_inputs(system, settings))
 
 
 def is_finished(run: Run, settings: Settings) -> bool:
@@ -98,23 +109,6 @@ def is_finished(run: Run, settings: Settings) -> bool:
     same = run.settings == describe(settings) and run.speechiq == version("speechiq")
     same = same and run.inputs == hash_inputs(run.system, settings)
     return same and bool(run.results) and all(exists(settings.output / file) for file in run.results)
-
-
-def refuse_other_settings(record: Record, systems: Iterable[str], settings: Settings) -> None:
-    """Refuse to mix runs of different settings in one folder.
-
-    Raises:
-        SpeechIQError: A system that is not run now was run with other settings.
-    """
-    now, again = describe(settings), set(systems)
-    for run in record.runs.values():
-        changed = [key for key in now if run.settings.get(key) != now[key]]
-        if changed and run.system not in again:
-            key = changed[0]
-            raise SpeechIQError(
-                f"--output {settings.output}: it has a run of {run.system} with {key} {run.settings.get(key)}, "
-                f"not {now[key]}; give the same settings, or {FIX}"
-            )
 
 
 def check_replaceable(record: Record, path: Path, force: bool) -> None:

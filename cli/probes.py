@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -13,10 +12,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata, requires
 from importlib.util import find_spec
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
-from typing import Literal, NamedTuple, TypeVar
-from urllib.parse import urlsplit
+from typing import Literal, NamedTuple
 
 from packaging.requirements import Requirement
 from rich.filesize import decimal
@@ -25,9 +21,9 @@ from speechiq.cli.versions import find_version
 from speechiq.core.cache import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output_folder, exists
+from speechiq.core.hub import find_hub_fault, within
 from speechiq.core.store import VARIABLE, store_folder
 
-Answer = TypeVar("Answer")
 #: Seconds for anything that needs the network.
 PATIENCE_S = 2.0
 #: Bytes of free disk below which a run may fail: the demo's models and their conversion.
@@ -215,38 +211,15 @@ def _ask_hub(model: str, fix: str) -> tuple[str, str]:
             return f"the hub did not say ({type(error).__name__})", fix
         return "not in the hub cache; the hub gives it to you", ""
 
-    return _within(ask, ("the hub did not answer in time", fix))
-
-
-def _within(ask: Callable[[], Answer], late: Answer) -> Answer:
-    """Return the answer, or `late` if it takes longer than `PATIENCE_S`.
-
-    A daemon thread does not delay the end of the program, as a pool of threads would.
-    """
-    answers: Queue[Answer] = Queue()
-    Thread(target=lambda: answers.put(ask()), daemon=True).start()
-    try:
-        return answers.get(timeout=PATIENCE_S)
-    except Empty:
-        return late
+    return within(PATIENCE_S, ask, ("the hub did not answer in time", fix))
 
 
 @cache
 def hub_answers() -> bool:
-    """Return whether the model hub accepts a connection within `PATIENCE_S`."""
+    """Return whether the model hub answers within `PATIENCE_S`."""
     from huggingface_hub import constants
 
-    address = urlsplit(constants.ENDPOINT)
-    port = address.port or (80 if address.scheme == "http" else 443)
-
-    def connect() -> bool:
-        try:
-            socket.create_connection((address.hostname or "", port), PATIENCE_S).close()
-        except OSError:
-            return False
-        return True
-
-    return not constants.HF_HUB_OFFLINE and _within(connect, False)
+    return not constants.HF_HUB_OFFLINE and find_hub_fault(PATIENCE_S) is None
 
 
 def find_hub() -> Iterator[Finding]:

@@ -4,35 +4,114 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 import time
+from collections.abc import Callable
 from functools import cache
+from queue import Empty, Queue
+from threading import Thread
+from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from speechiq.core.console import say
+
+Answer = TypeVar("Answer")
 log = logging.getLogger(__name__)
 #: Seconds before each attempt.
 WAITS = (0.0, 1.0)
+#: Seconds without an answer of the hub after which a line is printed, and after which the hub is not asked again.
+NOTICE_S, LIMIT_S = 5.0, 15.0
 
 
 @cache
 def notice_offline() -> bool:
-    """Put huggingface_hub into its offline mode if the name of the hub cannot be resolved.
+    """Put huggingface_hub and datasets into their offline mode if the hub cannot be resolved or does not answer.
 
-    In offline mode models in the hub's cache load at once, and others fail at once, without five retries. Behind a
-    proxy, which resolves names itself, the mode stays as it is.
+    In offline mode models and data sets in the hub's cache load at once, and others fail at once, without five retries.
+    Behind a proxy, which resolves names itself, the name is not resolved here.
 
     Returns:
         Whether it is offline, set here or by `HF_HUB_OFFLINE`.
     """
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE or getproxies():
-        return constants.HF_HUB_OFFLINE
+    if constants.HF_HUB_OFFLINE:
+        return True
     host = urlsplit(constants.ENDPOINT).hostname
-    if not any(_resolves(host, wait) for wait in WAITS):
-        log.warning("%s cannot be resolved: only models in the hub's cache on this machine are available", host)
-        constants.HF_HUB_OFFLINE = True
-    return constants.HF_HUB_OFFLINE
+    if not getproxies() and not any(_resolves(host, wait) for wait in WAITS):
+        fault: str | None = f"{host} cannot be resolved"
+    else:
+        fault = find_hub_fault(LIMIT_S)
+    if fault is None:
+        return False
+    log.warning("%s: only models and data sets in the hub's cache on this machine are available", fault)
+    constants.HF_HUB_OFFLINE = True
+    if "datasets" in sys.modules:
+        sys.modules["datasets"].config.HF_HUB_OFFLINE = True
+    return True
+
+
+def find_hub_fault(patience: float) -> str | None:
+    """Return why the hub gives no answer at all; None if it answers, with whatever status.
+
+    After `NOTICE_S` a line is printed that says what the program waits for.
+
+    Args:
+        patience: Seconds to wait for the answer.
+    """
+    import httpx2
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    def ask() -> str | None:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=patience)
+        except httpx2.TimeoutException:
+            return late
+        except httpx2.NetworkError as error:
+            return f"the hub ({constants.ENDPOINT}) cannot be reached ({error})"
+        except httpx2.HTTPError:
+            return None  # something answered, such as a proxy that wants a password
+        return None
+
+    def notice() -> None:
+        say(
+            f"waiting for the hub ({constants.ENDPOINT}), {patience - NOTICE_S:g} s more; check the network, or set "
+            "HF_HUB_OFFLINE=1 to use what is on this machine"
+        )
+
+    late = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
+    return within(patience, ask, late, notice)
+
+
+def within(
+    patience: float, ask: Callable[[], Answer], late: Answer, notice: Callable[[], None] | None = None
+) -> Answer:
+    """Return the answer, or `late` if it takes longer than `patience` seconds.
+
+    A daemon thread does not delay the end of the program, as a pool of threads would.
+
+    Args:
+        patience: Seconds to wait.
+        ask: Returns the answer.
+        late: Returned without an answer in time.
+        notice: Called after `NOTICE_S` without an answer, if `patience` is longer.
+    """
+    answers: Queue[Answer] = Queue()
+    Thread(target=lambda: answers.put(ask()), daemon=True).start()
+    first = min(patience, NOTICE_S)
+    try:
+        return answers.get(timeout=first)
+    except Empty:
+        if first == patience:
+            return late
+    if notice is not None:
+        notice()
+    try:
+        return answers.get(timeout=patience - first)
+    except Empty:
+        return late
 
 
 def _resolves(host: str | None, wait: float) -> bool:

@@ -24,6 +24,7 @@ from speechiq.core.files import is_file, read_plain, write_whole
 from speechiq.core.identity import without_places
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.core.row_files import FIX, TRIES, RowFile, RowIndex, list_files, seal
+from speechiq.core.stage_count import counter
 
 STAGE = "stage.json"
 #: Raised if the content of rows changes, or how they are computed. Rows of other formats are not read.
@@ -142,10 +143,15 @@ def cached(
         compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
             positions among these items and its rows.
         form: Type of a row; a row on disk of another form is computed again.
+
+    Raises:
+        Counted: Rows are counted (`stage_count.counting`), and some are missing.
     """
     keys = [content_sha256(key(item)) for item in items]
     cache.fetch(keys, form)
     new = {name: item for name, item in zip(keys, items, strict=True) if name not in cache.rows}
+    if (counts := counter.get()) is not None:
+        counts.add(cache.stage, keys, new)
     if new:
         names = list(new)
         compute(

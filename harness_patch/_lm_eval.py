@@ -11,10 +11,11 @@ if the module `lm_eval.scorers` exists, because versions after 0.4.13 need anoth
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -240,6 +241,15 @@ def parse_value(text: str) -> Any:
     from lm_eval.utils import handle_arg_string
 
     return handle_arg_string(text)
+
+
+def parse_metadata(items: Sequence[str]) -> dict[str, Any]:
+    """Return the metadata of `--metadata KEY=VALUE ...` as the command line reads it, with its own argparse action."""
+    from lm_eval._cli.utils import MergeDictAction
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("items", nargs="*", action=MergeDictAction)
+    return dict(parser.parse_args(["--", *items]).items or {}) if items else {}
 
 
 def normalize_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

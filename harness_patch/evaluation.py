@@ -67,10 +67,13 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
-            during.enter_context(_given(options))
+            during.enter_context(given_metadata(options))
             if "tasks" in kwargs:
-                kwargs["tasks"] = _without_unwritten_questions(kwargs["tasks"])
-            return simple_evaluate(*args, **kwargs)
+                kwargs["tasks"] = choose_tasks(kwargs["tasks"])
+            results = simple_evaluate(*args, **kwargs)
+            if results is not None and options.get("samples"):
+                results["config"]["samples"] = options["samples"]
+            return results
 
     return guarded
 
@@ -113,12 +116,27 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"--cache_requests: {next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata; "
             f"leave it out, requests are built in seconds"
         )
+    if lm.rank == 0 and options.get("limit"):
+        _explain_limit(suite, options["limit"])
     if options.get("log_samples", True) or lm.rank != 0:
         return
     if (run := hints.command.get()) is not None:
         hints.warn_if_unsaved(run)
     else:
         say("log_samples=False: the results have no sample rows, which siq score reads; stop and give log_samples=True")
+
+
+def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:
+    """Say for which tasks the first docs are about fewer clips, since lm-eval limits docs, not clips."""
+    for name, task in suite.items():
+        docs = task.eval_docs
+        count = min(len(docs), int(limit) if limit >= 1 else int(limit * len(docs)))
+        clips = len({doc["id"] for doc in docs.select(range(count))})
+        if 0 < clips < count:
+            say(
+                f"--limit {limit:g} counts docs: {name} runs {count} questions about {clips} "
+                f"clip{'s' * (clips > 1)}; `siq eval --limit` counts clips"
+            )
 
 
 def _refuse_shared_cache(path: str | None) -> None:
@@ -129,13 +147,19 @@ def _refuse_shared_cache(path: str | None) -> None:
         )
 
 
-def _without_unwritten_questions(names: Any) -> Any:
-    """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line."""
+def choose_tasks(names: Any) -> Any:
+    """Return the tasks of a run without the Apply tasks that have no question file, after saying so in one line.
+
+    Raises:
+        SpeechIQError: No task of the run reads a key of the metadata; found before data sets are fetched.
+    """
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
     from speechiq.harness_patch.missing_questions import leave_out_apply
-    from speechiq.siq_tasks.options import given
+    from speechiq.siq_tasks.catalog import list_keys
+    from speechiq.siq_tasks.options import given, refuse_unread
 
+    refuse_unread(list_keys(names), others=False)
     choice = leave_out_apply(names, given.get().metadata)
     if choice.left_out and hints.is_first_process():
         say(
@@ -146,8 +170,12 @@ def _without_unwritten_questions(names: Any) -> Any:
 
 
 @contextmanager
-def _given(options: Mapping[str, Any]) -> Iterator[None]:
-    """Pass the user's metadata to the tasks, without the model arguments that lm-eval adds to it."""
+def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
+    """Pass the user's metadata to the tasks inside the block, without the model arguments that lm-eval adds to it.
+
+    Args:
+        options: Arguments of `simple_evaluate`.
+    """
     from speechiq.siq_tasks.options import Given, given
     from speechiq.siq_tasks.set_metadata import expand_sets
 

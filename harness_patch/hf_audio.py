@@ -21,6 +21,7 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
+from speechiq.core.stage_count import end_count
 from speechiq.core.store import store_folder, use_store
 from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
@@ -96,6 +97,11 @@ class HFAudio(SpeechModel, LM):
         return self.state.device
 
     @property
+    def name(self) -> str:
+        """Return the name of the system in results."""
+        return name_system(self.pretrained, self._voice)
+
+    @property
     def rank(self) -> int:
         """Return the number of this process."""
         return self.state.process_index
@@ -135,6 +141,7 @@ class HFAudio(SpeechModel, LM):
         for n, questions in group_questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
+        end_count()
         self._transcribe_replies(list(distinct.values()), answers)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
         return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].target["until"])) for request in requests]
@@ -159,7 +166,9 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
-        return self._share([Job.of(request, request.args[1]) for request in requests], self._score_continuations)
+        scored = self._share([Job.of(request, request.args[1]) for request in requests], self._score_continuations)
+        end_count()
+        return scored
 
     def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
         def work_on_own(own: list[Job]) -> list:
@@ -208,8 +217,7 @@ class HFAudio(SpeechModel, LM):
         with use_store(self._store):
             idle = "no model had to run" + (", nothing was missing from the response cache" if store_folder() else "")
         say(counts or idle)
-        name, system = name_system(self.pretrained, self._voice), self.system.describe()
-        about = {"pretrained": name, "system": system, "device": str(self.device)}
+        about = {"pretrained": self.name, "system": self.system.describe(), "device": str(self.device)}
         return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:

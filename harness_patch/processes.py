@@ -9,19 +9,24 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
 
 import msgspec
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
+from speechiq.harness_patch.inventory import Inventory, Samples
 from speechiq.siq_tasks.suite import HERE
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
 #: What a process of speechiq writes before the one line of an error.
 ERROR = "speechiq: "
+#: What it writes before a line that is not an error.
+SAID = "siq: "
 #: What lm-eval's log has in lines of speechiq that a user should see.
 WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
 #: Seconds for a process to end after Ctrl-C.
@@ -36,10 +41,11 @@ class Settings(NamedTuple):
         tasks: Names of tasks or groups.
         batch_size: Items per batch, or `auto`.
         device: Where models run; None leaves it to the machine.
-        limit: Docs per task; None takes all.
+        limit: Clips per data set; None takes all.
         seed: Seed of everything that is random; None takes lm-eval's seeds.
         metadata: `key=value` each.
         include_path: Folder with further tasks.
+        samples: The docs that `limit` leaves, as `check` finds them; without them lm-eval counts docs.
     """
 
     output: Path
@@ -50,6 +56,7 @@ class Settings(NamedTuple):
     seed: int | None = None
     metadata: tuple[str, ...] = ()
     include_path: Path | None = None
+    samples: Samples | None = None
 
 
 def lm_eval_command(system: str, settings: Settings) -> list[str]:
@@ -65,7 +72,8 @@ def lm_eval_command(system: str, settings: Settings) -> list[str]:
     """
     optional = {
         "--device": settings.device,
-        "--limit": settings.limit,
+        "--limit": settings.limit if settings.samples is None else None,
+        "--samples": json.dumps(settings.samples) if settings.samples else None,
         "--seed": settings.seed,
         "--include_path": settings.include_path,
     }
@@ -117,29 +125,44 @@ def run_with_log(system: str, settings: Settings, log: Path, show: Callable[[Pro
         raise SpeechIQError(f"{find_reason(log, code)}; log: {log}")
 
 
-def check(systems: Sequence[str], settings: Settings) -> list[str]:
-    """Check tasks, specs and options of all systems in one process, without loading a model.
+def check(systems: Sequence[str], settings: Settings) -> Inventory:
+    """Check tasks and systems in one process as a run would, without loading a model.
+
+    Lines for the user, such as that the process waits for the hub, are printed while it works.
 
     Returns:
-        The name of each system in results.
+        The work of the run.
 
     Raises:
         SpeechIQError: The first fault.
     """
     given = {"systems": list(systems), **settings._asdict()}
-    module = f"{__package__}.dry_run"
-    done = subprocess.run(
-        [sys.executable, "-m", module, json.dumps(given, default=str)],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        env=_environment(settings),
-    )
-    if done.returncode:
-        lines = done.stderr.splitlines()
+    command = [sys.executable, "-m", f"{__package__}.dry_run", json.dumps(given, default=str)]
+    lines: list[str] = []
+    with TemporaryFile() as output:
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=_environment(settings),
+        )
+        assert process.stderr is not None, "a pipe was asked for"
+        try:
+            for line in process.stderr:
+                if line.startswith(SAID) and line not in lines:
+                    say(line.removeprefix(SAID).rstrip())
+                lines.append(line)
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        output.seek(0)
+        printed = output.read().splitlines()
+    if code:
         raise SpeechIQError(_last_error(lines) or f"the check of the systems failed: {''.join(lines[-1:])}")
-    names: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return names
+    return msgspec.json.decode(printed[-1], type=Inventory)
 
 
 def find_reason(log: Path, code: int) -> str:
@@ -152,12 +175,6 @@ def find_warnings(log: Path) -> list[str]:
     """Return the warnings of speechiq in the log of a run, each once."""
     lines = log.read_text(errors="replace").splitlines()
     return list(dict.fromkeys(line.partition("] ")[2] or line for line in lines if any(w in line for w in WARNINGS)))
-
-
-def find_table(log: Path) -> list[str]:
-    """Return the lines of the table with which lm-eval ends a run; empty if the file is missing."""
-    lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    return [line for line in lines if line.startswith("|")]
 
 
 def _last_error(lines: Sequence[str]) -> str:
@@ -187,7 +204,7 @@ def needs_index(tasks: Sequence[str]) -> bool:
     return any(name.partition("_")[0] not in first_words for name in tasks)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[Any]) -> None:
     """End a process; the terminal also sends Ctrl-C to it, but a signal to this process alone does not get there."""
     process.terminate()
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,15 +77,44 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     >>> task.name, task.group, task.clips, task.measure, task.direction
     ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
     """
-    files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
-    read = {name: read_task(file) for name, file in files.items()}
-    groups = {task["group"]: task["task"] for task in read.values() if "group" in task}
+    files, read, groups = _read_all()
     tasks = [
         _describe(name, task, files[name].parent, groups, check_files)
         for name, task in read.items()
         if name not in groups
     ]
     return sorted(tasks, key=_place)
+
+
+def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
+    """Return the keys of metadata that each of some tasks reads, as `options.keys_of` does; no data set is loaded.
+
+    Args:
+        names: Tasks and groups.
+
+    Returns:
+        An entry per task; empty if a name is not in the package.
+    """
+    from speechiq.siq_tasks.forms import name_form
+    from speechiq.siq_tasks.options import keys_of
+
+    _, read, groups = _read_all()
+    tasks = {task for name in names for task in (_members(name, groups) if name in groups else (name,))}
+    if not tasks <= read.keys():
+        return []
+    keys = []
+    for task in (read[name] for name in sorted(tasks)):
+        about = task["metadata"] | task["shared_metadata"]
+        module, _, name = task["custom_dataset"].rpartition(".")
+        keys.append(keys_of(getattr(import_module(module), name), name_form(about), about["dataset"]))
+    return keys
+
+
+def _read_all() -> tuple[dict[str, Path], dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """Return the files of all tasks and groups by name, their content, and the members of each group."""
+    files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
+    read = {name: read_task(file) for name, file in files.items()}
+    return files, read, {task["group"]: task["task"] for task in read.values() if "group" in task}
 
 
 def _place(task: TaskInfo) -> tuple[Any, ...]:

@@ -87,20 +87,21 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     settings = form.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     asked = read_row_questions(metadata)
+    file = locate(dataset, questions) if form.has_questions and asked is None else None
     test = prepare(dataset=dataset, **metadata)
     if asked is not None:
         record = test.record | settings | asked.describe()
         return Loaded(build_docs(dataset, test.clips, asked.ask(test.clips), metadata), record)
     rows: Sequence[Mapping[str, Any]] = ()
-    if form.has_questions:
-        rows = _questions_for(test, dataset, questions)
+    if file is not None:
+        rows = _questions_for(test, dataset, file)
     imported = sorted({row["source_sha256"] for row in rows if "source_sha256" in row})
     record = test.record | settings | ({"questions_sha256": imported} if imported else {})
     return Loaded(build_docs(dataset, test.clips, rows, metadata), record)
 
 
-def _questions_for(test: Prepared, dataset: str, file: str | None) -> list[dict[str, Any]]:
-    written = complete_ids(read_questions(locate(dataset, file)), test.known)
+def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, Any]]:
+    written = complete_ids(read_questions(file), test.known)
     refuse_unknown_clips(written, test.known, dataset)
     chosen = [clip["id"] for clip in test.clips]
     wanted = set(chosen)

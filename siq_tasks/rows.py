@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from speechiq.core.cache import working_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, expand, is_file
+from speechiq.core.hub import notice_offline
 from speechiq.siq_tasks.tables import check_columns, is_table, read_field, read_table
 
 if TYPE_CHECKING:
@@ -241,6 +242,8 @@ def load_rows(source: Source, place: str, folder: str | None, option: str = OPTI
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
 
+    if folder is None:
+        notice_offline()
     which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
     try:
         rows = load_dataset(**which, split=source.split, cache_dir=folder)

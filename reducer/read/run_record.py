@@ -38,6 +38,7 @@ class _Config(msgspec.Struct):
     model_args: dict[str, Any] | str | None = None
     gen_kwargs: Any = None
     limit: Any = None
+    samples: Any = None
     batch_size: Any = None
     device: Any = None
     random_seed: Any = None
@@ -96,6 +97,7 @@ def _command(found: _Results, tasks: Iterable[str]) -> str:
         words += ["--gen_kwargs", _pairs(config.gen_kwargs)]
     options = {"--batch_size": config.batch_size, "--device": config.device, "--limit": config.limit}
     options |= {"--system_instruction": found.system_instruction}
+    options |= {"--samples": json.dumps(config.samples) if isinstance(config.samples, dict) else None}
     for option, value in options.items():
         if isinstance(value, str | int | float) and str(value):
             words += [option, f"{value:g}" if isinstance(value, float) else str(value)]

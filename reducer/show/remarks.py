@@ -24,6 +24,10 @@ ROUNDING = 1e-9
 SHOWN = 3
 #: Letters up to which the first word of a category is taken for initials, such as asr or pf.
 INITIALS = 3
+ONE_SYSTEM = (
+    "no SIQ and no Z: one system alone has no scale; score it on that of others: --norms demo for the demo set, or "
+    "--norms FILE; or give the runs of three systems or more"
+)
 TWO_SYSTEMS = (
     "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1; "
     "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
@@ -220,7 +224,9 @@ def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> dict
 
 def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
     """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
-    return explain_missing(pool) or (None if has_scale(pool, norms) else TWO_SYSTEMS)
+    if (missing := explain_missing(pool)) is not None or has_scale(pool, norms):
+        return missing
+    return ONE_SYSTEM if len(pool.systems) == 1 else TWO_SYSTEMS
 
 
 def explain_missing(pool: Pool) -> str | None:

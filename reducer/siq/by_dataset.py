@@ -11,8 +11,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.flags import Flags
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.show.records import rows_of
+from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.siq.ranking import NO_CONTEXT, Ranking, rank
-from speechiq.reducer.siq.scale import LevelScores, competition_ranks
+from speechiq.reducer.siq.scale import FLAT, LevelScores, competition_ranks
 
 MACRO = "macro-average"
 
@@ -36,6 +37,8 @@ def rank_by_dataset(systems: Iterable[System], **options: Any) -> dict[str, Rank
             found[dataset] = rank(members, **options)
         except SpeechIQError as error:
             raise SpeechIQError(f"data set {dataset!r}: {error}") from error
+        if found[dataset].scores.scale.rule == FLAT and has_scale(found[dataset].pool):
+            raise SpeechIQError(f"data set {dataset!r}: {found[dataset].context.remarks.no_siq}")
     return found
 
 

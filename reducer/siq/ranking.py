@@ -15,7 +15,7 @@ from speechiq.reducer.siq import norms as siq_norms
 from speechiq.reducer.siq.frames import ranking_html, sample_frame, score_frame
 from speechiq.reducer.siq.levels import LEVELS
 from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.scale import DEFAULT_RULE, Scores, calibrate, flat, score, without_siq
+from speechiq.reducer.siq.scale import DEFAULT_RULE, NoSpread, Scores, calibrate, flat, score, without_siq
 from speechiq.reducer.stats import equal_terms
 from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.stats.pool import Pool, align, drop_empty_levels, levels_of, share
@@ -126,8 +126,9 @@ def rank(
 ) -> Ranking:
     """Rank systems against each other, or on the scale of norms.
 
-    A level without scores of any system is left out. SIQ is NaN if one of `LEVELS` is left out, and for fewer than
-    three systems without norms; the remarks of the context say why. In the second case X and Z are NaN as well.
+    A level without scores of any system is left out. SIQ is NaN if one of `LEVELS` is left out, and without a scale:
+    for fewer than three systems, or a level on which all tie, both without norms. The remarks of the context say why.
+    Without a scale X and Z are NaN as well.
 
     Args:
         systems: As `read_systems` returns them.
@@ -143,11 +144,17 @@ def rank(
     """
     systems, mismatches = narrow(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
     pool = align(systems)
-    scaled = has_scale(pool, norms) or len(pool.systems) < 2  # `calibrate` refuses a single system
-    fixed = norms.scale_of(pool.clips) if norms else None if scaled else flat(pool)
-    scores = score(pool, fixed or calibrate(pool, rule))
-    bootstrap = resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None
     remarks = remark(pool, systems, norms)
+    scaled = has_scale(pool, norms)
+    if scaled and norms is None:
+        try:
+            scores = score(pool, calibrate(pool, rule))
+        except NoSpread as error:
+            scaled, remarks = False, remarks._replace(no_siq=remarks.no_siq or f"no SIQ: {error}", few=None)
+    fixed = norms.scale_of(pool.clips) if norms else None if scaled else flat(pool)
+    if fixed is not None:
+        scores = score(pool, fixed)
+    bootstrap = resample(pool, scale=fixed, rule=rule, draws=draws, seed=seed) if draws else None
     if remarks.no_siq:
         scores = without_siq(scores, keep_z=scaled)
     else:

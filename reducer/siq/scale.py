@@ -20,8 +20,14 @@ from speechiq.reducer.stats.pool import Pool
 
 EPSILON = 1e-6
 ROUNDING = 1e-12
+#: The rule of a scale that changes nothing.
+FLAT = "flat"
 
 Spread = TypeVar("Spread", float, np.ndarray)
+
+
+class NoSpread(SpeechIQError):
+    """Report a level on which all systems tie, so that there is no scale."""
 
 
 class Rule(Protocol):
@@ -248,7 +254,7 @@ def flat(pool: Pool) -> Scale:
     """Return a scale that does not change raw scores: all clips and levels have equal weights."""
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
-    return Scale("flat", levels)
+    return Scale(FLAT, levels)
 
 
 def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
@@ -283,7 +289,7 @@ def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
     clip_weights = discrimination(raw)
     weighted = weighted_score(raw, clip_weights)
     if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
-        raise SpeechIQError(
+        raise NoSpread(
             f"level {level}: all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "
             "and the level does not separate them; add a system that differs"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
 from speechiq.harness_patch import processes
+from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
@@ -46,8 +48,14 @@ def instant(monkeypatch):
         write_run(settings.output / f"{system}-{len(ran)}", levels(skill), system=system.partition(",")[0])
 
     monkeypatch.setattr(processes, "run_with_log", write)
-    monkeypatch.setattr(processes, "check", lambda systems, settings: [each.partition(",")[0] for each in systems])
+    monkeypatch.setattr(processes, "check", take_stock)
     return ran
+
+
+def take_stock(systems, settings):
+    """Return the work of systems that are named by their specs, on tasks of SIQ."""
+    tasks = [TaskWork(f"siq_demo_{level}", 14, 14, 400.0, "siq", level) for level in levels(0.5)]
+    return Inventory(tasks, [SystemWork(each, each.partition(",")[0], [], True) for each in systems], 14, 400.0, {})
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):
@@ -73,13 +81,17 @@ def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tm
     assert instant[-1] == "poor" and len(instant) == 5
 
 
-def test_runs_of_other_settings_are_not_mixed(instant, tmp_path):
-    assert siq_eval("good", "fair", "-o", tmp_path, "--limit", 2).exit_code == 0
-    refused = siq_eval("poor", "-o", tmp_path).exception
-    assert isinstance(refused, SpeechIQError) and "run of good with limit 2, not None" in str(refused)
-    other = siq_eval("good,llm_answer=argmax", "fair", "-o", tmp_path, "--limit", 2).exception
+def test_runs_of_other_settings_are_kept_and_not_mixed(instant, tmp_path):
+    assert siq_eval("good", "fair", "poor", "-o", tmp_path).exit_code == 0
+    noisy = siq_eval("good", "fair", "-o", tmp_path, "--metadata", "seed_text=1")
+    assert noisy.exit_code == 0 and f"{tmp_path} also has 3 runs with others" in noisy.stderr
+    assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 2
+    again = siq_eval("good", "fair", "poor", "-o", tmp_path)
+    assert again.exit_code == 0 and "3 of 3 systems are finished" in again.stderr
+    assert instant == ["good", "fair", "poor", "good", "fair"]
+    assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
+    other = siq_eval("good,llm_answer=argmax", "fair", "-o", tmp_path).exception
     assert isinstance(other, SpeechIQError) and "results call both good" in str(other)
-    assert instant == ["good", "fair"]
 
 
 def test_a_file_of_somebody_else_is_refused_before_anything_runs(instant, tmp_path):
@@ -97,17 +109,14 @@ def test_after_a_failure_the_others_run_and_the_same_command_goes_on(instant, tm
     assert isinstance(done.exception, SpeechIQError) and "broken: the model is broken; 1 of 3 systems failed" in str(
         done.exception
     )
-    assert set(read_record(tmp_path).runs) == {"good", "fair"} and not (tmp_path / "siq.json").exists()
+    assert {run.name for run in read_record(tmp_path).runs} == {"good", "fair"} and not (tmp_path / "siq.json").exists()
 
 
-def test_one_system_without_norms_has_a_run_and_advice(instant, tmp_path):
+def test_one_system_without_norms_has_a_table_a_report_and_advice(instant, tmp_path):
     done = siq_eval("good", "-o", tmp_path)
-    assert done.stdout == "|acc|0.5|\n"
-    assert (
-        done.exit_code == 0
-        and f"siq score {tmp_path} --norms demo" in done.stderr
-        and "hint: 1 system and" in done.stderr
-    )
+    assert done.exit_code == 0 and "one system alone has no scale" in " ".join(done.stdout.split())
+    assert f"hint: siq score {tmp_path} --norms demo scores on the demo's scale" in done.stderr
+    assert "</html>" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -156,11 +165,11 @@ def test_a_record_that_is_not_ours_is_refused(instant, tmp_path):
 def test_the_record_holds_what_scores_depend_on(tmp_path):
     settings = Settings(tmp_path, ("siq_demo",), device="cpu", batch_size="4", metadata=("subset=all",))
     record = read_record(tmp_path)
-    record.runs["x"] = describe_run("x,llm_answer=argmax", settings, [tmp_path / "a" / "results_1.json"])
+    record.add(describe_run("x", "x,llm_answer=argmax", settings, [tmp_path / "a" / "results_1.json"]))
     write_record(record, tmp_path)
-    (run_of_x,) = read_record(tmp_path).runs.values()
+    (run_of_x,) = read_record(tmp_path).runs
     assert run_of_x.results == ["a/results_1.json"] and run_of_x.settings["metadata"] == ["subset=all"]
-    assert not {"device", "batch_size", "output"} & run_of_x.settings.keys()
+    assert not {"device", "batch_size", "output", "samples"} & run_of_x.settings.keys()
 
 
 def test_the_command_has_every_option(tmp_path):
@@ -201,24 +210,99 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "faster-whispr:x+hf:y"], "did you mean faster-whisper?"),
         (["letter:B", "--device", "nonsense"], "--device nonsense"),
+        (["letter:B", "transcripts:few.jsonl+demo:SmolLM2-135M-Instruct"], "13 of 14 clips have no transcript"),
+        (["letter:B", "--tasks", "siq_medasr_apply"], "medasr: no question file"),
+        (["letter:B", "--tasks", "siq_demo,siq_demo_distance", "--metadata", "encoder=demo:MiniLM"], "demo:MiniLM"),
+        (["letter:B", "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"], "mean medasr.subset?"),
+        (["letter:B", "--tasks", "audiobench_demo_judged", "--metadata", "judge=opnai:x"], "opnai"),
+        (["letter:B", "--tasks", "siq_demo_reply", "--metadata", "reply_asr=demo:whisper-bse"], "demo:whisper-bse"),
+        (["demo,speaks=flit:slt", "letter:B"], "flit"),
     ],
 )
-def test_systems_and_tasks_are_checked_together_before_the_first_run(tmp_path, arguments, fault):
-    done = run("siq", "eval", *arguments, "-o", str(tmp_path / "out"))
-    assert done.returncode == 1 and fault in done.stderr, done.stderr
+def test_everything_is_checked_before_the_first_run(demo_models, tmp_path, arguments, fault):
+    (tmp_path / "few.jsonl").write_text('{"id": "demo/earnings-1", "text": "Good morning."}\n')
+    environment = os.environ | {"SIQ_QUESTIONS": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    done = run("siq", "eval", *arguments, "-o", "out", cwd=tmp_path, env=environment)
+    assert done.returncode == 1 and fault in done.stderr and "[1/" not in done.stderr, done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_path):
+    environment = os.environ | {"HF_ENDPOINT": silent_server, "HF_HUB_OFFLINE": "", "no_proxy": "*"}
+    arguments = ("letter:B", "--tasks", "siq_medasr_remember", "--dry-run", "-o", "out")
+    done = run("siq", "eval", *arguments, cwd=tmp_path, env=environment | {"SIQ_CACHE": str(tmp_path)})
+    said = [line for line in done.stderr.splitlines() if not line.startswith("siq: checking")]
+    assert done.returncode == 1 and len(said) == 2, done.stderr
+    assert said[0].startswith(f"siq: waiting for the hub ({silent_server})") and "HF_HUB_OFFLINE=1" in said[0]
+    assert "cannot be loaded and is not in the cache" in said[1] and "--metadata dataset_path=FOLDER" in said[1]
 
 
 def test_controls_run_from_end_to_end(demo_models, tmp_path):
     options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
     planned = run("siq", "eval", *LETTERS, *options, "--dry-run")
-    assert [line.split()[0] for line in planned.stdout.splitlines()] == ["lm_eval"] * 3
+    lines = planned.stdout.splitlines()
+    assert lines[0].startswith("# 3 systems x 3 tasks: 2 clips, 0.0"), planned.stderr
+    assert lines[1].startswith("# siq_demo_remember: 2 docs, 2 clips") and lines[3].startswith(
+        "# siq_demo_apply: 6 docs"
+    )
+    assert lines[4:7] == [f"# {letter}: runs no model" for letter in LETTERS]
+    assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())
     done = run("siq", "eval", *LETTERS, *options)
     assert done.returncode == 0, done.stderr
     assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
     assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
     assert len(list(tmp_path.glob("logs/*.log"))) == 3
+    asked = [_clips_of(tmp_path / "letter__B", level) for level in levels(0.5)]
+    assert len(asked[0]) == 2 and asked == [asked[0]] * 3, "all levels have the same clips"
+
+
+def _clips_of(folder, level):
+    (file,) = folder.glob(f"samples_siq_demo_{level}_*")
+    return {json.loads(row)["doc"]["id"] for row in file.read_text().splitlines()}
+
+
+ENDINGS = [("siq_demo_remember",), ("audiobench_demo_choice",), ("siq_demo", "--limit", "1")]
+
+
+@pytest.mark.parametrize("arguments", ENDINGS)
+def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(demo_models, tmp_path, arguments):
+    done = run("siq", "eval", "letter:B", "--tasks", *arguments, "-o", str(tmp_path / "my runs"))
+    assert done.returncode == 0 and "letter:B" in done.stdout, done.stderr
+    assert "</html>" in (tmp_path / "my runs" / "report.html").read_text()
+    for hint in (line for line in done.stderr.splitlines() if line.startswith("siq: hint: ")):
+        words = shlex.split(hint.removeprefix("siq: hint: ").partition(" scores on")[0])
+        assert run(*words).returncode == 0, hint
+
+
+def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_path):
+    command = ("siq", "eval", *LETTERS[:2], "--tasks", "siq_demo_apply", "-o", str(tmp_path))
+    assert run(*command).returncode == 0
+    noisy = run(*command, "--metadata", "condition=white@10dB")
+    assert noisy.returncode == 0 and "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
+    assert "also has 2 runs with others" in noisy.stderr
+    assert f"hint: siq robustness {tmp_path} shows what" in noisy.stderr
+    assert run("siq", "robustness", str(tmp_path)).returncode == 0
+    again = run(*command)
+    assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
+
+
+def test_a_dry_run_shows_what_the_cache_has(demo_models, tmp_path):
+    environment = os.environ | {"SIQ_STORE": str(tmp_path / "store")}
+    command = ("siq", "eval", "pocketsphinx:en-us+demo:SmolLM2-135M-Instruct,llm_answer=likelihood", "--limit", "1")
+    command += ("--tasks", "siq_demo", "-o", str(tmp_path / "out"))
+    before = run(*command, "--dry-run", env=environment)
+    assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
+    assert run(*command, env=environment).returncode == 0
+    after = run(*command, "--dry-run", env=environment)
+    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
+
+
+def test_norms_for_another_suite_are_refused_before_anything_runs(tmp_path):
+    done = run("siq", "eval", "letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo", "-o", str(tmp_path))
+    assert done.returncode == 1 and "only SIQ has norms, and the tasks are of suite audiobench_demo" in done.stderr
+    assert "[1/1]" not in done.stderr
 
 
 def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp_path):

@@ -170,14 +170,28 @@ def tie(root: Path) -> None:
         write_run(root / name, levels(0.9), system=name)
 
 
+WITHOUT_SCALE = {
+    "one system": (lambda root: shutil.rmtree(root / "bad"), "no SIQ and no Z: one system alone has no scale"),
+    "all tie": (tie, "no SIQ: level remember: all 3 systems have the same score"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "reason"), WITHOUT_SCALE.values(), ids=WITHOUT_SCALE)
+def test_systems_without_a_scale_have_raw_scores_and_the_reason(two_runs, spoil, reason):
+    spoil(two_runs)
+    result = siq(two_runs)
+    shown = " ".join(result.stdout.split())
+    assert result.exit_code == 0 and reason in shown and "without Speech IQ" in shown
+    page = CliRunner().invoke(app, ["report", str(two_runs), "-o", str(two_runs / "page.html"), "--bootstrap", "50"])
+    assert page.exit_code == 0 and reason in (two_runs / "page.html").read_text(encoding="utf-8")
+
+
 BAD_INPUT = {
-    "fewer than two systems": (lambda root: shutil.rmtree(root / "bad"), "or norms: --norms demo"),
     "missing level": (
         lambda root: write_run(root / "third", {"apply": levels(0.5)["apply"]}, system="third"),
         "system 'third' has no remember scores",
     ),
     "different clips": (alter_bad(remember={"demo/0": 0.5}), "level remember: 3 of 4 items"),
-    "all tie": (tie, "level remember: all 3 systems have the same score"),
     "nan": (
         alter_bad(understand=levels(0.1)["understand"] | {"demo/1": float("nan")}),
         "system 'bad', level understand, clip 'demo/1': the score is nan",
@@ -234,9 +248,9 @@ def test_as_a_process(two_runs):
     done = python("-m", "speechiq.cli.main", "score", two_runs)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.index(" good ") < done.stdout.index(" bad ")
-    refused = python("-m", "speechiq.cli.main", "score", two_runs / "good")
+    refused = python("-m", "speechiq.cli.main", "score", two_runs / "nowhere")
     assert refused.returncode == 1 and refused.stdout == ""
-    assert refused.stderr.startswith("siq: SIQ compares systems") and refused.stderr.count("\n") == 1
+    assert "cannot be read" in refused.stderr and refused.stderr.count("\n") == 1
 
 
 def test_needs_neither_torch_nor_lm_eval():

@@ -1,9 +1,12 @@
 """What is concluded about the way to the model hub."""
 
 import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
+import datasets
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import close_session, constants
 
 from speechiq.core import hub
 
@@ -12,11 +15,24 @@ from speechiq.core import hub
 def online(monkeypatch):
     """A machine that has not concluded anything yet."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(hub, "WAITS", (0, 0))
     monkeypatch.setattr(hub, "getproxies", dict)
     hub.notice_offline.cache_clear()
+    close_session()
     yield monkeypatch
     hub.notice_offline.cache_clear()
+    close_session()
+
+
+@pytest.fixture
+def server():
+    """The address of a server that refuses every request."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
 
 
 def test_a_name_that_cannot_be_resolved_means_offline(online, caplog):
@@ -35,10 +51,34 @@ def test_one_failure_is_not_believed(online):
         return answer
 
     online.setattr(socket, "getaddrinfo", resolve)
+    online.setattr(hub, "find_hub_fault", lambda patience: None)
     assert not hub.notice_offline() and not constants.HF_HUB_OFFLINE
 
 
-def test_behind_a_proxy_nothing_is_concluded(online):
+def test_a_hub_that_never_answers_is_announced_and_then_taken_as_offline(online, silent_server, caplog, capfd):
+    online.setattr(constants, "ENDPOINT", silent_server)
+    online.setattr(hub, "NOTICE_S", 0.1)
+    online.setattr(hub, "LIMIT_S", 0.5)
+    assert hub.notice_offline() and constants.HF_HUB_OFFLINE and datasets.config.HF_HUB_OFFLINE
+    assert f"siq: waiting for the hub ({silent_server}), 0.4 s more; check the network, or set HF_HUB_OFFLINE=1" in (
+        capfd.readouterr().err
+    )
+    assert f"the hub ({silent_server}) does not answer within 0.5 s: only models and data sets" in caplog.text
+
+
+def test_any_answer_of_the_hub_counts(online, server, capfd):
+    online.setattr(constants, "ENDPOINT", server)
+    assert not hub.notice_offline() and not constants.HF_HUB_OFFLINE and "waiting" not in capfd.readouterr().err
+
+
+def test_a_closed_port_is_no_hub(online, server):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        online.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    assert hub.notice_offline()
+
+
+def test_behind_a_proxy_the_name_is_not_resolved(online, server):
     online.setattr(constants, "ENDPOINT", "https://hub.invalid")
-    online.setattr(hub, "getproxies", lambda: {"https": "http://proxy:3128"})
+    online.setattr(hub, "getproxies", lambda: {"https": server})
+    online.setenv("https_proxy", server)
     assert not hub.notice_offline()

@@ -46,6 +46,10 @@ def lm_eval(monkeypatch):
         ((*QUICK, "--cache_requests"), r"^--cache_requests: siq_demo_apply .*leave it out"),
         ((*SYSTEM, "--tasks", "siq_demo", "--metadata", "embeder=demo:x"), r"^--metadata embeder=demo:x: .*embedder\?"),
         ((*QUICK, "--metadata", "subset=5"), r"^--metadata subset=5: no task .*; leave it out \(known: condition\)"),
+        (
+            (*SYSTEM, "--tasks", "siq_medasr_remember", "--metadata", "medasr.subst=5"),
+            r"^--metadata medasr\.subst=5: .*did you mean medasr\.subset\?",
+        ),
         ((*QUICK, "--device", "cuda:99"), r"^--device cuda:99: this machine has .* only; give --device "),
         ((*QUICK, "--device", "nonsense"), r"^--device nonsense: not a kind of device"),
         (("--model", "hf-audoi", "--tasks", "siq_demo"), r"^--model hf-audoi: .*did you mean hf-audio\?"),
@@ -145,6 +149,14 @@ def test_another_suites_tasks_may_read_keys_of_their_own(lm_eval, tmp_path):
     write_other_task(tmp_path, rows)
     lm_eval(*SYSTEM, "--tasks", "siq_demo_remember,theirs", "--limit", "1", "--include_path", tmp_path,
             "--metadata", "max_seq_lengths=[4096]")  # fmt: skip
+
+
+def test_a_limit_of_docs_says_where_it_takes_fewer_clips(lm_eval, tmp_path, capfd):
+    lm_eval(*SYSTEM, "--tasks", "siq_demo_apply,siq_demo_remember", "--limit", "3", *SAVED, tmp_path / "runs")
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("siq: --limit")]
+    assert said == [
+        "siq: --limit 3 counts docs: siq_demo_apply runs 3 questions about 1 clip; `siq eval --limit` counts clips"
+    ]
 
 
 @pytest.fixture

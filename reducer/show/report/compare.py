@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.reducer.show import side_by_side
+from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.show.report.data import Standing, known
 from speechiq.reducer.show.report.study import Study
 from speechiq.reducer.siq.scale import flat
@@ -56,6 +57,7 @@ def _pairs(study: Study, rows: Sequence[Standing]) -> list[tuple[int, int]]:
 def _compare(study: Study, a: str, b: str) -> Comparison:
     ranking, bootstrap = study.ranking, study.ranking.context.bootstrap
     norms = ranking.context.norms
+    tied = has_scale(ranking.pool, norms) and not study.has_z
     return comparing.compare(
         ranking.pool,
         a,
@@ -64,6 +66,7 @@ def _compare(study: Study, a: str, b: str) -> Comparison:
         rule=ranking.scores.scale.rule,
         draws=bootstrap.draws if bootstrap else 0,
         seed=bootstrap.seed if bootstrap else 0,
+        raw_only=ranking.context.remarks.no_siq if tied else None,
     )
 
 

@@ -15,7 +15,6 @@ from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.rows import Pick
 from speechiq.reducer.read.runs import read_tasks
 from speechiq.reducer.scoring import Options
-from speechiq.reducer.show.remarks import has_scale
 from speechiq.reducer.show.report.clips import Clip, ClipReader
 from speechiq.reducer.show.report.identity import Identity, identify, short_names
 from speechiq.reducer.siq import scale as siq
@@ -66,7 +65,7 @@ class Study(NamedTuple):
     @property
     def has_z(self) -> bool:
         """Return whether there is a scale that gives the levels a Z."""
-        return has_scale(self.ranking.pool, self.ranking.context.norms)
+        return self.ranking.scores.scale.rule != siq.FLAT
 
     @property
     def names(self) -> tuple[str, ...]:

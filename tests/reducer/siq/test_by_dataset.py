@@ -135,7 +135,7 @@ def test_a_set_that_cannot_be_scored_is_named(two_sets):
             metadata={key: {"dataset": "small"} for key in levels(0.5)},
         )
     refused = str(siq(two_sets, "--by-dataset").exception)
-    assert refused.startswith("data set 'small': level remember: all 3 systems have the same score")
+    assert refused.startswith("data set 'small': no SIQ: level remember: all 3 systems have the same score")
 
 
 def test_every_item_is_in_one_set(two_sets):

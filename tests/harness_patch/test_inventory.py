@@ -1,0 +1,34 @@
+"""The work of a run: the docs about the first clips, and what is counted."""
+
+from __future__ import annotations
+
+from speechiq.core.stage_count import StageCount
+from speechiq.harness_patch.inventory import SystemWork, choose_clips, list_work
+
+
+def doc(name, dataset="x", seconds=2.0):
+    return {"id": f"{dataset}/{name}", "dataset": dataset, "audio": {"sha256": name, "duration": seconds}}
+
+
+A, B, C = map(doc, "abc")
+
+
+def test_the_tasks_of_a_set_take_the_same_clips_in_any_order():
+    docs = {"remember": [A, B, C], "apply": [C, A, A, B], "theirs": [{"text": "t"}] * 3}
+    assert choose_clips(docs, 2) == {"remember": [0, 1], "apply": [1, 2, 3], "theirs": [0, 1]}
+    assert choose_clips(docs, None) == {} and choose_clips(docs, 3) == {}
+
+
+def test_tasks_of_other_clips_take_their_own():
+    docs = {"one": [A, B], "other": [C, C, doc("d")], "of_another_set": [doc("a", "y"), doc("b", "y")]}
+    assert choose_clips(docs, 1) == {"one": [0], "other": [0, 1], "of_another_set": [0]}
+
+
+def test_the_work_counts_a_clip_once_over_all_tasks():
+    docs = {"remember": [A, B, C], "apply": [A, A, B, C], "theirs": [{"text": "t"}]}
+    about = {"remember": {"suite": "siq", "category": "remember"}, "apply": {"suite": "siq"}, "theirs": {}}
+    system = SystemWork("demo", "name", [StageCount("asr", 2, 1)], complete=False)
+    work = list_work(docs, about, [system], choose_clips(docs, 2))
+    assert [(task.docs, task.clips, task.seconds) for task in work.tasks] == [(2, 2, 4.0), (3, 2, 4.0), (1, 0, 0.0)]
+    assert (work.clips, work.seconds, work.systems) == (2, 4.0, [system])
+    assert [task.suite for task in work.tasks] == ["siq", "siq", ""]
