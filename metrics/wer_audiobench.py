@@ -17,9 +17,11 @@ from typing import Any
 
 from speechiq.core.response import response_of
 from speechiq.metrics import wer as ours
+from speechiq.metrics.columns import lower, returns
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.wer import ErrorRate, count_errors, pool
+from speechiq.metrics.wording import SPREAD, spread
 
 EMPTY = "empty"
 FILLERS = {"uh", "um", "er", "ah"}
@@ -92,6 +94,11 @@ def _read_number(number: str) -> str:
     return " ".join(re.sub("[-,]", " ", words).split())
 
 
+@returns(
+    ours.COLUMNS,
+    lower("wer_audiobench", aggregation=pool),
+    lower(SPREAD, aggregation=spread),
+)
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of tasks of AudioBench that ask for a transcript.
 
