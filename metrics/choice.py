@@ -14,6 +14,7 @@ from typing import Any
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
+from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.letters import parse_letter
 from speechiq.metrics.option_letters import LETTERS, UNPARSED
 
@@ -63,6 +64,11 @@ class Vote(Filter):
         return voted
 
 
+@returns(
+    higher("acc", "acc_strict"),
+    lower("unparsed", "none_of_the_above"),
+    higher("agreement", "audio_coverage"),
+)
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str, float]:
     """Score one question; the `process_results` of the level Apply.
 

@@ -20,13 +20,24 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
 from speechiq.metrics.match import match, match_f1
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.refusal import is_refusal
+from speechiq.metrics.wording import SPREAD, spread
 
 __all__ = ["Judge", "check_docs", "judge", "score"]
+#: The columns of `score`, and the one that tasks with wordings of their instruction have as well.
+COLUMNS = (
+    *higher("judge", "judge_points", "judge_agreement", aggregation=mean),
+    *lower("unjudged", "refusal", "empty_answer"),
+    *higher("match", "match_f1", aggregation=mean),
+    *lower("answer_words"),
+    *higher("audio_coverage"),
+)
+WORDED = lower(SPREAD, aggregation=spread)
 
 
 def judge(
@@ -173,6 +184,7 @@ def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
 
 
+@returns(COLUMNS, WORDED)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one answer; the `process_results` of judged tasks.
 

@@ -9,11 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from speechiq.metrics import judge, meteor
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
 from speechiq.metrics.labels import parse_label
 from speechiq.metrics.letters import parse_letter
 from speechiq.metrics.option_letters import UNPARSED
 
 Results = Sequence[Mapping[str, Any]]
+#: The columns of `score_key`.
+KEY = (*higher("acc", "floor"), *lower("unparsed"))
 
 
 def score_key(found: str, doc: Mapping[str, Any]) -> dict[str, float]:
@@ -36,6 +40,7 @@ def score_key(found: str, doc: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
+@returns(KEY, judge.COLUMNS)
 def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
 
@@ -57,6 +62,7 @@ def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     return judge.score(doc, results) | score_key(found, doc)
 
 
+@returns(KEY, judge.COLUMNS, judge.WORDED)
 def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score the one label of a clip; the `process_results` of `_labels`.
 
@@ -77,6 +83,7 @@ def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     return judge.score(doc, results) | score_key(parse_label(results[0]["answer"], doc["labels"]), doc)
 
 
+@returns(higher("meteor", aggregation=mean), judge.COLUMNS, judge.WORDED)
 def score_caption(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
     """Score one caption; the `process_results` of `_caption`.
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from speechiq.metrics.columns import higher, returns
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judge import COLUMNS
 from speechiq.metrics.judge import score as score_judged
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.word_classes import mark
@@ -30,6 +33,7 @@ def mention(answer: str, accepted: Sequence[str]) -> float:
     return float(any(mark(normalize(answer).split(), phrases))) if phrases else math.nan
 
 
+@returns(higher("mention", aggregation=mean), COLUMNS)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one answer to a spoken query; the `process_results` of `_answer.yaml`.
 

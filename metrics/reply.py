@@ -15,6 +15,7 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.response import Response, response_of
+from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge import JudgedItem, as_stored, case_of, score_judgment
 from speechiq.metrics.judging import Case, Judgment, judge_cases, judging_of
@@ -93,6 +94,18 @@ def _describe(clip: Clip) -> dict[str, Any]:
     return {"path": path, "sha256": clip.source.sha256, "duration": clip.duration}
 
 
+@returns(
+    higher("judge_points", "judge", "judge_written_points", "judge_gap", "judge_agreement", aggregation=mean),
+    lower("unjudged"),
+    lower("said_as_written", aggregation=mean),
+    higher("speech_quality", aggregation=mean),
+    lower("response_seconds", aggregation=mean),
+    lower("words"),
+    higher("spoken"),
+    lower("silent", "not_english", "refusal", "empty_answer"),
+    higher("match", aggregation=mean),
+    higher("audio_coverage"),
+)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one reply; the `process_results` of tasks with spoken replies.
 

@@ -28,6 +28,8 @@ from speechiq.metrics.assistant import (
     read_vectors,
 )
 from speechiq.metrics.assistant import ROLE as ASSISTANT
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
 from speechiq.metrics.encoder import DEFAULT_ENCODER, encode
 from speechiq.metrics.encoder import ROLE as ENCODER
 from speechiq.metrics.entities import ROLE as TAGGER
@@ -37,7 +39,7 @@ from speechiq.metrics.normalizer import RULES, normalize, read_normalizer
 from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.repetition import repetition
 from speechiq.metrics.text_model import check_checkpoint, check_name
-from speechiq.metrics.wer import ErrorRate, count_errors
+from speechiq.metrics.wer import ErrorRate, count_errors, pool
 from speechiq.metrics.word_classes import OFF, count_entities, count_rare, find_rare_words, read_rare_words
 
 #: Kind of distance -> its column. `raw_layers` and `raw_tokens` are the variants of the paper's table 4.
@@ -259,6 +261,18 @@ class Distances(Filter):
         return [own if given is None else given for given, own in zip(marked, tagged, strict=True)]
 
 
+@returns(
+    lower("llm_semdist_eowl", "llm_semdist_prompt", "llm_semdist_raw"),
+    lower("llm_semdist_raw_layers", "llm_semdist_raw_tokens", "semdist"),
+    lower("wer", aggregation=mean),
+    lower("wer_corpus", aggregation=pool),
+    lower("rare_wer", aggregation=mean),
+    lower("rare_wer_corpus", aggregation=pool),
+    lower("entity_wer", aggregation=mean),
+    lower("entity_wer_corpus", aggregation=pool),
+    lower("repetition"),
+    higher("audio_coverage"),
+)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one clip; the `process_results` of the tasks of the form `distance`.
 

@@ -18,6 +18,7 @@ import numpy as np
 from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, returns
 from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.pairs import pair_texts
@@ -142,6 +143,7 @@ def _prepare(text: str, kind: str) -> str:
     return text.strip() if kind == "raw" else normalize(text, kind)
 
 
+@returns(higher("similarity", "similarity_background", "similarity_summary", "audio_coverage"))
 def score(doc: Mapping[str, Any], results: Sequence[Sequence[float]]) -> dict[str, float]:
     """Score one clip; the `process_results` of the level Understand.
 

@@ -20,6 +20,7 @@ from typing import Any
 import jiwer
 
 from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.normalizer import DEFAULT, normalize
 from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.repetition import repetition
@@ -148,6 +149,26 @@ def _pooled_rate(
     return pool(ErrorRate(count_errors(spoken, written, align)) for spoken, written in pairs)
 
 
+def pool(rates: Iterable[ErrorRate]) -> float:
+    """Return all errors over all reference words; the aggregation of `wer_corpus`.
+
+    >>> pool([])
+    nan
+    """
+    return float(ErrorRate(sum((rate.errors for rate in rates), Errors())))
+
+
+#: The columns of `score`.
+COLUMNS = (
+    *lower("wer", "wer_basic", "cer"),
+    *lower("wer_corpus", aggregation=pool),
+    *lower("substitutions", "deletions", "insertions"),
+    *higher("audio_coverage"),
+    *lower("repetition", "wer_first", "wer_oracle", "corrector_trimmed", "corrector_refused"),
+)
+
+
+@returns(COLUMNS)
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of the level Remember.
 
@@ -190,12 +211,3 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
         "corrector_trimmed": float(response.provenance == "trimmed"),
         "corrector_refused": float(response.provenance == "refused"),
     }
-
-
-def pool(rates: Iterable[ErrorRate]) -> float:
-    """Return all errors over all reference words; the aggregation of `wer_corpus`.
-
-    >>> pool([])
-    nan
-    """
-    return float(ErrorRate(sum((rate.errors for rate in rates), Errors())))

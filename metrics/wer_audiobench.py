@@ -19,9 +19,11 @@ import jiwer
 
 from speechiq.core.response import response_of
 from speechiq.metrics import wer as ours
+from speechiq.metrics.columns import lower, returns
 from speechiq.metrics.normalizer import normalize
 from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.wer import ErrorRate, count_errors, pool
+from speechiq.metrics.wording import SPREAD, spread
 
 EMPTY = "empty"
 _SMALL = (
@@ -76,6 +78,11 @@ def normalize_audiobench(text: str) -> str:
     return plain or EMPTY
 
 
+@returns(
+    ours.COLUMNS,
+    lower("wer_audiobench", aggregation=pool),
+    lower(SPREAD, aggregation=spread),
+)
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return all rates of one clip; the `process_results` of tasks of AudioBench that ask for a transcript.
 

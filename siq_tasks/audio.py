@@ -9,13 +9,13 @@ from typing import Any
 
 from speechiq.core.clip import file_clip
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 
 @cache
 def transcription_prompt() -> str:
     """Return the prompt of the level Remember, with which an audio model in a cascade transcribes for all levels."""
-    prompt: str = read_task(Path(__file__).with_name("levels") / "_remember.yaml")["doc_to_text"]
+    prompt: str = read_task(Path(__file__).with_name("templates") / "_remember.yaml")["doc_to_text"]
     return prompt
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from speechiq.siq_tasks.questions.location import find_question_file
 from speechiq.siq_tasks.suite import HERE, LEVELS, SUITE
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 IN_PACKAGE = "in the package"
 #: Keys of metadata that name a model which scores.
@@ -81,7 +81,7 @@ def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
     tasks = [
         _describe(name, task, files[name].parent, groups, check_files)
         for name, task in read.items()
-        if name not in groups
+        if "group" not in task
     ]
     return sorted(tasks, key=_place)
 
@@ -104,7 +104,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
         return []
     keys = []
     for task in (read[name] for name in sorted(tasks)):
-        about = task["metadata"] | task["shared_metadata"]
+        about = task["metadata"]
         module, _, name = task["custom_dataset"].rpartition(".")
         keys.append(keys_of(getattr(import_module(module), name), name_form(about), about["dataset"]))
     return keys
@@ -114,7 +114,7 @@ def _read_all() -> tuple[dict[str, Path], dict[str, dict[str, Any]], dict[str, l
     """Return the files of all tasks and groups by name, their content, and the members of each group."""
     files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
     read = {name: read_task(file) for name, file in files.items()}
-    return files, read, {task["group"]: task["task"] for task in read.values() if "group" in task}
+    return files, read, _list_groups(read)
 
 
 def _place(task: TaskInfo) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def _rank(level: str) -> int:
 def _describe(
     name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
 ) -> TaskInfo:
-    about = task["metadata"] | task["shared_metadata"]
+    about = task["metadata"]
     measure = about["measure"]
     subset = about["subset"] if "subset" in about else _count_clips(folder, about["category"])
     members = {group: set(_members(group, groups)) for group in groups}
@@ -155,6 +155,16 @@ def _count_clips(folder: Path, category: str) -> int:
     """Return the number of bundled clips in a folder or around it; those of another category do not count."""
     listed = next(file for place in (folder, *folder.parents) if (file := place / "clips.json").is_file())
     return sum(clip.get("category", category) == category for clip in json.loads(listed.read_bytes()))
+
+
+def _list_groups(read: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the members of each group: those that it lists, or the tasks that have its name as a tag."""
+    groups = {task["group"]: list(task["task"]) for task in read.values() if "group" in task}
+    for name, task in read.items():
+        tags = task.get("tag", [])
+        for tag in [tags] if isinstance(tags, str) else tags:
+            groups.setdefault(tag, []).append(name)
+    return groups
 
 
 def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:

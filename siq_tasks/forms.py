@@ -1,7 +1,6 @@
 """Define the forms of tasks: what a doc asks for, which keys of metadata it reads, and which settings its docs contain.
 
-The levels of SIQ are forms of the same name. A task names its form in `shared_metadata.form` of its template; a task
-without one has the form of its `level`.
+The levels of SIQ are forms of the same name. A template names its `form`; without one it is the `level`.
 """
 
 from __future__ import annotations

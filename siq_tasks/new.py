@@ -21,9 +21,8 @@ from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.subset import counts
 from speechiq.siq_tasks.suite import HERE, LEVELS, data_sets
 from speechiq.siq_tasks.tables import check_columns, read_field, read_id, read_table, read_texts
-from speechiq.siq_tasks.templates import Function, read_task, write_task
+from speechiq.siq_tasks.task_files import read_task, write_task
 
-LOADER = Function("speechiq.siq_tasks.loading.load")
 LONGEST_NAME = 64
 
 
@@ -44,7 +43,7 @@ class Created(NamedTuple):
 
 
 def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assistant: str | None = None) -> Created:
-    """Write the tasks `siq_<name>_<level>` and their group into a new folder.
+    """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` into a new folder.
 
     Args:
         name: Name of the data set: lower-case letters and digits.
@@ -54,7 +53,7 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
         folder: Folder for the tasks; it must be empty or not exist.
         embedder: Embedder of the level Understand.
         assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
-            is not in the group.
+            does not have the tag.
 
     Raises:
         SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
@@ -97,28 +96,23 @@ def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, 
         draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
         rows = {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
         for task, level in zip(tasks, LEVELS, strict=True):
-            about = {"version": 1.0, "level": level, "dataset": name, "prompt_version": _prompt_version(level)} | rows
+            about = {"version": 1.0, "dataset": name} | rows
             about |= {"questions": str(place / "questions.jsonl")}
             about |= {"embedder": embedder} if level == "understand" else {}
             about |= {"normalizer": "english"} if level == "remember" else {}
-            _write_task(draft, task, HERE / "levels" / f"_{level}.yaml", about)
-        write_task(draft / f"siq_{name}.yaml", {"group": f"siq_{name}", "task": tasks, "metadata": {"version": 1.0}})
+            _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
         if assistant is not None:
             tasks.append(f"siq_{name}_distance")
-            about = {"version": 1.0, "dataset": name, "prompt_version": _prompt_version("distance")} | rows
+            about = {"version": 1.0, "dataset": name} | rows
             about |= {"normalizer": "english", "assistant": assistant}
             _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
     return tasks
 
 
-def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any]) -> None:
-    write_task(
-        folder / f"{task}.yaml", {"task": task, "custom_dataset": LOADER} | read_task(template) | {"metadata": about}
-    )
-
-
-def _prompt_version(level: str) -> int:
-    return int(read_task(HERE / "demo" / f"siq_demo_{level}.yaml")["metadata"]["prompt_version"])
+def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], **keys: str) -> None:
+    """Write a task whose metadata are those of a template and of the data set."""
+    merged = read_task(template)
+    write_task(folder / f"{task}.yaml", {"task": task, **keys} | merged | {"metadata": merged["metadata"] | about})
 
 
 def _check_name(name: str) -> None:

@@ -11,7 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.ids import PLAIN, check_plain
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 HERE = Path(__file__).parent
 #: The suite of the levels.

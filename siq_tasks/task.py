@@ -10,6 +10,7 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.former_names import rename_metadata
+from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
@@ -17,28 +18,30 @@ from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
+from speechiq.siq_tasks.task_files import join_metadata
 
 
 class SpeechTask(ConfigurableTask):
     """Run a task of the suite; `class` of every level template. Its `custom_dataset` returns a `Loaded`.
 
-    The `shared_metadata` of a template become part of the metadata of each task that includes it. lm-eval's `include`
-    would replace the `metadata` of a template by that of the task. The `condition` of a task becomes part of its
-    metadata too; in the YAML it is not there, because lm-eval would replace it by that of the user.
+    The metadata of the data set and the description in the template become part of the task's metadata; lm-eval's
+    `include` would replace them by those of the task. The `condition` of a task becomes part of its metadata too; in
+    the YAML it is not there, because lm-eval would replace it by that of the user. A task that lists no metrics has
+    the columns of its score function (`metrics/columns.py`).
 
     Raises:
         SpeechIQError: The user gives a condition to a task that has one of its own, or a key is unknown.
     """
 
     def __init__(self, config: dict[str, Any]) -> None:
-        shared = config.get("shared_metadata", {})
-        refuse_unknown(keys_of(config.get("custom_dataset"), name_form(config.get("metadata", {}) | shared)))
-        own = {key: value for key, value in config.items() if key not in ("class", "shared_metadata", CONDITION)}
-        given = expand_sets(own.get("metadata", {}))
-        metadata = rename_metadata(for_dataset(given, given.get("dataset"))) | shared
+        own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
+        refuse_unknown(keys_of(own.get("custom_dataset"), name_form(own["metadata"])))
+        given = expand_sets(own["metadata"])
+        metadata = rename_metadata(for_dataset(given, given.get("dataset")))
         metadata |= _own_condition(config, metadata)
-        self.has_spread = any(metric["metric"] == SPREAD for metric in own["metric_list"])
-        super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(own["metric_list"])})
+        metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
+        self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)
+        super().__init__(config=own | {"metadata": metadata, "metric_list": _named_metrics(metrics)})
 
     @property
     def metadata_keys(self) -> frozenset[str] | None:

@@ -27,7 +27,7 @@ from speechiq.harness_patch.systems.voices import OWN
 from speechiq.metrics.judge_settings import JudgeOptions
 from speechiq.metrics.rubric import read_rubric
 from speechiq.siq_tasks.demo.systems import SYSTEMS
-from speechiq.siq_tasks.templates import Function, read_task
+from speechiq.siq_tasks.task_files import Function, read_task
 from tests.reducer.conftest import write_run
 
 ROOT = Path(__file__).parent.parent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import groupby
 from typing import Any
 
@@ -9,9 +10,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
+from speechiq.metrics.columns import columns_of
 from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
 from speechiq.siq_tasks.suite import HERE
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 TASKS = """# Tasks
 
@@ -67,17 +69,18 @@ def describe_metrics(tasks: list[TaskInfo]) -> str:
 
 
 def _describe_category(category: str, task: dict[str, Any]) -> str:
-    measure = task["shared_metadata"]["measure"]
+    measure = task["metadata"]["measure"]
     alternatives = measure.get("alternatives", {})
-    aggregations = {metric["metric"]: metric for metric in task["metric_list"]}
+    module, _, name = task["process_results"].rpartition(".")
+    columns = columns_of(getattr(import_module(module), name))
     rows = (
         (
-            code(name),
-            "higher" if metric["higher_is_better"] else "lower",
-            str(metric["aggregation"]).rpartition(".")[2],
-            "the measure" if name == measure["column"] else "alternative" if name in alternatives else "",
+            code(column.name),
+            "higher" if column.higher_is_better else "lower",
+            getattr(column.aggregation, "__name__", column.aggregation),
+            "the measure" if column.name == measure["column"] else "alternative" * (column.name in alternatives),
         )
-        for name, metric in aggregations.items()
+        for column in columns
     )
     facts = {
         "column": code(measure["column"]),
@@ -85,7 +88,7 @@ def _describe_category(category: str, task: dict[str, Any]) -> str:
         "unit": measure["unit"],
         "range": " to ".join(map(str, measure["range"])),
         "chance": measure.get("chance", ""),
-        "one item": ", ".join(map(code, task["shared_metadata"]["item"])),
+        "one item": ", ".join(map(code, task["metadata"]["item"])),
         "answers per item": task.get("repeats", 1),
     }
     options = "    options: {show_source: false, show_root_full_path: true, heading_level: 4}"

@@ -10,17 +10,17 @@ import speechiq.siq_tasks
 from speechiq.reducer.read.choice import choose
 from speechiq.reducer.read.description import read_category
 from speechiq.reducer.read.measure import Category
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 SUITE = "siq"
-TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "levels"
+TEMPLATES = Path(speechiq.siq_tasks.__file__).parent / "templates"
 #: The levels in the paper's order.
 NAMES = ("remember", "understand", "apply")
 
 
 def _read(level: str) -> Category:
     file = TEMPLATES / f"_{level}.yaml"
-    return read_category(read_task(file)["shared_metadata"], level, str(file))
+    return read_category(read_task(file)["metadata"], level, str(file))
 
 
 LEVELS: Mapping[str, Category] = MappingProxyType({level: _read(level) for level in NAMES})

@@ -20,7 +20,7 @@ from speechiq.reducer.show.table import print_table
 from speechiq.reducer.stats.draws import count_clips
 from speechiq.reducer.suites import find
 from speechiq.siq_tasks.suite import HERE
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 
 NAN = math.nan
 NOISE = ("clean", "natural_noise", "human_noise")
@@ -42,7 +42,7 @@ def write_replies(folder: Path, system: str, points: dict[str, list[float]], spo
     configs = {}
     for category, values in points.items():
         task = read_task(HERE / "wildspeech" / f"siq_wildspeech_{category}.yaml")
-        configs[task["task"]] = {"task": task["task"], "metadata": task["metadata"] | task["shared_metadata"]}
+        configs[task["task"]] = {"task": task["task"], "metadata": task["metadata"]}
         rows = [
             {
                 "doc": {"id": f"wildspeech/{category}{i}", "noise": NOISE[i % 3], "question": "Why?"},

@@ -8,7 +8,7 @@ import pytest
 from speechiq.siq_tasks.audiobench_demo import demo
 from speechiq.siq_tasks.catalog import IN_PACKAGE, list_tasks
 from speechiq.siq_tasks.demo.demo import list_clips
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
 from tests.conftest import run
 
@@ -32,7 +32,7 @@ def test_there_is_a_set_for_each_template_with_clips_in_the_package():
 def test_each_set_loads_its_rows(task, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
     read_yaml = read_task(demo.HERE / f"{task.name}.yaml")
-    loaded = demo.load(**read_yaml["metadata"], **read_yaml["shared_metadata"])
+    loaded = demo.load(**read_yaml["metadata"])
     assert {doc["question_id"] for doc in loaded.docs} == {f"{task.dataset}/{row['id']}" for row in read(task.category)}
     assert loaded.record["left_out"] == 0
 

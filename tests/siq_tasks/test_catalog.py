@@ -6,7 +6,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.harness_patch.hints import PREFIXES
 from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
 from speechiq.siq_tasks.suite import HERE, LEVELS, SUITE, data_sets
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 from tests.conftest import run
 
 #: Group of the demo's clips under conditions.
@@ -62,7 +62,7 @@ def test_the_demo_is_there_under_four_conditions():
     for each in about:
         clean = read_task(HERE / "demo" / f"siq_demo_{each['metadata']['level']}.yaml")
         each.pop("condition")
-        assert each | {"task": clean["task"]} == clean
+        assert each | {"task": clean["task"], "tag": clean["tag"]} == clean
 
 
 @pytest.mark.parametrize(("written", "state"), [(True, "present"), (False, "missing: `siq questions write`")])

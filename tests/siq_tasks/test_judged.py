@@ -29,7 +29,7 @@ def load(**metadata):
 """
 EMPTIED = 'docs[2]["answer"] = " "\n    return Loaded'
 TASK = f"""
-include: {HERE / "levels" / "_judged.yaml"}
+include: {HERE / "templates" / "_judged.yaml"}
 task: free_demo
 custom_dataset: !function free.load
 metadata: {{version: 1.0, dataset: demo, suite: free, category: questions, judge_rubric: right_wrong}}

@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.new import create
 from speechiq.siq_tasks.overview import describe
 from speechiq.siq_tasks.suite import HERE, list_clips
+from speechiq.siq_tasks.task_files import join_metadata
 from tests.conftest import run
 from tests.siq_tasks.conftest import encode
 
@@ -42,9 +43,10 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     assert "siq questions write --dataset harbour" in done.stdout
     assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
     for level in ("remember", "understand", "apply"):
-        ours = load_yaml(HERE / "levels" / f"_{level}.yaml", resolve_func=True)
+        ours = join_metadata(load_yaml(HERE / "templates" / f"_{level}.yaml", resolve_func=True))
+        description = ours.pop("metadata")
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
-        assert {key: theirs[key] for key in ours} == ours
+        assert {key: theirs[key] for key in ours} == ours and description.items() <= theirs["metadata"].items()
         assert theirs["metadata"].get("normalizer") == ("english" if level == "remember" else None)
     (tmp_path / "harbour" / "questions.jsonl").write_text(
         "".join(

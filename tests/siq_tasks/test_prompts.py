@@ -2,11 +2,10 @@
 
 import hashlib
 
-from lm_eval.tasks._yaml_loader import load_yaml
-
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import assistant, similarity
 from speechiq.siq_tasks.forms import name_form
+from speechiq.siq_tasks.task_files import read_task
 from tests.siq_tasks.test_tasks import FILES
 
 FROZEN = {
@@ -34,10 +33,10 @@ def digest(*texts):
 
 def test_the_prompts_of_every_task_are_those_of_their_version():
     for file in FILES:
-        config = load_yaml(file, resolve_func=False)
+        config = read_task(file)
         if "group" in config:
             continue
-        form = name_form(config["metadata"] | config["shared_metadata"])
+        form = name_form(config["metadata"])
         found = digest(config["doc_to_text"], *MORE.get(form, {}).values())
         assert found == FROZEN[form, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
 

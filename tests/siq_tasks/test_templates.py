@@ -4,7 +4,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.suite import HERE, list_clips, metadata
-from speechiq.siq_tasks.templates import LARGEST, read_task
+from speechiq.siq_tasks.task_files import LARGEST, read_task
 
 TASK = """
 task: siq_x_remember
@@ -33,7 +33,8 @@ def write(folder, text):
         ("- a", "contains list, not the keys of a task"),
         ("a: " + "x" * LARGEST, f"more than {LARGEST} bytes"),
         ("include: siq_x_remember.yaml", "include: siq_x_remember.yaml includes this file; remove one include"),
-        ("include: [a]", r"include: \['a'\] is not the name of a file"),
+        ("include: [1]", r"include: \[1\] is not the name of a file, or a list of names"),
+        ("include: [a.yaml]", r"a\.yaml: no such task file"),
         ("include: nowhere.yaml", r"nowhere\.yaml: no such task file"),
         ("include: ../..", "no such task file"),
         ("task: x", r"siq_x_remember\.yaml: metadata: None is not a mapping"),

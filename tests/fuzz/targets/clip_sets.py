@@ -12,7 +12,7 @@ from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loading import load
 from speechiq.siq_tasks.rows import Source
 from speechiq.siq_tasks.suite import LEVELS
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq
 from tests.fuzz.mutations import PLACES, VALUES

@@ -6,20 +6,22 @@ import json
 from pathlib import Path
 
 import pytest
+from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.columns import columns_of
 from speechiq.reducer import LEVELS, rank, read_systems
 from speechiq.reducer.read.description import read_category
 from speechiq.reducer.read.measure import Category, Measure
 from speechiq.reducer.read.runs import find_tasks, read_tasks
 from speechiq.reducer.read.suites import categories_of, group
-from speechiq.siq_tasks.templates import read_task
+from speechiq.siq_tasks.task_files import read_task
 from tests.reducer.conftest import levels, write_run
 
 MEASURE = {"column": "miss", "direction": "lower", "unit": "miss. %", "chance": 0.5, "range": [0, 1]}
 BESIDE = {"column": "hit", "direction": "higher", "unit": "hit. %"}
 ABOUT = {"suite": "toy", "category": "keyword", "item": ["id"], "measure": MEASURE}
-TEMPLATES = Path(__file__).parents[3] / "siq_tasks" / "levels"
+TEMPLATES = Path(__file__).parents[3] / "siq_tasks" / "templates"
 
 
 def with_measure(**changes: object) -> dict:
@@ -83,14 +85,14 @@ def test_a_description_that_cannot_be_used_is_one_line(metadata, message):
 
 def test_levels_are_what_their_templates_declare():
     for level, of in LEVELS.items():
-        template = read_task(TEMPLATES / f"_{level}.yaml")
-        assert {"siq", level} == {of.suite, of.name} and of.column == template["metric_list"][0]["metric"]
-        columns = {metric["metric"]: metric["higher_is_better"] for metric in template["metric_list"]}
+        template = load_yaml(TEMPLATES / f"_{level}.yaml")
+        columns = {column.name: column.higher_is_better for column in columns_of(template["process_results"])}
+        assert {"siq", level} == {of.suite, of.name} and of.column == next(iter(columns))
         assert {columns[column] for column in of.measure.columns} == {of.measure.direction == "higher"}
 
 
 def test_a_run_whose_metadata_name_the_level_alone_scores_as_one_that_describes_itself(tmp_path):
-    about = {level: read_task(TEMPLATES / f"_{level}.yaml")["shared_metadata"] for level in LEVELS}
+    about = {level: read_task(TEMPLATES / f"_{level}.yaml")["metadata"] for level in LEVELS}
     for kind, metadata in (("old", None), ("new", about)):
         for skill in (0.1, 0.5, 0.9):
             write_run(tmp_path / kind / f"{skill}", levels(skill), system=f"s{skill}", metadata=metadata)

@@ -1,0 +1,65 @@
+"""Declare the columns of a score function beside it: their names, directions and aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+Score = TypeVar("Score", bound=Callable[..., Any])
+#: Name of an aggregation of lm-eval, or a function that takes the values of all items.
+Aggregation = str | Callable[..., float]
+
+
+class Column(NamedTuple):
+    """One column of the sample rows of a task.
+
+    Attributes:
+        name: Name of the column.
+        higher_is_better: Direction of its values.
+        aggregation: How lm-eval combines the values of all items.
+    """
+
+    name: str
+    higher_is_better: bool
+    aggregation: Aggregation
+
+    @property
+    def metric(self) -> dict[str, Any]:
+        """Return the column as an entry of `metric_list` in a task's YAML."""
+        return {"metric": self.name, "aggregation": self.aggregation, "higher_is_better": self.higher_is_better}
+
+
+Columns = tuple[Column, ...]
+#: Score function -> its columns, declared with `returns`.
+DECLARED: dict[Callable[..., Any], Columns] = {}
+
+
+def higher(*names: str, aggregation: Aggregation = "mean") -> Columns:
+    """Return columns whose higher values are better."""
+    return tuple(Column(name, True, aggregation) for name in names)
+
+
+def lower(*names: str, aggregation: Aggregation = "mean") -> Columns:
+    """Return columns whose lower values are better."""
+    return tuple(Column(name, False, aggregation) for name in names)
+
+
+def returns(*columns: Columns) -> Callable[[Score], Score]:
+    """Declare the columns that a score function (`process_results` of a YAML) returns, in their order.
+
+    >>> @returns(higher("found"), lower("missed", "added"))
+    ... def score(doc, results): ...
+    >>> [(column.name, column.higher_is_better) for column in DECLARED[score]]
+    [('found', True), ('missed', False), ('added', False)]
+    """
+
+    def declare(score: Score) -> Score:
+        DECLARED[score] = sum(columns, ())
+        return score
+
+    return declare
+
+
+def columns_of(score: Any) -> Columns:
+    """Return the columns of a score function; none if it declares none or is not a function."""
+    return DECLARED.get(score, ()) if callable(score) else ()

@@ -1,0 +1,123 @@
+"""Read and write task YAMLs without importing the functions that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files import is_file
+
+#: Maximum bytes of a task file, and maximum depth of includes.
+LARGEST, DEEPEST = 1 << 20, 16
+#: Keys of a template that lm-eval does not know; they become metadata of every task that includes it.
+DESCRIPTION = (
+    "suite", "category", "level", "form", "item", "measure", "settings", "order", "overall", "beside", "prompt_version",
+)  # fmt: skip
+#: Key of the file `_set.yaml`: metadata that the tasks of a data set share.
+SHARED = "set_metadata"
+
+
+class Function(str):
+    """Hold the name after a `!function` tag."""
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _read_function(loader: _Loader, node: yaml.ScalarNode) -> Function:
+    return Function(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("!function", _read_function)
+_Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
+
+
+def read_task(file: Path) -> dict[str, Any]:
+    """Return a task, template or group with its includes, and with all metadata of its set and template in `metadata`.
+
+    Args:
+        file: YAML file.
+
+    Raises:
+        SpeechIQError: The file cannot be read, is not valid YAML or not a mapping, or files include each other.
+    """
+    return join_metadata(_merge(file, ()))
+
+
+def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task whose `metadata` has those of its set, its own, and the description in its template.
+
+    Of equal keys the description wins, then the task's own. A task without any metadata stays as it is.
+
+    >>> join_metadata({"task": "a", "item": ["id"], "set_metadata": {"split": "test"}, "metadata": {"split": "dev"}})
+    {'task': 'a', 'metadata': {'split': 'dev', 'item': ['id']}}
+    """
+    parts = [task[key] for key in (SHARED, "metadata") if key in task]
+    parts.append({key: task[key] for key in DESCRIPTION if key in task})
+    rest = {key: value for key, value in task.items() if key not in (*DESCRIPTION, SHARED, "metadata")}
+    if not all(isinstance(part, Mapping) for part in parts):
+        return rest | {"metadata": next(part for part in parts if not isinstance(part, Mapping))}
+    metadata = {key: value for part in parts for key, value in part.items()}
+    return rest | ({"metadata": metadata} if metadata else {})
+
+
+def _merge(file: Path, including: tuple[Path, ...]) -> dict[str, Any]:
+    """Return the keys of a YAML and of what it includes, like lm-eval: its own keys win, then those of later includes.
+
+    Args:
+        file: YAML file.
+        including: Files that include it, outermost first.
+    """
+    if file in including or len(including) > DEEPEST:
+        raise SpeechIQError(f"{including[-1]}: include: {file.name} includes this file; remove one include")
+    task = _read_mapping(file)
+    included = task.pop("include", [])
+    names = [included] if isinstance(included, str) else included
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SpeechIQError(
+            f"{file}: include: {included!r:.80} is not the name of a file, or a list of names; correct it"
+        )
+    merged: dict[str, Any] = {}
+    for name in names:
+        merged |= _merge(file.parent / name, (*including, file))
+    return merged | task
+
+
+def _read_mapping(file: Path) -> dict[str, Any]:
+    if not is_file(file):
+        raise SpeechIQError(f"{file}: no such task file; correct the include or restore the file")
+    try:
+        if file.stat().st_size > LARGEST:
+            raise SpeechIQError(f"{file}: has more than {LARGEST} bytes; make it smaller")
+        task = _parse(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); check its permissions") from error
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise SpeechIQError(
+            f"{file}: not valid YAML ({str(error) or type(error).__name__:.200}); correct it"
+        ) from error
+    if not isinstance(task, dict):
+        raise SpeechIQError(f"{file}: contains {type(task).__name__}, not the keys of a task; correct it")
+    return dict(task)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> Any:
+    """Return the content of a YAML; templates are included by many files and parsed once."""
+    return yaml.load(text, _Loader)
+
+
+def write_task(file: Path, task: dict[str, Any]) -> None:
+    """Write a task as a YAML without includes."""
+    file.write_text(yaml.dump(task, Dumper=_Dumper, sort_keys=False, allow_unicode=True), encoding="utf-8")
