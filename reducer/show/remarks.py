@@ -87,9 +87,10 @@ class Beaten(NamedTuple):
         """Return the remark in words."""
         names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
         others = f" and {_number(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
+        own = f"{self.control} ({_score(category, self.raw)})"
         return (
-            f"ceiling: at {title(self.level)}, {self.control} ({_score(category, self.raw)}), which reads the references, "
-            f"is below {', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
+            f"ceiling: at {title(self.level)}, {own}, which reads the references, is below "
+            f"{', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
         )
 
 

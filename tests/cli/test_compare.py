@@ -286,7 +286,7 @@ def test_another_column_is_compared(tmp_path):
     row = next(line for line in result.stdout.splitlines() if "Remember CER %" in line).split()
     assert row[3:6] == ["25.00", "25.00", "+0.00"]
     data = json.loads((tmp_path / "o.json").read_text())
-    assert data["measures"]["remember"] == "cer" and data["schema"] == "speechiq-comparison"
+    assert data["measures"]["remember"]["column"] == "cer" and data["schema"] == "speechiq-comparison"
     assert data["runs"] == [str(tmp_path / "a"), str(tmp_path / "b")] and data["command"].startswith("siq")
 
 
