@@ -35,11 +35,11 @@ _NUMBERED = re.compile(
 )
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and words that only look like one.
-_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter")
+_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter", "because")
 _RIGHT = frozenset(
     {*_MISSPELT, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
 )
-_WORD = re.compile(r"\b[A-Za-z]{4,8}\b")
+_WORD = re.compile(r"\b[A-Za-z]{3,8}\b")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
@@ -91,7 +91,7 @@ def _correct(word: str) -> str:
             and (Levenshtein.distance(lowered, right) == 1 or sorted(lowered) == sorted(right))
         ):
             return right
-    return word
+    return "the" if lowered == "teh" else word
 
 
 def _squeeze(text: str) -> str:

@@ -141,7 +141,9 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
 
 def _read_remark(clause: Clause, same_sentence: bool, reading: _Reading) -> None:
     """Read a clause without an option: it may judge the option named before it."""
-    if clause.first in ("but", "and"):
+    if clause.first == "none":
+        return
+    if clause.first in ("but", "and", "so"):
         clause = Clause(clause.text.partition(" ")[2])
     if same_sentence and clause.first in words.OPEN:
         reading.exclude_vague()
