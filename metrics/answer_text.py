@@ -33,6 +33,7 @@ _NUMBERED = re.compile(
     r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)\b\W{0,2}\d{0,3}|\d{1,3})\s*:[ \t]*(?=\W{0,3}\w\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and words that only look like one.
 _MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter", "because")
@@ -76,6 +77,7 @@ def _untag(text: str) -> str:
     text = _TAG.sub(lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text)
     text = _TEX.sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
     text = _BULLET.sub("", _RULE.sub("", _squeeze(text))).replace("\\", " ")
+    text = _NO_SPACE.sub(r"\1 ", text)
     text = _NUMBERED.sub(r"\1", _REPLY.sub("Answer: ", _ASKED.sub("Answer: ", text.strip())))
     return _WORD.sub(lambda word: _correct(word[0]), _GLUED.sub(r"\1 \2", text))
 

@@ -19,7 +19,8 @@ CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
-    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
+    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle
+    mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
     final opt changed
     changing switch switched mind
@@ -68,7 +69,8 @@ LINKS = _words(
 #: Words about an option that claim it.
 PRAISE = _words(
     """
-    correct right true best closest reflects captures fits fit matches match likely better appropriate accurate
+    correct right true best strongest
+    closest reflects captures fits fit matches match likely better appropriate accurate
     supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen
     korrekte exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt
     correcte vrai vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно
@@ -114,7 +116,8 @@ DISTANT = _words(
     """
     some many people someone somebody everyone everybody anyone listeners readers students student colleague
     alternative alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes
-    traditionally normally formerly partially partly half somewhat slightly technically nearly unlike similarly
+    traditionally normally formerly rumour rumor rumors allegedly reportedly supposedly
+    partially partly half somewhat slightly technically nearly unlike similarly
     manche viele einige algunos muchos certains beaucoup alcuni molti
     alguns muitos sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk
     частично casi presque quasi quase bijna почти
@@ -150,7 +153,7 @@ _SOURCE = (
 )
 DISTANT_WITHIN = re.compile(
     rf"\b(?!{_SOURCE})\w+ (?:thinks|believes|guesses|claims|argues|prefers|insists|suspects|assumes|feels)\b|"
-    rf"\b(?:(?:the|an?|his|her|their|my (?!vote|choice|answer|guess|pick|money)) ?(?!{_SOURCE})\w+|he|she|they) "
+    rf"\b(?:(?:the|an?|his|her|their|my(?! (?:vote|choice|answer|guess|pick|money))) (?!{_SOURCE})\w+|he|she|they) "
     r"(?:\w+ly |later |first )?"
     r"(?:cho[os]+e[sn]?|pick(?:s|ed)?|select(?:s|ed)?|opt(?:s|ed)|support(?:s|ed)?|suggest(?:s|ed)?|guess(?:es|ed)?|"
     r"vote[sd]?|prefer(?:s|red)?|want(?:s|ed)?|says?|said|thinks?|believes?|claim(?:s|ed)?|argue[sd]?|answer(?:s|ed)|"
@@ -172,7 +175,8 @@ DISTANT_WITHIN = re.compile(
 #: What follows praise that holds elsewhere or in part.
 QUALIFIED = re.compile(
     r"\b(?:right|true|correct|accurate|valid|matches|fits)(?: answer| option| choice| one)?(?: only)? "
-    r"(?:(?:about|that|when|if|at|to|insofar|as far as|as an?|as the \\w+$|regarding|with respect)\b|"
+    r"(?:(?:about|that|when|if|at|to|insofar|"
+    r"until|before|of (?:their|his|her|another|other)|as far as|as an?|as the \\w+$|regarding|with respect)\b|"
     r"(?:for|in|on)\b(?! (?:my|this|that reason|sure|these?|me|the "
     r"(?:question|speech|recording|text|audio|passage|clip|options?)|both)\b))|"
     r"\b(?:best|suitable|appropriate)(?: \w+)? for\b(?! (?:this|the question))|"
@@ -204,7 +208,7 @@ SUPPOSES = re.compile(
     r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
     r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
     r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
-    r"according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
+    r"when asked|according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
     r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
     re.IGNORECASE,
 )
@@ -267,7 +271,7 @@ HARMLESS = re.compile(
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
     r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
     r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
-    r"without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
+    r"though(?=\W*$)|without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
     r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"
