@@ -21,6 +21,7 @@ _LIST = re.compile(rf"{MENTION}(?:[\s()]*[,/][\s()]*{MENTION})*(?:[\s()]*,?\s*(?
 _CLAUSE = re.compile(
     rf"(?<=[\ue000-\ue1ff])[\s)]*(?::|\s[-–—]+\s)\s*|,(?!\d)\s*|[;、]|\s*[()\[\]]\s*|\s[-–—]+\s|\s//\s|"
     r"\s*(?:=+>|-+>|[→⇒])\s*|(?<=\bno):\s+|"
+    rf":\s+(?={MENTION}\s+(?:is|was)\b)|"
     r":\s+(?=(?:it'?s|it is|i|options?|the (?:\w+ )?answer)\b)|"
     r"(?<!not)(?<!nicht)\s+(?=(?:but|therefore|thus|hence|because|since|although|while|whereas|rather than|"
     r"instead of|so(?!\s+(?:is|are|was|do|does)\b|\s*(?:,|$))|"
@@ -141,6 +142,8 @@ class Clause:
         stated = BARE if not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"] else STATED
         is_named = before[-1:] and before[-1] in words.NAMES and words.OPENERS.issuperset(before[:-1])
         for i in range(-1 if is_named else len(before) - 1, -1, -1):
+            if i == len(before) - 1 and before[i] in words.NAMES:
+                continue
             if before[i] in words.CUES or before[i] in words.PRAISE:
                 return stated
             if before[i] not in words.BETWEEN:

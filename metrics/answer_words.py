@@ -19,7 +19,7 @@ CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
-    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle
+    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing
     mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
     final opt changed
@@ -208,7 +208,8 @@ SUPPOSES = re.compile(
     r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
     r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
     r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
-    r"when asked|according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
+    r"when asked|(?:last|next) (?:time|year|month|week|quarter)|according to (?:the )?(?:first|second|third|"
+    r"other|some|many|most|one|another)|"
     r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
     re.IGNORECASE,
 )
@@ -252,7 +253,9 @@ VERDICTS = _words(
     """
 )
 RETRACTED = re.compile(
-    r"(?:^|\b)(?:no wait|or rather|wait|hold on|hang on|never ?mind|retract|"
+    r"(?:^|\b)(?:no wait|or rather|wait|hold on|hang on|"
+    r"apologies|my apologies|i (?:mixed|messed) (?:it |that |this )?up|whoops|"
+    r"never ?mind|retract|"
     r"scratch that|correction|sorry|on (?:second|further) thought|"
     r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
     r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|i mean|"
@@ -266,7 +269,7 @@ RETRACTED = re.compile(
 #: Phrases that contain a denial and deny nothing.
 HARMLESS = re.compile(
     r"\b(?:(?:if|unless) (?:i|we|you|i'm|i've)\b"
-    r"(?!(?: [\w']+){0,8}? (?:only|were|had(?! to)|ignore|forget|skip|stop|trust|about|would)\b)"
+    r"(?!(?: [\w']+){0,8}? (?:only|were|had(?! to)|ask(?! me)|ignore|forget|skip|stop|trust|about|would)\b)"
     r"(?: (?!would|'d)[\w']+){0,8}|"
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
     r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
