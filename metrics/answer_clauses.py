@@ -21,10 +21,12 @@ _LIST = re.compile(rf"{MENTION}(?:[\s()]*[,/][\s()]*{MENTION})*(?:[\s()]*,?\s*(?
 _CLAUSE = re.compile(
     rf"(?<=[\ue000-\ue1ff])[\s)]*(?::|\s[-–—]+\s)\s*|,(?!\d)\s*|[;、]|\s*[()\[\]]\s*|\s[-–—]+\s|\s//\s|"
     r"\s*(?:=+>|-+>|[→⇒])\s*|(?<=\bno):\s+|"
-    r":\s+(?=(?:it'?s|it is|i|the (?:\w+ )?answer)\b)|"
+    rf":\s+(?={MENTION}\s+(?:is|was)\b)|"
+    r":\s+(?=(?:it'?s|it is|i|options?|the (?:\w+ )?answer)\b)|"
     r"(?<!not)(?<!nicht)\s+(?=(?:but|therefore|thus|hence|because|since|although|while|whereas|rather than|"
     r"instead of|so(?!\s+(?:is|are|was|do|does)\b|\s*(?:,|$))|"
     rf"sondern|sino|mais|mas|ma|maar|weil|porque|car|perché|omdat|pero|aber)\b|"
+    r"and\s+(?:i\s+)?(?:choose|pick|select|take|go|recommends?|confirms?|prefers?)\b|"
     rf"as\s+(?:option\s+)?{MENTION}\s+(?:is|was|isn't|wasn't|would)\b|"
     rf"(?:and |but )?not\s+(?:option |"
     rf"answer )?[\s(]*{MENTION})",
@@ -35,6 +37,7 @@ _BETTER_THAN = re.compile(
 )
 _IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если)\b)", re.IGNORECASE)
 _TWO = re.compile(rf"^([^\ue000-\ue1ff(]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
+_ALONE_IN_CHINESE = re.compile(rf"({MENTION}),\s*(?={MENTION}(?:只|仅|不))")
 _CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
 _NO = re.compile(rf"(?<=[\ue000-\ue0ff]),\s*no\s+(?={MENTION}\W*$)", re.IGNORECASE)
 _NOT_BUT = re.compile(rf"\bnot\s+{MENTION},\s*(?={MENTION}\W*$)", re.IGNORECASE)
@@ -53,6 +56,7 @@ def split_clauses(sentence: str) -> list[Clause]:
     sentence = _CHANGED.sub(" ", _NO.sub(", wait ", sentence))
     sentence = _BETTER_THAN.sub(" not ", sentence)
     sentence = words.DENYING.sub(" not ", words.HARMLESS.sub(" ", _TO_THE_QUESTION.sub(" ", sentence)))
+    sentence = _ALONE_IN_CHINESE.sub(r"\1; ", sentence)
     sentence = _TWO.sub(r"\1; ", _IF_AFTER.sub(" ", sentence))
     sentence = _LIST.sub(lambda found: found[0].replace(",", " ").replace("/", " "), " ".join(sentence.split()))
     return [Clause(text) for text in _CLAUSE.split(sentence) if text]
@@ -90,7 +94,9 @@ class Clause:
     @property
     def concludes(self) -> bool:
         """Return whether what follows replaces what was said before."""
-        return not words.CONCLUDES.isdisjoint(self.tokens) or bool(words.CONCLUDES_WITHIN.search(self.text))
+        names_letter = any(ord(self.tokens[i]) < OPTION for i in self.at)
+        concluding = words.CONCLUDES | words.LEFT if names_letter else words.CONCLUDES
+        return not concluding.isdisjoint(self.tokens) or bool(words.CONCLUDES_WITHIN.search(self.text))
 
     @property
     def contrasts(self) -> bool:
@@ -136,6 +142,8 @@ class Clause:
         stated = BARE if not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"] else STATED
         is_named = before[-1:] and before[-1] in words.NAMES and words.OPENERS.issuperset(before[:-1])
         for i in range(-1 if is_named else len(before) - 1, -1, -1):
+            if i == len(before) - 1 and before[i] in words.NAMES:
+                continue
             if before[i] in words.CUES or before[i] in words.PRAISE:
                 return stated
             if before[i] not in words.BETWEEN:

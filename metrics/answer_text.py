@@ -33,13 +33,14 @@ _NUMBERED = re.compile(
     r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)\b\W{0,2}\d{0,3}|\d{1,3})\s*:[ \t]*(?=\W{0,3}\w\b)",
     re.IGNORECASE | re.MULTILINE,
 )
+_NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and words that only look like one.
-_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter")
+_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter", "because")
 _RIGHT = frozenset(
     {*_MISSPELT, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
 )
-_WORD = re.compile(r"\b[A-Za-z]{4,8}\b")
+_WORD = re.compile(r"\b[A-Za-z]{3,8}\b")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
@@ -76,6 +77,7 @@ def _untag(text: str) -> str:
     text = _TAG.sub(lambda tag: " " if tag[1] or len(tag[2]) > 1 or tag[2].lower() in closed else f"({tag[2]})", text)
     text = _TEX.sub("", text).replace("{", "(").replace("}", ")") if "\\" in text or "$" in text else text
     text = _BULLET.sub("", _RULE.sub("", _squeeze(text))).replace("\\", " ")
+    text = _NO_SPACE.sub(r"\1 ", text)
     text = _NUMBERED.sub(r"\1", _REPLY.sub("Answer: ", _ASKED.sub("Answer: ", text.strip())))
     return _WORD.sub(lambda word: _correct(word[0]), _GLUED.sub(r"\1 \2", text))
 
@@ -91,7 +93,7 @@ def _correct(word: str) -> str:
             and (Levenshtein.distance(lowered, right) == 1 or sorted(lowered) == sorted(right))
         ):
             return right
-    return word
+    return "the" if lowered == "teh" else word
 
 
 def _squeeze(text: str) -> str:

@@ -19,7 +19,8 @@ CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
     selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
-    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote mark solution verdict go going
+    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing
+    mark solution verdict go going
     correct right best result matches match corresponds correspond fits fit supports support suggests indicates
     final opt changed
     changing switch switched mind
@@ -53,7 +54,7 @@ LINKS = _words(
     like mentioned overall between either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh
     still si question definately definetly probly prolly gotta gonna possibly mostly
     more final too or towards us get got make makes making take takes settle settled come comes arrive myself
-    personally toward es la el lo los las una un de que que's será sería son por tanto entonces así pues creo pienso
+    personally toward auf es la el lo los las una un de que que's será sería son por tanto entonces así pues creo pienso
     sino correcta correcto opción ist die der das den lautet wäre ich denke glaube dass daher somit folglich deshalb
     sondern richtige richtig meine antwort ma mon mein mi mia minha mijn mitt mój moja est c'est le l l' les je
     pense crois réponse bonne correcte donc ainsi alors mais plutôt l'option d' ce serait é o os seria portanto logo
@@ -68,7 +69,8 @@ LINKS = _words(
 #: Words about an option that claim it.
 PRAISE = _words(
     """
-    correct right true best closest reflects captures fits fit matches match likely better appropriate accurate
+    correct right true best strongest
+    closest reflects captures fits fit matches match likely better appropriate accurate
     supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen
     korrekte exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt
     correcte vrai vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно
@@ -114,7 +116,8 @@ DISTANT = _words(
     """
     some many people someone somebody everyone everybody anyone listeners readers students student colleague
     alternative alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes
-    traditionally normally formerly partially partly half technically nearly unlike similarly
+    traditionally normally formerly rumour rumor rumors allegedly reportedly supposedly
+    partially partly half somewhat slightly technically nearly unlike similarly
     manche viele einige algunos muchos certains beaucoup alcuni molti
     alguns muitos sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk
     частично casi presque quasi quase bijna почти
@@ -149,7 +152,9 @@ _SOURCE = (
     r"lecture|conversation|discussion|description|details?|facts?|data|rest|whole|narrator)\b"
 )
 DISTANT_WITHIN = re.compile(
-    rf"\b(?:(?:the|an?|his|her|their) (?!{_SOURCE})\w+|he|she|they) (?:\w+ly |later |first )?"
+    rf"\b(?!{_SOURCE})\w+ (?:thinks|believes|guesses|claims|argues|prefers|insists|suspects|assumes|feels)\b|"
+    rf"\b(?:(?:the|an?|his|her|their|my(?! (?:vote|choice|answer|guess|pick|money))) (?!{_SOURCE})\w+|he|she|they) "
+    r"(?:\w+ly |later |first )?"
     r"(?:cho[os]+e[sn]?|pick(?:s|ed)?|select(?:s|ed)?|opt(?:s|ed)|support(?:s|ed)?|suggest(?:s|ed)?|guess(?:es|ed)?|"
     r"vote[sd]?|prefer(?:s|red)?|want(?:s|ed)?|says?|said|thinks?|believes?|claim(?:s|ed)?|argue[sd]?|answer(?:s|ed)|"
     r"settled?|go(?:es)?|went)\b[^\ue000-\ue1ff]{0,40}[\ue000-\ue1ff]|"
@@ -162,13 +167,16 @@ DISTANT_WITHIN = re.compile(
     r"\bmost (?:of|would|often|common\w*|popular)\b|\bcommon (?:answer|choice|mistake|error|guess)\b|"
     r"\b(?:almost|about to|going to say|wanted to|would have|could have|might have|should have|'d have)\b|"
     r"(?<!my )\bmistake\b|\btrap\b|(?<!the )\bonly (?:if|when|for|in|on|true|right|correct|partly|partially)\b|"
-    r"[\ue000-\ue1ff](?: (?!the\b)\w+){0,4} only \w|有人|有些人|很多人|部分",
+    r"\b(?:case|argument)s? (?:could be made )?for\b|\b(?:kind|sort) of (?:right|true|correct)\b|"
+    r"\b(?:you|one|people) (?:could|can|may|might|would)\b(?! (?:conclude|see|infer|tell|hear|deduce))|"
+    r"[\ue000-\ue1ff](?: (?!the\b)\w+){0,4} only \w|有人|有些人|很多人|部分|只是|仅|すぎな|すぎま",
     re.IGNORECASE,
 )
 #: What follows praise that holds elsewhere or in part.
 QUALIFIED = re.compile(
     r"\b(?:right|true|correct|accurate|valid|matches|fits)(?: answer| option| choice| one)?(?: only)? "
-    r"(?:(?:about|that|when|if|at|to|insofar|as far as|regarding|with respect)\b|"
+    r"(?:(?:about|that|when|if|at|to|insofar|"
+    r"until|before|of (?:their|his|her|another|other)|as far as|as an?|as the \\w+$|regarding|with respect)\b|"
     r"(?:for|in|on)\b(?! (?:my|this|that reason|sure|these?|me|the "
     r"(?:question|speech|recording|text|audio|passage|clip|options?)|both)\b))|"
     r"\b(?:best|suitable|appropriate)(?: \w+)? for\b(?! (?:this|the question))|"
@@ -180,7 +188,8 @@ QUALIFIED = re.compile(
 PRAISES = re.compile(
     r"\b(?:the|my)(?: (?!wrong|second|other)\w+){0,2} (?:answer|choice|pick|vote)\b|"
     r"\bthe (?:only )?(?:one|option)\b(?: (?!which was|that was)|$)|"
-    r"\bthe only (?:one|option|answer|choice|reason|thing)\b|\bis what (?:the |was )?\w+(?: says?| said| states?)?$|"
+    r"\bthe only (?:one|option|answer|choice|reason|thing)\b|"
+    r"\bis what (?:the |was )?\w+(?: says?| said| states?| is about)?$|"
     r"\bmust be (?:it|the)\b|\bmakes? (?:the )?(?:more |most |)sense$|"
     r"\bthe (?:\w+ )?(?:reason|cause)$|\bmo(?:re|st) plausible\b"
 )
@@ -199,7 +208,8 @@ SUPPOSES = re.compile(
     r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
     r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
     r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
-    r"according to (?:the )?(?:first|second|third|other|some|many|most|one|another)|"
+    r"when asked|(?:last|next) (?:time|year|month|week|quarter)|according to (?:the )?(?:first|second|third|"
+    r"other|some|many|most|one|another)|"
     r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
     re.IGNORECASE,
 )
@@ -211,13 +221,15 @@ CONTRASTING = re.compile(r"in (?:practice|fact|reality|truth)\b|really\b|now\b",
 CONCLUDES = _words(
     """
     so therefore thus hence consequently finally final ultimately overall conclusion conclude actually accordingly
-    instead reflection left leaves remains remaining leaving entonces así pues finalmente conclusión daher somit
+    instead reflection entonces así pues finalmente conclusión daher somit
     folglich deshalb schließlich donc ainsi alors finalement portanto logo então quindi dunque perciò infine dus
     daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
     """
 )
+#: What is left of several options replaces the claims before, if it is a letter: "she left Lisbon" is no conclusion.
+LEFT = _words("left leaves remains remaining leaving")
 #: Words between a cue and its letter.
-BETWEEN = LINKS | CONCLUDES | CONTRASTS
+BETWEEN = LINKS | CONCLUDES | LEFT | CONTRASTS
 
 #: Phrases that deny, as the words of `DENIALS` do.
 DENYING = re.compile(
@@ -225,7 +237,7 @@ DENYING = re.compile(
     r"ing)\b(?: \S{1,20}){0,2} out\b|\brul(?:e|es|ed|ing) out\b|\brather than\b|\binstead of\b|\bother than\b|"
     r"\bfar from\b|"
     r"\b(?:partially|partly|half|almost|nearly|in part) (?:correct|right|true|accurate|supported)\b|"
-    r"\btake back\b|\b(?:ignore|forget|disregard)\b|"
+    r"\baway from\b|\bagainst\b|\btake back\b|\b(?:ignore|forget|disregard)\b|"
     r"\b(?:anything|anyone|everything|all) but\b|\bau lieu d|\ben lugar de\b|\bstatt\b|\bplutôt que\b|"
     r"\bscheidet\b|\bin plaats van\b",
     re.IGNORECASE,
@@ -233,6 +245,7 @@ DENYING = re.compile(
 #: A sentence of only these words is about the option named before it.
 VERDICTS = _words(
     """
+    so hence thus out eliminated excluded rejected discarded unsupported irrelevant does doesn't apply fit match
     no not nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either
     also can't cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer
     falsch nicht richtig nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет
@@ -240,8 +253,11 @@ VERDICTS = _words(
     """
 )
 RETRACTED = re.compile(
-    r"(?:^|\b)(?:no wait|or rather|wait|scratch that|correction|sorry|on (?:second|further) thought|"
-    r"let me (?:re\w+|check again|correct)|"
+    r"(?:^|\b)(?:no wait|or rather|wait|hold on|hang on|"
+    r"apologies|my apologies|i (?:mixed|messed) (?:it |that |this )?up|whoops|"
+    r"never ?mind|retract|"
+    r"scratch that|correction|sorry|on (?:second|further) thought|"
+    r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
     r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|i mean|"
     r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|after checking|"
     r"i stand corrected|(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|"
@@ -252,13 +268,13 @@ RETRACTED = re.compile(
 )
 #: Phrases that contain a denial and deny nothing.
 HARMLESS = re.compile(
-    r"\b(?:if (?:i|we|you) (?:had|have|look|listen|consider|understand|understood|heard|hear|recall|remember|"
-    r"take|read|ask|go|think|combine|follow|am|must|were)(?: (?!would|'d)[\w']+){0,4}|"
-    r"if i'm (?:not mistaken|right|correct)|"
+    r"\b(?:(?:if|unless) (?:i|we|you|i'm|i've)\b"
+    r"(?!(?: [\w']+){0,8}? (?:only|were|had(?! to)|ask(?! me)|ignore|forget|skip|stop|trust|about|would)\b)"
+    r"(?: (?!would|'d)[\w']+){0,8}|"
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
     r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
     r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
-    r"without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
+    r"though(?=\W*$)|without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
     r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"

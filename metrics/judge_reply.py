@@ -45,7 +45,7 @@ _TAG = re.compile(r"<\|[^|<>]{1,30}\|>|</?[A-Za-z]\w{0,15}>")
 _TEX = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|bf)\b|\\[\[\]()]|[{}$]")
 _STRUCK = re.compile(r"~~[^~]*~~")
 _MARKUP = re.compile(r"[*_`#<>~|\"“”‘\[\]]|(?<!\w)'|'(?!\w)")
-_COUNTED = re.compile(r"(\d)\s*(?:分|点|點|점)")
+_COUNTED = re.compile(r"(\d)\s*(?:分|点|點|점|です)")
 #: The steps of a sum before its result.
 _SUM = re.compile(r"(?<![\w.])(?:\([^()=]{1,60}\)\s*/\s*\d+|\d[\d.,]*(?:\s*[-+−–*×]\s*\d[\d.,]*)+)\s*=\s*(?=\d)")
 _JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*(?:{_LABEL}|points?|marks?))\s*[\"']\s*:", re.IGNORECASE)
@@ -54,7 +54,8 @@ _LIMIT = re.compile(r"\b(?:max|maximum|out of|scale|highest|possible)\b")
 _WHOLE = re.compile(r"\b(?:overall|total|final)\b|^ \w+$")
 _AFTER_LABEL = re.compile(
     rf"(?:{_LABEL}(?: i (?:would )?(?:assign|give|award))?(?:\s*\([^()]*\))?\s*(?:(?:[:=→–—]|->|-(?=\s)|"
-    rf"(?:is|ist|es|est|é|è|of|von|de|would be|should be|between|from)\b|[为為是は])\s*)+|^\W*{_LABEL}\s*|"
+    rf"(?:is|ist|es|est|é|è|of|von|de|would be|should be|"
+    rf"between|from)\b(?: (?:therefore|thus|then|now|still|only)\b)?|[为為是は])\s*)+|^\W*{_LABEL}\s*|"
     rf"\b(?:points?|marks?|punkte|puntos)\s*[:=]\s*)({_NUMBER})(.*)$",
     re.IGNORECASE,
 )
@@ -65,7 +66,8 @@ _UNIT = r"\s*(?:points?|stars?|marks?|punkten?|puntos|pontos|punti|punten|бал
 _END = r"(?:\W*$|\s*[.;,:(–—-]\s|\s+(?:because|since|as|for)\b)"
 _TAIL = rf"(?:{_SCALE}(?:{_UNIT})?{_END}|{_UNIT}{_SCALE}{_END}|(?:{_UNIT})?\W*$|:\s|\s[-–—]\s)"
 _GIVEN = re.compile(
-    rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark)|"
+    rf"\b(?:i(?: would|'d|d)? (?:give|rate|grade|score|assign|award|mark|put|go with)|"
+    rf"i(?: am|'m) (?:giving|going with)|"
     rf"(?:answer|response|reply|this|it) (?:deserves|earns|receives|merits)|ich gebe|je donne|(?:le )?doy|dou)\b"
     rf"(?:(?!\b(?:less|more|not|than|least|most|fewer)\b)\D){{0,40}}?({_NUMBER})(?={_TAIL})(.*)$",
     re.IGNORECASE,
@@ -75,7 +77,9 @@ _SAID = re.compile(
     rf"\b(?:i(?: would|'d) say|(?:this|it|that)(?: is|'s)|gets|worth)\s+(?:an?\s+)?({_NUMBER})(?={_SCALE}{_END})(.*)$",
     re.IGNORECASE,
 )
-_WEAK = re.compile(rf"{_WEAK_LABEL}(?: {_LABEL})?\s*[:=–—-]\s*({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE)
+_WEAK = re.compile(
+    rf"{_WEAK_LABEL}(?: (?:{_LABEL}|final\w*|globale?))?\s*[:=–—-]\s*({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE
+)
 _SCALE_BEHIND = re.compile(rf"^\s*{_OF}\s*(\d+(?:\.\d+)?)(?!\w)(.*)$", re.IGNORECASE)
 #: A statement of a scale, before a score or in brackets behind it.
 _SCALE_STATED = re.compile(
@@ -89,7 +93,8 @@ _IN_BRACKETS = re.compile(
 )
 _CORRECTED = re.compile(
     rf"(?:\b(?:correction|corrected|wait|actually|sorry|rather|revised|maybe|perhaps|possibly|make (?:it|that)|"
-    rf"changed? (?:it )?to)\b|\bno(?=[,:]))\D{{0,30}}{_NUMBER}",
+    rf"changed? (?:it )?to|"
+    rf"reflection|second thoughts?|reconsider\w*|instead)\b|\bno(?=[,:])|[.;]\s(?!.*{_LABEL}))\D{{0,30}}{_NUMBER}",
     re.IGNORECASE,
 )
 _PERCENT = re.compile(r"^\s*(?:%|percent\b)", re.IGNORECASE)

@@ -38,12 +38,14 @@ class _Reading:
         topic: The letters named last.
         turned: Whether the answer took back all that came before.
         is_short: Whether the answer has so few words that the text of an option counts as an answer.
+        supposed: Whether the last sentence is an assumption, so that one that begins with "then" is no claim.
     """
 
     claims: dict[str, int] = field(default_factory=dict)
     topic: set[str] = field(default_factory=set)
     turned: bool = False
     is_short: bool = True
+    supposed: bool = False
 
     def claim(self, letters: set[str], strength: int, concludes: bool) -> None:
         if len(letters) > 1:
@@ -115,12 +117,14 @@ def _read_first(sentences: Sequence[str]) -> str | None:
 def _read_sentence(sentence: str, reading: _Reading) -> None:
     is_question = bool(_QUESTION.search(sentence))
     before = set(reading.claims)
-    concludes = named = supposed = False
+    concludes = named = False
+    supposed = reading.supposed and sentence.lower().startswith(("then ", "in that case"))
     for clause in split_clauses(sentence):
         if clause.retracts:
             reading.claims, reading.turned = {}, True
         concludes |= clause.concludes
         supposed = clause.supposes or (supposed and not clause.contrasts and not clause.concludes)
+        reading.supposed = supposed
         if not clause.at:
             _read_remark(clause, named, reading)
             continue
@@ -141,7 +145,9 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
 
 def _read_remark(clause: Clause, same_sentence: bool, reading: _Reading) -> None:
     """Read a clause without an option: it may judge the option named before it."""
-    if clause.first in ("but", "and"):
+    if clause.first == "none":
+        return
+    if clause.first in ("but", "and", "so"):
         clause = Clause(clause.text.partition(" ")[2])
     if same_sentence and clause.first in words.OPEN:
         reading.exclude_vague()

@@ -68,6 +68,17 @@ def test_the_cost_grows_with_the_length_of_the_answer_and_not_with_its_square(un
     assert long < 16 * 6 * max(short, 0.001)
 
 
+def test_answers_written_after_the_rules_were_frozen_give_no_wrong_letter():
+    """Their letters were judged by hand before the first reading; docs/concepts/levels.md has its outcome."""
+    lines = (HERE / "fresh_answers.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    read = [(row["answer"], row["letter"], parse_letter(row["answer"], row["options"])) for row in rows]
+    assert [(answer, letter, found) for answer, letter, found in read if found not in (letter, UNPARSED)] == []
+    readable = [(answer, found) for answer, letter, found in read if letter != UNPARSED]
+    missed = [answer for answer, found in readable if found == UNPARSED]
+    assert len(missed) < 0.06 * len(readable), missed
+
+
 def test_answers_of_real_models_are_read_as_a_person_read_them():
     """Answers of SmolLM2-135M-Instruct and gemma-3-270m to the demo's questions, judged by hand."""
     options = {
