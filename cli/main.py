@@ -34,7 +34,7 @@ from speechiq.cli import (
 )
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
-from speechiq.core.console import open_closed_streams, say, show
+from speechiq.core.console import open_closed_streams, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -115,7 +115,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except SpeechIQError as error:
-        say(str(error))
+        say_error(str(error))
         sys.exit(1)
     except OSError as error:
         closed_pipe = error.errno == errno.EPIPE and error.filename is None
@@ -123,7 +123,7 @@ def main() -> None:
             raise
         if not closed_pipe:
             written = "the output" if error.filename is None else repr(error.filename)
-            say(f"cannot write {written}: {error.strerror}; free space, or send it to another place")
+            say_error(f"cannot write {written}: {error.strerror}; free space, or send it to another place")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit
         sys.exit(1)
 

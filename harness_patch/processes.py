@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from speechiq.core.console import say
+from speechiq.core.console import ERROR, SAID, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
@@ -23,10 +23,6 @@ from speechiq.siq_tasks.suite import HERE
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
-#: What a process of speechiq writes before the one line of an error.
-ERROR = "speechiq: "
-#: What it writes before a line that is not an error.
-SAID = "siq: "
 #: What lm-eval's log has in lines of speechiq that a user should see.
 WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
 #: Seconds for a process to end after Ctrl-C.
@@ -151,7 +147,7 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
         assert process.stderr is not None, "a pipe was asked for"
         try:
             for line in process.stderr:
-                if line.startswith(SAID) and line not in lines:
+                if line.startswith(SAID) and not line.startswith(ERROR) and line not in lines:
                     say(line.removeprefix(SAID).rstrip())
                 lines.append(line)
             code = process.wait()

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.siq.levels import LEVELS
@@ -86,7 +87,7 @@ class Beaten(NamedTuple):
     def line(self, category: Category) -> str:
         """Return the remark in words."""
         names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
-        others = f" and {_number(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
+        others = f" and {count_of(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
         own = f"{self.control} ({_score(category, self.raw)})"
         return (
             f"ceiling: at {title(self.level)}, {own}, which reads the references, is below "
@@ -130,7 +131,7 @@ class Remarks(NamedTuple):
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
                 yield (
                     f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
-                    f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
+                    f"{count_of(self.pairs, 'pair')}){moves}"
                 )
         for name, floor in filter(itemgetter(1), self.floors.items()):
             shown = (_score(levels[level], raw) for level, raw in floor.items())
@@ -155,12 +156,12 @@ class Remarks(NamedTuple):
             return
         clips = {level: of.clips for level, of in self.counts.items()}
         if self.same_clips:
-            yield _number(max(clips.values()), "clip") + "".join(
-                f", {_number(of.items, of.noun)}" for of in self.counts.values() if of.several
+            yield count_of(max(clips.values()), "clip") + "".join(
+                f", {count_of(of.items, of.noun)}" for of in self.counts.values() if of.several
             )
         else:
             shown = [
-                f"{title(level)} {_number(of.clips, 'clip')}" + f" ({_number(of.items, of.noun)})" * of.several
+                f"{title(level)} {count_of(of.clips, 'clip')}" + f" ({count_of(of.items, of.noun)})" * of.several
                 for level, of in self.counts.items()
             ]
             yield f"the levels have different clips: {', '.join(shown)}"
@@ -250,7 +251,7 @@ def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
     count = len(norms.systems if norms else pool.systems)
     if count >= FEW or not has_scale(pool, norms):
         return None
-    whose = f"norms of only {count} systems" if norms else f"only {count} systems"
+    whose = f"norms of only {count_of(count, 'system')}" if norms else f"only {count_of(count, 'system')}"
     advice = f"build norms from {FEW} or more" if norms else f"score {FEW} or more together, or use --norms"
     return f"{whose}: each result depends strongly on which systems they are; {advice}"
 
@@ -278,7 +279,3 @@ def _score(category: Category, raw: float) -> str:
     """Return a raw score with its unit as people read it, such as `WER 12.5 %`."""
     unit = category.unit.removesuffix("%").strip()
     return f"{unit} {category.show(raw):.1f}" + " %" * category.measure.in_per_cent
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

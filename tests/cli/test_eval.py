@@ -196,7 +196,9 @@ def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
 
 def test_why_a_run_failed_is_found_in_its_log(tmp_path):
     log = tmp_path / "log"
-    log.write_text("INFO\nspeechiq: llm_x: no such option; give another\nException ignored\n")
+    log.write_text(
+        "INFO\nsiq: checking the system\nsiq: error: llm_x: no such option; give another\nException ignored\n"
+    )
     assert processes.find_reason(log, 1) == "llm_x: no such option; give another"
     log.write_text("Traceback\nMemoryError\n\n")
     assert processes.find_reason(log, 137) == "lm_eval ended with exit code 137: MemoryError"
