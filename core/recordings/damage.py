@@ -29,7 +29,7 @@ def skip_tags(data: Buffer, place: int) -> int:
 
 
 def _measure_tag(head: bytes) -> int:
-    """Return the bytes of the tag of which `head` are the first 32; 0 if it is no tag."""
+    """Return the bytes of the tag of which `head` are the first 32; 0 without a tag."""
     if head.startswith(b"ID3") and len(head) >= 10:
         sizes = zip(head[6:10], (21, 14, 7, 0), strict=True)
         return 10 + sum((byte & 127) << shift for byte, shift in sizes) + (10 if head[5] & 16 else 0)

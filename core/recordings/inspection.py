@@ -122,7 +122,7 @@ def measure_peak(samples: np.ndarray) -> float:
 @cache
 def warn_once(name: str, warning: str) -> None:
     """Log a warning about the audio of a source, such as an endpoint, for the first sound that has it."""
-    log.warning("%s: a sound of it is doubtful: %s (said once)", name, warning)
+    log.warning("%s: a sound of it is doubtful: %s (logged once)", name, warning)
 
 
 def measure(file: Path) -> float:

@@ -35,7 +35,7 @@ def is_mpeg(data: Buffer) -> bool:
     return _find_first(data) is not None
 
 
-def lacks_count(data: Buffer) -> bool:
+def has_no_count(data: Buffer) -> bool:
     """Return whether a file is MP3 that does not give its number of frames."""
     place = _find_first(data)
     first = None if place is None else read_frame(data, place)

@@ -74,7 +74,7 @@ class SndfileReader:
             raise Damage(OTHER_KIND)
         if self.sound.format == "OGG":
             # soundfile seeks after each read, and libsndfile's seeks in Opus and Vorbis lead elsewhere near the end.
-            self.sound.seekable = lambda: False  # type: ignore[method-assign]  # its own way not to seek
+            self.sound.seekable = lambda: False
         self.kind, self.rate, self.warning = KINDS[self.sound.format], self.sound.samplerate, warning
         self.promised: float | None = self.sound.frames / self.rate
         self.content = FlacDigest(source) if self.kind == "flac" else None
@@ -130,7 +130,7 @@ class FlacDigest:
 
 
 class FFmpegReader:
-    """A reader of the formats of FFmpeg: M4A, MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile lacks.
+    """A reader of the formats of FFmpeg: M4A, MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile cannot read.
 
     Of a video, the first sound track is read.
     """
@@ -257,7 +257,7 @@ def _open(source: Path | bytes, warning: str | None) -> Reader:
 
     with mapped(source) as data:
         # libsndfile estimates the length of such a file and stops there.
-        if mpeg.lacks_count(data):
+        if mpeg.has_no_count(data):
             return FFmpegReader(source, warning)
     try:
         return SndfileReader(source, warning)

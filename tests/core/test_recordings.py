@@ -267,7 +267,7 @@ def test_loud_audio_of_other_tasks_is_named_once(caplog):
     for array in (TONE[:, 0] * 6, TONE[:, 0] * 7):
         as_clip({"array": array, "sampling_rate": 16_000})
     assert [record.getMessage() for record in caplog.records] == [
-        f"doc_to_audio: a sound of it is doubtful: {LOUD} (said once)"
+        f"doc_to_audio: a sound of it is doubtful: {LOUD} (logged once)"
     ]
     with pytest.raises(SpeechIQError, match=r"doc_to_audio: it has a sample of 10966.*leave the row out"):
         as_clip({"array": TONE[:, 0] * 32_768, "sampling_rate": 16_000})
