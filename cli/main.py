@@ -38,6 +38,8 @@ from speechiq.core.console import open_closed_streams, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+#: A closed pipe, and no temporary folder that takes a file.
+WITHOUT_NAME = (errno.EPIPE, errno.ENOENT)
 #: What a user wants to do -> the commands for it, in the order of `siq --help`.
 PANELS = {
     "Run": ("eval", "run", "demo", "systems"),
@@ -118,10 +120,9 @@ def main() -> None:
         say_error(str(error))
         sys.exit(1)
     except OSError as error:
-        closed_pipe = error.errno == errno.EPIPE and error.filename is None
-        if not closed_pipe and error.errno not in NO_SPACE:
+        if error.errno not in NO_SPACE and (error.filename is not None or error.errno not in WITHOUT_NAME):
             raise
-        if not closed_pipe:
+        if error.errno != errno.EPIPE:
             written = "the output" if error.filename is None else repr(error.filename)
             say_error(f"cannot write {written}: {error.strerror}; free space, or send it to another place")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit

@@ -157,15 +157,12 @@ def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) ->
 def complete(systems: Sequence[System]) -> list[System]:
     """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
 
-    Args:
-        systems: With the same items.
-
     Raises:
-        SpeechIQError: No item of a level has a score in all systems.
+        SpeechIQError: The systems have different items, or no item of a level has a score in all of them.
     """
     kept = {}
     for level, category in levels_of(systems).items():
-        items = systems[0].scores[level]
+        items = _common_items(level, systems)
         kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
         if not kept[level]:
             word = category.undefined_word
@@ -244,7 +241,7 @@ def find_identical(pool: Pool) -> list[tuple[str, ...]]:
     return [tuple(names) for names in groups.values() if len(names) > 1]
 
 
-def _common_items(level: str, systems: list[System]) -> list[Item]:
+def _common_items(level: str, systems: Sequence[System]) -> list[Item]:
     """Return the items of every system, sorted, so that the items of a clip are adjacent."""
     answered = [system.scores[level].keys() for system in systems]
     all_items = set().union(*answered)

@@ -370,6 +370,15 @@ def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
     assert "these runs have no answers" in message(siq("predict", tmp_path / "other"))
 
 
+@pytest.mark.parametrize("answer", [1, None, True, ["A"], {"A": 1}])
+def test_an_answer_key_of_another_type_is_no_answer_on_the_page(runs, tmp_path, answer):
+    for path in runs.rglob("samples_demo_1_*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(row | {"doc": row["doc"] | {"answer": answer}}) + "\n" for row in rows))
+    done = siq("labels", "review", runs, "-o", tmp_path / "r.html")
+    assert done.exit_code == 0 and "wrote" in done.output
+
+
 def test_coupled_comparison_pools_errors_and_asks_all_intervals(runs, tmp_path):
     out = tmp_path / "out.json"
     done = siq("compare", runs / "tiny", runs / "gold", "--metrics", "wer,semdist", "-o", out)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from speechiq.core.cache import cache_dir
 from speechiq.core.clip_folder import CLIPS
-from tests.fuzz.mutations import displace, mutate, rearrange
+from tests.fuzz.mutations import displace, mutate, rearrange, retype
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER
 from tests.fuzz.targets.checksummed import NORMS, SETS
@@ -16,9 +16,13 @@ from tests.fuzz.targets.clip_sets import METADATA, TABLES, TASKS
 from tests.fuzz.targets.questions import QUESTIONS
 from tests.fuzz.targets.replies import REPLIES
 from tests.fuzz.targets.runs import RUNS
+from tests.fuzz.targets.studies import CONDITIONS, JUDGED, LABELS
 
 TARGETS = {
     "runs": RUNS,
+    "labels": LABELS,
+    "judged": JUDGED,
+    "conditions": CONDITIONS,
     "norms": NORMS,
     "sets": SETS,
     "questions": QUESTIONS,
@@ -31,8 +35,9 @@ TARGETS = {
     "audio_model": HEARER,
     "writer": WRITER,
 }
-#: Of the damage, the shares in which a file is replaced by something that is no file, or changes place with others.
-DISPLACED, REARRANGED = 0.04, 0.12
+#: Of the damage, the shares in which a file is replaced by something that is no file, changes place with others, or has
+#: one field of another type.
+DISPLACED, REARRANGED, RETYPED = 0.04, 0.12, 0.3
 
 
 def damage(files: list[Path], rng: random.Random) -> None:
@@ -45,6 +50,8 @@ def damage(files: list[Path], rng: random.Random) -> None:
             displace(path, rng)
         elif way < DISPLACED + REARRANGED:
             rearrange(path, [other for other in files if other.is_file()], rng)
+        elif way < DISPLACED + REARRANGED + RETYPED:
+            path.write_bytes(retype(path.read_bytes(), rng))
         else:
             path.write_bytes(mutate(path.read_bytes(), rng))
 

@@ -44,6 +44,8 @@ def run_siq(arguments: Sequence[Any], outputs: Sequence[Path] = ()) -> str | Non
                 check_finite(output)
         elif "Traceback" in result.output:
             raise AssertionError(result.output)
+        else:
+            REFUSED.append(result.output)
 
     return judge(command)
 

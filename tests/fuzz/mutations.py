@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 DEEP = "__DEEP__"
 NESTED = "[" * 100_000 + "]" * 100_000
+HALF = "\ud800"
+#: A value of each type, for the place of another one.
+WRONG: tuple[Any, ...] = (None, True, 0, 1, -1, 1.5, "", "1", f"half {HALF}", [], [1], {}, {HALF: 1}, {"a": "b"})
 VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 2, 100, 0.5, -0.0, 85, 1e-320, 1e150, 1e308, -1e308, 10**20, 10**400),
     *(float("nan"), float("inf"), float("-inf")),
@@ -93,6 +96,44 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         structured = _structured(data)
         data = rng.choice([structured] * 6 + ways if structured else ways)(data, rng)
     return data
+
+
+def retype(data: bytes, rng: random.Random) -> bytes:
+    """Return JSON or JSON lines with one field of another type, or with half a surrogate pair in its name or its text.
+
+    All fields have the same chance, however often lists and lines repeat them.
+
+    Args:
+        data: A file's content; one that is neither is mutated.
+        rng: Decides everything.
+    """
+    way = _structured(data)
+    if way is None:
+        return mutate(data, rng)
+    lines = data.split(b"\n") if way is _mutate_json_lines else [data]
+    at = rng.choice([number for number, line in enumerate(lines) if line])
+    try:
+        tree = json.loads(lines[at])
+    except (ValueError, RecursionError):
+        return mutate(data, rng)
+    places = {field: place for field, *place in _fields(tree)}
+    if not places:
+        return mutate(data, rng)
+    holder, key = places[rng.choice(sorted(places))]
+    if isinstance(holder, dict) and rng.random() < 0.15:
+        holder[f"{key}{HALF}"] = holder.pop(key)
+    else:
+        holder[key] = rng.choice(WRONG)
+    lines[at] = _dump(tree)
+    return b"\n".join(lines)
+
+
+def _fields(tree: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield (name, container, key) of every value below `tree`; the values of a list have one name."""
+    for key in tree if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ():
+        field = f"{name}.{key}" if isinstance(tree, dict) else f"{name}[]"
+        yield field, tree, key
+        yield from _fields(tree[key], field)
 
 
 def displace(path: Path, rng: random.Random) -> None:

@@ -61,6 +61,14 @@ def test_they_are_left_out_of_the_mean_and_counted(runs, tmp_path):
     assert [row["answers_undefined"] for row in rows] == ["1", "1"]
 
 
+def test_systems_with_other_items_are_not_compared(runs):
+    (file,) = (runs / "bad").glob("samples_*.jsonl")
+    file.write_text(file.read_text().replace('"q0"', '"other"', 1))
+    message = refusal("compare", "good", "bad", runs)
+    assert "2 of 11 items are not scored by every system" in message
+    assert "missing in 'good', 'bad'" in message
+
+
 def test_a_null_is_read_as_nan(runs, tmp_path):
     (file,) = (runs / "good").glob("samples_*.jsonl")
     before = siq("score", runs, "--bootstrap", "0")

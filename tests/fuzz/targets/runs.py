@@ -8,7 +8,7 @@ from pathlib import Path
 
 from speechiq.metrics.choice import vote
 from tests.fuzz.judge import run_siq
-from tests.fuzz.targets.target import Target, write_lines
+from tests.fuzz.targets.target import Command, Target, write_lines
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
@@ -58,27 +58,35 @@ def _write(folder: Path, name: str, skill: float, date: float) -> None:
     write_lines(remember, (row | {"cer": row["wer"] / 2} for row in rows))
 
 
-def use(folder: Path, rng: random.Random) -> str | None:
-    """Run one of the commands that read runs."""
+def commands_of_runs(folder: Path) -> list[Command]:
+    """Return the commands that read them."""
     runs, out = folder / "runs", folder / "out.json"
     excluded = ["--exclude", folder / "set.json"]
-    commands = (
-        ["score", runs, "--bootstrap", "60", "--json", out, "--csv", folder / "out.csv"],
-        ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness", "--markdown", folder / "out.md"],
-        ["score", runs, "--bootstrap", "0", "--by-dataset", "--json", out, "--latex", folder / "out.tex"],
-        ["score", runs, "--bootstrap", "0", "--levels", "remember,apply", "--json", out],
-        ["score", runs, "--bootstrap", "0", *excluded, "--json", out],
-        ["score", runs, "--bootstrap", "60", *rng.choice(LOOSE), "--json", out],
-        ["compare", "good", "bad", runs, "--bootstrap", "60", "--json", out],
-        ["compare", "good", "fair", runs, "--bootstrap", "0", "--levels", "apply", "--json", out],
-        ["compare", "good", "fair", runs, "--bootstrap", "0", *rng.choice((*LOOSE, excluded)), "--json", out],
+    return [
+        ["score", runs, "--bootstrap", "60", "-o", out, "-o", folder / "out.csv"],
+        ["score", runs, "--bootstrap", "0", "--harness-json", folder / "harness", "-o", folder / "out.md"],
+        ["score", runs, "--bootstrap", "0", "--by-dataset", "-o", out, "-o", folder / "out.tex"],
+        ["score", runs, "--bootstrap", "0", "--levels", "remember,apply", "-o", out],
+        ["score", runs, "--bootstrap", "0", *excluded, "-o", out],
+        ["compare", "good", "bad", runs, "--bootstrap", "60", "-o", out],
+        ["compare", "good", "fair", runs, "--bootstrap", "0", "--levels", "apply", "-o", out],
+        ["compare", "good", "fair", runs, "--bootstrap", "0", *excluded, "-o", out],
         ["report", runs, "--bootstrap", "0", "-o", folder / "out.html"],
-        ["report", runs, "--bootstrap", "60", *rng.choice((*LOOSE, excluded)), "-o", folder / "out.html"],
-        ["norms", "build", runs, *rng.choice(([], excluded, ["--allow-missing"])), "-o", out],
+        ["report", runs, "--bootstrap", "60", *excluded, "-o", folder / "out.html"],
+        ["norms", "build", runs, "-o", out],
+        ["norms", "build", runs, *excluded, "-o", out],
         ["unanswerable", "find", runs, "-o", folder / "found.jsonl", "--share", "0"],
-        ["hallucination", runs, "--set", folder / "set.json", "--json", out],
-    )
-    return run_siq(rng.choice(commands), [out, folder / "out.csv", folder / "harness"])
+        ["unanswerable", "confirm", folder / "review.jsonl", "-o", out],
+        ["hallucination", runs, "--set", folder / "set.json", "-o", out],
+    ]
+
+
+def use(folder: Path, rng: random.Random) -> str | None:
+    """Run one of the commands that read runs, sometimes with one of the options that allow more."""
+    command = rng.choice(commands_of_runs(folder))
+    if command[0] in ("score", "compare", "report"):
+        command += rng.choice([[], [], *LOOSE])
+    return run_siq(command, [folder / name for name in ("out.json", "out.csv", "harness")])
 
 
 RUNS = Target(prepare, use, cases=30)

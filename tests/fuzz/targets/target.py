@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+#: Arguments of `siq`.
+Command = list[Any]
+
 
 class Target(NamedTuple):
     """One kind of input.
