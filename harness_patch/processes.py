@@ -27,7 +27,7 @@ SUITE = "siq_"
 #: What a process of speechiq writes before the one line of an error.
 ERROR = "speechiq: "
 #: What it writes before a line that is not an error.
-SAID = "siq: "
+NOTE = "siq: "
 #: What lm-eval's log has in lines of speechiq that a user should see.
 WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
 #: Seconds for a process to end after Ctrl-C.
@@ -152,8 +152,8 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
         assert process.stderr is not None, "a pipe was asked for"
         try:
             for line in process.stderr:
-                if line.startswith(SAID) and line not in lines:
-                    say(line.removeprefix(SAID).rstrip())
+                if line.startswith(NOTE) and line not in lines:
+                    say(line.removeprefix(NOTE).rstrip())
                 lines.append(line)
             code = process.wait()
         except BaseException:
