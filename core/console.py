@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 #: What each line on stderr begins with.
-SAID = "siq: "
+NOTE = "siq: "
 #: What the one line of an error begins with.
-ERROR = f"{SAID}error: "
+ERROR = f"{NOTE}error: "
 
 
 def open_closed_streams() -> None:
@@ -29,7 +29,7 @@ def show(*lines: str) -> None:
 
 def say(line: str) -> None:
     """Print a line on stderr; stdout is for results alone."""
-    print(f"{SAID}{printable(line)}", file=sys.stderr)
+    print(f"{NOTE}{printable(line)}", file=sys.stderr)
 
 
 def say_error(line: str) -> None:

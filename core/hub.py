@@ -53,7 +53,7 @@ def notice_offline() -> bool:
 
 
 def find_hub_fault(patience: float) -> str | None:
-    """Return why the hub gives no answer at all; None if it answers, with whatever status.
+    """Return why the hub gives no answer at all; None if it answers, even with an error.
 
     After `NOTICE_S` a line is printed that says what the program waits for.
 
@@ -70,7 +70,7 @@ def find_hub_fault(patience: float) -> str | None:
         except httpx2.TimeoutException:
             return late
         except httpx2.NetworkError as error:
-            return f"the hub ({constants.ENDPOINT}) cannot be reached ({error})"
+            return f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
         except httpx2.HTTPError:
             return None  # something answered, such as a proxy that wants a password
         return None

@@ -52,7 +52,7 @@ class Counter:
             raise Counted
 
     def counts(self) -> list[StageCount]:
-        """Return the counts of the stages that were reached, in the order of a run."""
+        """Return the counts of the stages up to the one with missing rows, in the order of a run."""
         return [StageCount(name, len(keys), len(keys - self._missing[name])) for name, keys in self._needed.items()]
 
 

@@ -27,10 +27,10 @@ SEED = 1234
 
 
 def find_names(manager: Any, names: Sequence[str]) -> list[str]:
-    """Return the tasks and groups that names stand for.
+    """Return the names of tasks and groups that match the given names.
 
     Raises:
-        SpeechIQError: A name stands for none, with the nearest known name.
+        SpeechIQError: A name is unknown; names the nearest known one.
     """
     found: list[str] = []
     for name in names:

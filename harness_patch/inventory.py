@@ -39,7 +39,7 @@ class SystemWork(Struct, frozen=True):
     Attributes:
         system: Spec and options, as the user wrote them.
         name: Its name in results.
-        stages: The stages that were reached; a stage that needs missing rows of an earlier one is not among them.
+        stages: The stages up to the one with missing rows, on which later ones depend.
         complete: Whether no row is missing.
     """
 

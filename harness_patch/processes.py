@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from speechiq.core.console import ERROR, SAID, say
+from speechiq.core.console import ERROR, NOTE, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
@@ -147,8 +147,8 @@ def check(systems: Sequence[str], settings: Settings) -> Inventory:
         assert process.stderr is not None, "a pipe was asked for"
         try:
             for line in process.stderr:
-                if line.startswith(SAID) and not line.startswith(ERROR) and line not in lines:
-                    say(line.removeprefix(SAID).rstrip())
+                if line.startswith(NOTE) and not line.startswith(ERROR) and line not in lines:
+                    say(line.removeprefix(NOTE).rstrip())
                 lines.append(line)
             code = process.wait()
         except BaseException:

@@ -27,7 +27,7 @@ Spread = TypeVar("Spread", float, np.ndarray)
 
 
 class NoSpread(SpeechIQError):
-    """Report a level on which all systems tie, so that there is no scale."""
+    """Report a level on which all systems tie, so that eq. 5 cannot be computed."""
 
 
 class Rule(Protocol):
