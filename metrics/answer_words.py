@@ -242,6 +242,12 @@ DENYING = re.compile(
     r"\bscheidet\b|\bin plaats van\b",
     re.IGNORECASE,
 )
+#: Denials in front of the name of a label.
+DENIAL = (
+    r"(?:\b(?:not(?! only| just| merely)|never|no(?! doubt| question)|none|neither|nor|nothing(?! but)|nobody|hardly|"
+    r"than|without(?! (?:a |any )?doubt)|instead of|as opposed to|unlike|far from|anything but|lack(?:s|ing)?|"
+    r"absence of|devoid of|free (?:of|from)|exclud\w+|rul\w+ out)|n't)(?!\w)"
+)
 #: A sentence of only these words is about the option named before it.
 VERDICTS = _words(
     """
