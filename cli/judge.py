@@ -14,7 +14,7 @@ from speechiq.cli.examples import examples
 from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.stopping import stop_in_one_line
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.reducer.judges.rejudging import plan, rejudge
 from speechiq.reducer.judges.result_files import choose_targets, write_run
 from speechiq.reducer.read.judged import find_judged
@@ -107,10 +107,6 @@ def judge(
     folders = " ".join(sorted({str(target.folder) for target in targets.values()}))
     same = f", {len(targets) - new} unchanged" if new < len(targets) else ""
     say(
-        f"{answers} answers of {_count(systems, 'system')} judged by {judge}, {unjudged} unjudged; "
-        f"wrote {_count(new, 'run')}{same}; next: siq score {folders}"
+        f"{count_of(answers, 'answer')} of {count_of(systems, 'system')} judged by {judge}, {unjudged} unjudged; "
+        f"wrote {count_of(new, 'run')}{same}; next: siq score {folders}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

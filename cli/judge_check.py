@@ -12,7 +12,7 @@ from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Draws, Force, Runs
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, write_whole
 from speechiq.reducer.judges.check import FEWEST
@@ -120,8 +120,10 @@ def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
     if len(judged) < FEWEST:
         raise SpeechIQError(
-            f"only {len(judged)} of {len(answers)} answers have a score of judge {judge!r}; a check needs {FEWEST} or "
-            "more: give more runs, or judge them again"
+            f"judge {judge!r} scored {count_of(len(judged), 'answer')} of these runs; a check needs at least {FEWEST}: "
+            "give more runs"
+            + f", or judge the {len(answers) - len(judged)} unjudged again"
+            * (len(judged) < len(answers))
         )
     chosen = choose(judged, count, seed)
     text = judge_check.render(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))

@@ -13,7 +13,7 @@ from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
 from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.cli.tables import open_console
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, write_whole
 from speechiq.reducer.read.labels import Label, refuse_alike, write_labels
@@ -99,7 +99,7 @@ def make(
     for note in made.notes:
         say(note)
     failed = sum(not success for success in made.success.values())
-    say(f"wrote {output}: {failed} failures among {len(made.success)} items")
+    say(f"wrote {output}: {count_of(failed, 'failure')} among {count_of(len(made.success), 'item')}")
 
 
 @app.command("review", epilog=examples("siq labels review runs --output review.html"))
@@ -121,7 +121,7 @@ def review(
     write_whole(output, render_review(exchanges).encode(errors="replace"), FIX)
     same = sum(of.same for of in exchanges)
     say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgment")
-    say(f"wrote {output}: open it, judge {len(exchanges) - same} items, and save labels.jsonl")
+    say(f"wrote {output}: open it, judge {count_of(len(exchanges) - same, 'item')}, and save labels.jsonl")
 
 
 @app.command("agree", epilog=examples("siq labels agree runs --labels people.jsonl --labels judge.jsonl"))

@@ -34,7 +34,7 @@ from speechiq.cli import (
 )
 from speechiq.cli.examples import examples
 from speechiq.cli.versions import list_versions
-from speechiq.core.console import say, show
+from speechiq.core.console import say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -114,13 +114,13 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except SpeechIQError as error:
-        say(str(error))
+        say_error(str(error))
         sys.exit(1)
     except OSError as error:
         if error.filename is not None or error.errno not in (*NO_SPACE, errno.EPIPE):
             raise
         if error.errno != errno.EPIPE:
-            say(f"cannot write the output: {error.strerror}; free space, or send it to another place")
+            say_error(f"cannot write the output: {error.strerror}; free space, or send it to another place")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at exit
         sys.exit(1)
 

@@ -21,7 +21,7 @@ from speechiq.cli.options import (
 )
 from speechiq.cli.tables import AsJson, print_json, print_table
 from speechiq.core.checksummed import shorten
-from speechiq.core.console import say, show
+from speechiq.core.console import count_of, say, show
 from speechiq.core.files import check_output
 from speechiq.reducer.show.remarks import FEW
 from speechiq.reducer.siq import norms
@@ -68,7 +68,7 @@ def show_command(
         f"version of the format: {VERSION}",
         f"rule of the level weights: {shown.rule}",
         f"unanswerable set left out: {shown.excluded or 'none'}",
-        f"population: {len(shown.systems)} systems",
+        f"population: {count_of(len(shown.systems), 'system')}",
         *(f"  {system}" for system in shown.systems),
     )
     print_table(
@@ -108,13 +108,19 @@ def build_command(
     built = norms.build(systems, output.stem if name is None else name, weights or siq.DEFAULT_RULE)
     if len(systems) < FEW:
         say(
-            f"warning: norms of only {len(systems)} systems: each score on them depends strongly on the choice of "
+            f"warning: norms of only {count_of(len(systems), 'system')}: each score on them depends "
+            "strongly on the choice of "
             f"systems; build norms from {FEW} or more"
         )
     norms.write(built, output)
     clips = _count_clips(built)
-    without = f", without {len(excluded)} questions of set {shorten(built.excluded)}" if built.excluded else ""
-    say(f"wrote {output}: norms {built.title} of {len(built.systems)} systems on {clips} clips{without}")
+    without = (
+        f", without {count_of(len(excluded), 'question')} of set {shorten(built.excluded)}" if built.excluded else ""
+    )
+    say(
+        f"wrote {output}: norms {built.name!r} ({shorten(built.sha256)}) of "
+        f"{count_of(len(built.systems), 'system')} on {count_of(clips, 'clip')}{without}"
+    )
 
 
 def _count_clips(each: Norms) -> int:

@@ -10,7 +10,7 @@ import typer
 
 from speechiq.cli.clips import Metadata, list_clips
 from speechiq.cli.examples import examples
-from speechiq.core.console import say, show
+from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def import_questions(
 def _describe_import(outcome: Import, taken: bool) -> Iterator[str]:
     """Yield the lines that say which entries have a clip, and which questions are left out."""
     yield (
-        f"{outcome.entries} entries: {outcome.joined} joined, {len(outcome.near)} near matches, "
-        f"{len(outcome.strangers)} strangers; {len(outcome.without)} clips without questions"
+        f"{count_of(outcome.entries, 'entry')}: {outcome.joined} joined, {len(outcome.near)} near matches, "
+        f"{count_of(len(outcome.strangers), 'stranger')}; {count_of(len(outcome.without), 'clip')} without questions"
     )
     for match in outcome.near:
         state = "joined" if taken else "not joined, see --near"

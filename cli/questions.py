@@ -11,7 +11,7 @@ from speechiq.cli import question_import
 from speechiq.cli.clips import Metadata, list_clips
 from speechiq.cli.examples import examples
 from speechiq.cli.stopping import stop_in_one_line
-from speechiq.core.console import say, show
+from speechiq.core.console import count_of, say, show
 from speechiq.core.files import check_output_folder
 
 app = typer.Typer(no_args_is_help=True, help="Write, import and check the questions of the level Apply.")
@@ -75,7 +75,7 @@ def write_command(
     say(f"{len(todo)} of {len(clips)} clips have no or too few questions in {output}")
     say(str(writing.Estimate(todo, plan)))
     if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
-        say(f"{paid} answers of an earlier run are in {folder} and are not paid again")
+        say(f"{count_of(paid, 'answer')} of an earlier run in {folder}: not paid again")
     if (journal := output.with_name(f"{output.name}.journal")).is_file():
         say(f"{journal} was written by an earlier version and is not read; delete it")
     if dry_run:
@@ -87,7 +87,8 @@ def write_command(
     letters = writing.count_letters(outcome.rows)
     left_out = sum("left_out" in row for row in outcome.rows)
     say(
-        f"wrote {output}: {sum(letters.values())} questions, {left_out} left out; {outcome.asked} requests; "
+        f"wrote {output}: {count_of(sum(letters.values()), 'question')}, {left_out} left out; "
+        f"{count_of(outcome.asked, 'request')}; "
         f"right letters: {', '.join(f'{letter} {count}' for letter, count in letters.items())}"
     )
     for reason, times in outcome.failures.most_common():

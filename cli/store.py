@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.cli.examples import examples
-from speechiq.core.console import printable, say
+from speechiq.core.console import count_of, printable, say
 from speechiq.core.stage_cache import STAGE
 from speechiq.core.stages import StageFolder, find_drafts, list_stages, merge
 from speechiq.core.stages import prune as remove
@@ -38,11 +38,14 @@ def info() -> None:
         when = datetime.fromtimestamp(stage.used).isoformat(" ", "minutes")
         table.add_row(_show(stage, "stage"), _show(stage, "model"), str(stage.rows), decimal(stage.size), when)
     Console().print(table)
-    say(f"{len(stages)} stages, {decimal(sum(stage.size for stage in stages))}")
+    say(f"{count_of(len(stages), 'stage')}, {decimal(sum(stage.size for stage in stages))}")
     if unknown := [stage.folder for stage in stages if not stage.stage]:
-        say(f"warning: {len(unknown)} stages have an unreadable {STAGE}, the first in {unknown[0]}")
+        say(f"warning: {count_of(len(unknown), 'stage')} with an unreadable {STAGE}, the first in {unknown[0]}")
     if old := [stage for stage in stages if stage.stage and not stage.is_read]:
-        say(f"{len(old)} stages have the format of another version and are not used; `siq store prune` removes them")
+        say(
+            f"{count_of(len(old), 'stage')} in the format of another version, not used; `siq store prune` "
+            "removes such stages"
+        )
     if drafts := find_drafts(folder):
         say(f"{_count_drafts(drafts)}; `siq store prune` removes them")
 
@@ -63,9 +66,9 @@ def prune(
     if not yes:
         typer.confirm(f"Remove all stages in {store} that were not used for {older_than:g} days?", abort=True)
     gone = remove(store, older_than)
-    say(f"{len(gone)} stages removed, {decimal(sum(stage.size for stage in gone))}")
+    say(f"{count_of(len(gone), 'stage')} removed, {decimal(sum(stage.size for stage in gone))}")
     if merged := sum(map(merge, list_stages(store))):
-        say(f"{merged} files of ended runs merged")
+        say(f"{count_of(merged, 'file')} of ended runs merged")
     if drafts := find_drafts(store):
         say(f"{_count_drafts(drafts)} removed")
         for draft in drafts:

@@ -13,7 +13,7 @@ from speechiq.cli.options import Force
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.cli.systems import find_missing, show_backend
 from speechiq.cli.tables import AsJson, print_json, print_table
-from speechiq.core.console import say, show
+from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import check_output, write_whole
 from speechiq.core.json_lines import as_lines
@@ -104,7 +104,7 @@ def speak_command(
         write_set(output, spoken, identities, format)
     seconds = sum(each.clip.duration for each in spoken)
     show(
-        f"{len(spoken)} clips, {seconds:.0f} s, are in {output}. As a data set of tasks:",
+        f"{count_of(len(spoken), 'clip')} ({seconds:.0f} s) in {output}. As a data set of tasks:",
         f"  dataset_path={output / METADATA}, audio_column=file_name, id_column=id",
     )
 
@@ -126,7 +126,7 @@ def texts_command(
     check_output(output, force, FIX)
     found = list_queries(source, split, limit)
     write_whole(output, as_lines(found), FIX)
-    show(f"{len(found)} texts are in {output}.")
+    show(f"{count_of(len(found), 'text')} in {output}.")
 
 
 def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> dict[str, Any]:
@@ -191,5 +191,5 @@ def _speak(texts: Sequence[Any], voices: Mapping[str, Any], seed: int) -> list[A
                 raise SpeechIQError(f"{text.id}: takes {name} longer than {LONGEST_S:g} s to speak; split the text")
             spoken[text.id] = Spoken(text, name, number, clip)
     if silent := [id for id, each in spoken.items() if not each.clip.samples.any()]:
-        say(f"warning: {len(silent)} clips, {silent[0]!r} among them, are digital silence; listen to them")
+        say(f"warning: digital silence in {count_of(len(silent), 'clip')}, {silent[0]!r} among them; listen to them")
     return [spoken[text.id] for text in texts]

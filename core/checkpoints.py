@@ -11,12 +11,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, is_file
 from speechiq.core.hub import notice_offline
 from speechiq.core.opening import TRUSTING, opening
-from speechiq.core.suggestions import find_nearest
+from speechiq.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 DEMO = "demo:"
+#: Models that `siq demo fetch` knows.
+DEMO_MODELS = ("SmolLM2-135M-Instruct", "all-MiniLM-L6-v2", "distillmos", "whisper-base", "whisper-tiny.en")
 RECOGNIZERS = {
     "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
     "AutoModelForCTC": "MODEL_FOR_CTC_MAPPING",
@@ -44,12 +46,7 @@ def resolve(name: str) -> str:
     if name.startswith(DEMO):
         folder = demo_folder(name.removeprefix(DEMO))
         if not is_file(folder / "config.json"):
-            fetched = sorted(DEMO + file.parent.name for file in folder.parent.glob("*/config.json"))
-            nearest = find_nearest(name, fetched)
-            near = f"did you mean {nearest}? If not, " if nearest else ""
-            raise SpeechIQError(
-                f"{name}: no such model in {folder.parent}; {near}run `siq demo fetch {name.removeprefix(DEMO)}` first"
-            )
+            raise SpeechIQError(_explain_missing(name, folder))
         return str(folder)
     if name.startswith((".", "~", os.sep)):
         folder = expand(name)
@@ -61,6 +58,15 @@ def resolve(name: str) -> str:
         return str(folder)
     notice_offline()
     return name
+
+
+def _explain_missing(name: str, folder: Path) -> str:
+    """Return the error for a demo model that is not there: to be fetched, or mistyped."""
+    if folder.name in DEMO_MODELS:
+        return f"{name}: no such model in {folder.parent}; run `siq demo fetch {folder.name}` first"
+    known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
+    names = [DEMO + each for each in known]
+    return f"{name}: no such demo model; {did_you_mean(name, names)}known are {', '.join(names)}"
 
 
 #: What to give instead of a model that is not available.

@@ -60,7 +60,7 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     except OSError as error:
         raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is not JSON ({error}); {fix}") from error
+        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}; {fix}") from error
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {fix}")
     if content.get("version") != version:
@@ -71,3 +71,12 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     if recorded != content_sha256(content):
         raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not match; {fix}")
     return content
+
+
+def _find_kind(path: Path) -> str:
+    """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
+    try:
+        decode(read_plain(path).partition(b"\n")[0], _CONTENT)
+    except ValueError:
+        return ""
+    return "has a JSON text per line, as sample rows and files to review have"

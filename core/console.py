@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+#: What the one line of an error begins with.
+ERROR = "siq: error: "
+
 
 def show(*lines: str) -> None:
     """Print lines of a result on stdout."""
@@ -13,6 +16,21 @@ def show(*lines: str) -> None:
 def say(line: str) -> None:
     """Print a line on stderr; stdout is for results alone."""
     print(f"siq: {printable(line)}", file=sys.stderr)
+
+
+def say_error(line: str) -> None:
+    """Print the one line of an error on stderr; `ERROR` finds it in a log."""
+    print(f"{ERROR}{printable(line)}", file=sys.stderr)
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number of things with their noun, in the plural unless it is one.
+
+    >>> count_of(1, "clip"), count_of(0, "clip"), count_of(2, "entry")
+    ('1 clip', '0 clips', '2 entries')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
 
 
 def printable(text: str) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import is_folder
 
@@ -112,7 +113,7 @@ def _read_index(file: Path) -> None:
         raise _Damage("has no weight_map")
     missing = sorted({str(name) for name in shards.values() if not file.with_name(str(name)).is_file()})
     if missing:
-        raise _Damage(f"lists {len(missing)} files that are missing, first {missing[0]}")
+        raise _Damage(f"misses {count_of(len(missing), 'file')} that it lists, first {missing[0]}")
 
 
 def _read_header(file: Path) -> None:

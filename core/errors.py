@@ -8,7 +8,7 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
-from speechiq.core.console import printable
+from speechiq.core.console import printable, say, say_error
 
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
@@ -52,7 +52,7 @@ class OneLine:
     def __call__(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         """Print the error in one line, or leave it to the previous hook."""
         if isinstance(error, SpeechIQError | KeyboardInterrupt) and (line := str(error) or _stopped(error, trace)):
-            print(f"speechiq: {printable(line)}", file=sys.stderr)
+            (say_error if isinstance(error, SpeechIQError) else say)(line)
         else:
             self.previous(kind, error, trace)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from speechiq.core.console import ERROR
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
@@ -20,8 +21,6 @@ from speechiq.siq_tasks.suite import HERE
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}
-#: What a process of speechiq writes before the one line of an error.
-ERROR = "speechiq: "
 #: What lm-eval's log has in lines of speechiq that a user should see.
 WARNINGS = ("siq: warning", "WARNING  [speechiq.", "ERROR    [speechiq.")
 #: Seconds for a process to end after Ctrl-C.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from speechiq.core.checksummed import content_sha256
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.endpoint import Refusal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt
@@ -98,7 +98,7 @@ class _Work:
     def announce(self) -> None:
         """Print in one line how much there is to do."""
         new, total = sum(map(len, self.missing.values())), sum(map(len, self.seeds.values()))
-        line = f"judge {self.judging.judge}: {len(self.asked)} different answers"
+        line = f"judge {self.judging.judge}: {count_of(len(self.asked), 'different answer')}"
         if self.judging.draws > 1:
             line += f", {self.judging.draws} draws each"
         if not new:

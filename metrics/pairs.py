@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 
 
@@ -19,6 +20,7 @@ def pair_texts(reference: str | Sequence[str], hypothesis: str | Sequence[str]) 
     references, hypotheses = ([side] if isinstance(side, str) else list(side) for side in (reference, hypothesis))
     if len(references) != len(hypotheses):
         raise SpeechIQError(
-            f"references: {len(references)} texts, hypotheses: {len(hypotheses)}; give one hypothesis per reference"
+            f"references: {count_of(len(references), 'text')}, hypotheses: {len(hypotheses)}; give one "
+            "hypothesis per reference"
         )
     return list(zip(references, hypotheses, strict=True))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists
 from speechiq.core.suggestions import did_you_mean
@@ -58,7 +58,9 @@ def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held
         held = find([Path(given)])
         if len(held.names) > 1:
             shown = ", ".join(map(repr, held.names))
-            raise SpeechIQError(f"{given!r} has {len(held.names)} systems ({shown}); name one: {ADVICE_NAME}")
+            raise SpeechIQError(
+                f"{given!r} has {count_of(len(held.names), 'system')} ({shown}); name one: {ADVICE_NAME}"
+            )
         return Chosen(held, held.by_suite(held.names[0]))
     if named is None:
         raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")

@@ -62,6 +62,8 @@ def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assi
     """
     _check_name(name)
     check_folder(folder)
+    if not audio.is_dir():
+        raise SpeechIQError(f"--audio {audio}: no such folder; give the folder that the column audio starts from")
     rows = read_table(text)
     check_columns(rows[0], ["audio", "text"], text)
     places: dict[str, int] = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.siq_tasks.asked import read_columns
@@ -53,7 +54,7 @@ def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
 def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
     clips = list_clips(dataset)
     if "level" not in about:
-        yield f"clips: {len({clip['id'] for clip in clips})}, {len(clips)} rows"
+        yield f"clips: {len({clip['id'] for clip in clips})}, {count_of(len(clips), 'row')}"
         for clip in clips:
             yield f"  {clip.get('question_id', clip['id'])}  {clip['duration']:.2f} s"
         return
@@ -65,11 +66,12 @@ def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
         counts = Counter(row["id"] for row in lines)
         incomplete = sum(counts[key] < PER_CLIP for key in ids)
         unknown = len(counts.keys() - set(ids))
-        yield f"questions: {len(lines)} lines in {file}; {incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
+        few = f"{incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
+        yield f"questions: {count_of(len(lines), 'line')} in {file}; {few}"
         if unknown:
             yield f"questions about clips that are not in the subset: {unknown}"
     except SpeechIQError as error:
         yield f"questions: {error}"
     yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
     for clip in clips:
-        yield f"  {clip['id']}  {clip['duration']:.2f} s, {counts[clip['id']]} questions"
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {count_of(counts[clip['id']], 'question')}"

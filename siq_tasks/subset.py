@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.normalizer import normalize
 
@@ -44,12 +45,13 @@ def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -
     wanted = len(lengths) if size == "all" else size
     if type(wanted) is not int or wanted < 1:
         raise SpeechIQError(
-            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them ({len(lengths)} clips "
+            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them "
+            f"({count_of(len(lengths), 'clip')} "
             f"can be scored)"
         )
     if wanted > len(lengths):
         raise SpeechIQError(
-            f"subset={size!s:.40}: only {len(lengths)} clips can be scored; give a lower number, or all"
+            f"subset={size!s:.40}: only {count_of(len(lengths), 'clip')} can be scored; give a lower number, or all"
         )
     ordered = sorted(lengths) if ties == "id" else lengths
     return sorted(ordered, key=lambda key: -lengths[key])[:wanted]

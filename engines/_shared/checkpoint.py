@@ -36,7 +36,7 @@ class Checkpoint:
         wanted: what the stage needs, in words, for the error.
         loading: options of the stage.
         setup: of this run.
-        fix: what to do if the checkpoint does not fit, for the error.
+        fix: what to do if the checkpoint does not fit, for the error; or returns it from the config.
         instead: what to give if no checkpoint of that name is available, for the error.
         equip: returns a block that changes the model in memory, open for as long as the model is loaded.
 
@@ -54,7 +54,7 @@ class Checkpoint:
         loading: Loading,
         setup: Setup,
         *,
-        fix: str = ORDER,
+        fix: str | Callable[[PreTrainedConfig], str] = ORDER,
         instead: str = INSTEAD,
         equip: Callable[[PreTrainedModel], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -63,7 +63,8 @@ class Checkpoint:
         self.loading.check(setup.prefix)
         self.config = read_config(model, instead=instead, **self.loading.source)
         if not fits(self.config):
-            raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {fix}")
+            advice = fix if isinstance(fix, str) else fix(self.config)
+            raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {advice}")
         if damage := find_damaged_weights(resolve(model)):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH

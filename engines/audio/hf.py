@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from msgspec import Meta
-from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedModel
+from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, collect_parts, drop, once, run_in_batches
+from speechiq.core.checkpoints import is_language_model, is_speech_recognizer
 from speechiq.core.context import read_context
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
@@ -50,10 +51,15 @@ log = logging.getLogger(__name__)
 
 #: Tokens of a transcript in addition to those for its seconds, for words that some models put before it.
 TOKENS_BESIDE = 64
-FIX = (
-    "put a recognizer before a text model (pretrained=ASR+LLM), a language model after a recognizer, "
-    "or choose a model that takes audio and text"
-)
+
+
+def _advise(model: str, config: PreTrainedConfig) -> str:
+    """Return what to do with a checkpoint that is not an audio model."""
+    if is_speech_recognizer(config):
+        return f"it only transcribes: add a language model, pretrained={model}+LLM"
+    if is_language_model(config):
+        return f"it only reads text: put a recognizer before it, pretrained=ASR+{model}"
+    return "choose a model that takes audio and text"
 
 
 class Transcript(NamedTuple):
@@ -99,7 +105,7 @@ class AudioLLM(AudioEngine):
 
     def __init__(self, model: str, options: AudioOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
-            model, AutoAudioModel, AutoAudioModel.fits, "an audio model", options, setup, fix=FIX,
+            model, AutoAudioModel, AutoAudioModel.fits, "an audio model", options, setup, fix=partial(_advise, model),
             equip=self._cache_encodings,
         )  # fmt: skip
         if getattr(self.checkpoint.config, "has_lora_adapter", False) and find_spec("peft") is None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.rubric import Rubric
 from speechiq.reducer.judges.human_scores import HumanScores
@@ -97,8 +98,8 @@ def check(
     counts = {key: _count_scored(of, means) for key, of in rubrics.items()}
     if max(counts.values()) < FEWEST:
         raise SpeechIQError(
-            f"only {max(counts.values())} answers have a score of the judge and of a person: score at least {FEWEST}, "
-            "better 30 or more"
+            f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person; score at least "
+            f"{FEWEST}, better 30 or more"
         )
     return [
         _check_rubric(rubrics[key], means, scores, settings, draws, seed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.checksummed import shorten
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.reducer.read import judge_name
 from speechiq.reducer.read.results_file import CONDITION, TaskRun
 from speechiq.reducer.read.runs import System
@@ -42,9 +42,12 @@ FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
 ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
+#: Holds the place of the systems that share a difference.
+_OWN = "\0"
 #: Ending of a field with the sha256 of what the field without the ending names.
 DIGEST = "_sha256"
 FIX = "run the same tasks"
+ONE_SET = f"{FIX}, or score the runs of one data set alone"
 #: Aspect -> what the user can do, if it is something else.
 FIXES = {CONDITION: "compare conditions by siq robustness", SETTINGS: "run them with the same settings"}
 
@@ -117,8 +120,9 @@ def compare_items(systems: Sequence[System]) -> list[Mismatch]:
         all_items = set().union(*(system.scores.get(level, ()) for system in systems))
         for system in systems:
             if missing := all_items.difference(system.scores.get(level, ())):
-                text = f"misses {len(missing)} of {len(all_items)} items, such as {show_item(min(missing))}"
-                found.append(Mismatch(system.name, level, CLIPS, f"level {level}: system {system.name!r} {text}"))
+                text = f"{len(missing)} of {len(all_items)} items are missing in system {system.name!r}"
+                text += f", such as {show_item(min(missing))}"
+                found.append(Mismatch(system.name, level, CLIPS, f"level {level}: {text}"))
     return found
 
 
@@ -143,7 +147,9 @@ def compare(
     one_sided = [(dataset, own, other) for dataset in here.keys() - there.keys()]
     one_sided += [(dataset, other, own) for dataset in there.keys() - here.keys()]
     found = [
-        Mismatch(system, level, TASKS, f"level {level}: data set {dataset!r} is in {present} and not in {absent}")
+        Mismatch(
+            system, level, TASKS, f"level {level}: data set {dataset!r} is in {present} and not in {absent}", ONE_SET
+        )
         for dataset, present, absent in sorted(one_sided)
     ]
     for dataset in sorted(here.keys() & there.keys()):
@@ -170,9 +176,24 @@ def compare(
 
 
 def summarize(mismatches: Sequence[Mismatch]) -> str:
-    """Return the first few mismatches in one line."""
-    more = len(mismatches) - EXAMPLES
-    return "; ".join(mismatch.text for mismatch in mismatches[:EXAMPLES]) + (f"; and {more} more" if more > 0 else "")
+    """Return the first few differences in one line; what several levels or systems share is named once.
+
+    >>> summarize([Mismatch(name, "apply", CLIPS, f"level apply: 2 of 9 are not in system {name!r}") for name in "abc"])
+    "level apply: 2 of 9 are not in system 'a' and 2 other systems"
+    """
+    shared: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for of in mismatches:
+        difference = of.text.removeprefix(f"level {of.level}").replace(f"system {of.system!r}", _OWN, 1)
+        levels, systems = shared.setdefault(difference, ({}, {}))
+        levels[of.level] = systems[of.system] = None
+    shown = [_show_shared(difference, *sharing) for difference, sharing in list(shared.items())[:EXAMPLES]]
+    return "; ".join(shown) + f"; and {len(shared) - EXAMPLES} more" * (len(shared) > EXAMPLES)
+
+
+def _show_shared(difference: str, levels: Collection[str], systems: Collection[str]) -> str:
+    first, more = next(iter(systems)), len(systems) - 1
+    own = f"system {first!r}" + f" and {count_of(more, 'other system')}" * bool(more)
+    return f"level{'s' * (len(levels) > 1)} {', '.join(levels)}{difference.replace(_OWN, own)}"
 
 
 def _levels_of(systems: Iterable[System]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from speechiq.core.checksummed import shorten
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.metrics.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.read.results_file import TaskRun
 
@@ -36,7 +36,7 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
     if judge in (None, MATCH):
         return f"{MATCH}: no model" if judge else "judge not recorded"
     draws = metadata.get("judge_draws", 1)
-    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else f"{draws} draw{'s' * (draws != 1)}"
+    by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "draw")
     return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")
 
 

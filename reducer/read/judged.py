@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from speechiq.core.checksummed import content_sha256
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.read.results_file import TaskRun
@@ -123,7 +124,7 @@ def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
         if (stored := read_stored(row.get("filtered_resps"))) is not None
     ]
     if not judged:
-        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {len(rows)} rows; {FIX}")
+        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}; {FIX}")
     return [row for _, row in rows], judged
 
 

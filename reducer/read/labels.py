@@ -112,7 +112,7 @@ def refuse_alike(success: Collection[bool], where: str) -> None:
     if len(set(success)) == 1:
         outcome = "successes" if next(iter(success)) else "failures"
         raise SpeechIQError(
-            f"{where}: all {len(success)} labels are {outcome}, so nothing can be predicted; use clips or systems "
+            f"{where}: all labels are {outcome} ({len(success)}), so nothing can be predicted; use clips or systems "
             "of which some succeed and some fail"
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.siq_tasks.tables import check_columns, read_field, read_table
@@ -48,7 +49,9 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
         for column in columns:
             ranks[column][name] = _read_rank(row, column, where)
     if len(rows) < FEWEST_SYSTEMS:
-        raise SpeechIQError(f"{file}: ranks of {len(rows)} systems; a correlation needs at least {FEWEST_SYSTEMS}")
+        raise SpeechIQError(
+            f"{file}: ranks of {count_of(len(rows), 'system')}; a correlation needs at least {FEWEST_SYSTEMS}"
+        )
     for column, of in ranks.items():
         if len(set(of.values())) == 1:
             raise SpeechIQError(f"{file}: all systems have the same {column!r}; a correlation needs different ranks")

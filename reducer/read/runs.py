@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.flags import Flags, FlagValues, collect, count_flags
 from speechiq.reducer.read.measure import Category
@@ -226,14 +226,18 @@ def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) ->
     left: dict[tuple[str, str, str], list[TaskRun]] = {}
     for task in found:
         left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
+    alike: dict[str, tuple[str, str]] = {}
     for (system, kept, older), tasks in left.items():
         if kept != older:
-            names = ", ".join(task.task for task in tasks)
-            changed = _compare_options(tasks[0], newest[system, tasks[0].task])
-            yield (
-                f"system {system!r} has several runs of {names}: taking the newest, {kept!r}, not {older!r}"
-                + f", which ran with other options: {changed}" * bool(changed)
-            )
+            names, counting = ", ".join(task.task for task in tasks), f"taking the newest, {kept!r}, not {older!r}"
+            if changed := _compare_options(tasks[0], newest[system, tasks[0].task]):
+                counting += f", which ran with other options: {changed}"
+                yield f"system {system!r} has several runs of {names}: {counting}"
+            else:
+                alike.setdefault(system, (names, counting))
+    for system, (names, counting) in list(alike.items())[:1]:
+        others = f" and {count_of(len(alike) - 1, 'other system')} have" if len(alike) > 1 else " has"
+        yield f"system {system!r}{others} several runs of {names}: {counting}"
 
 
 def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:

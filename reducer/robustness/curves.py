@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.reducer.robustness.series import Run
 from speechiq.reducer.siq.levels import SUITE as SIQ
 from speechiq.reducer.siq.scale import Scale, calibrate, score
@@ -135,7 +136,10 @@ def measure(
         return found, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
     if scale is None and len(clean) < FEWEST:
-        return found, f"no SIQ: {len(clean)} systems on clean audio set no scale; run {FEWEST}, or give --norms"
+        return (
+            found,
+            f"no SIQ: no scale from {count_of(len(clean), 'system')} on clean audio; run {FEWEST}, or give --norms",
+        )
     if len(pool.raw) < 3:
         return found, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
     of_clean = pool._replace(

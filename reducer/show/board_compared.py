@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.conditions import Mismatch, summarize
 from speechiq.reducer.read.judge_name import name_judges
 from speechiq.reducer.read.runs import System
@@ -87,7 +88,7 @@ def _count_undefined(pair: Pair, systems: Sequence[System]) -> dict[str, Undefin
 
 def _notes(pair: Pair, found: Comparison, caution: str | None, mismatches: Sequence[Mismatch]) -> Iterator[str]:
     if found.draws:
-        yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+        yield f"{found.draws} draws of {count_of(len(found.clips), 'clip')}, seed {found.seed}"
         yield from filter(None, [caution])
     for category, of in found.undefined.items():
         word = found.levels[category].undefined_word

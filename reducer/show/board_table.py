@@ -10,13 +10,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import summarize
 from speechiq.reducer.read.judge_name import name_judges
 from speechiq.reducer.read.measure import Measure
 from speechiq.reducer.show.board_records import rows_of
 from speechiq.reducer.show.remarks import title
-from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, UNKNOWN, count, flag_lines, show_share, shown_flags
+from speechiq.reducer.show.table import FLAGS, MISMATCH, SYSTEM, UNKNOWN, flag_lines, show_share, shown_flags
 from speechiq.reducer.stats.board import Board
 
 INTERVAL = "95 % interval"
@@ -91,7 +92,7 @@ def _sizes(board: Board) -> str:
 def caption(board: Board) -> Iterator[str]:
     """Yield the lines below the table: the size of the suite, mismatches, and the meaning of the columns."""
     levels, bars = board.pool.levels, board.bars
-    yield f"suite {board.suite}: {count(board.systems, 'system')}"
+    yield f"suite {board.suite}: {count_of(len(board.systems), 'system')}"
     if board.mismatches:
         yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(board.mismatches)}"
     apart = not any(of.pooled for of in levels.values())

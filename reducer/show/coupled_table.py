@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.reducer.stats.coupled import Coupled, Difference
 from speechiq.reducer.stats.coverage import caution_of_raw
 
@@ -38,7 +38,7 @@ def lines_of(found: Coupled) -> Iterator[str]:
         yield f"{side} is better beyond chance, by the intervals of {names}"
     else:
         yield f"neither is better beyond chance: a system is better only if the intervals of all of {names} favor it"
-    yield f"{found.draws} draws of {found.clips} clips, seed {found.seed}; all metrics share each draw"
+    yield f"{found.draws} draws of {count_of(found.clips, 'clip')}, seed {found.seed}; all metrics share each draw"
     pooled = [of.metric for of in found.differences if of.pooled]
     means = [of.metric for of in found.differences if not of.pooled]
     parts = [f"pooled over clips: {', '.join(pooled)}"] * bool(pooled) + [

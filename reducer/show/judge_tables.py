@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.metrics.rubric import Rubric
 from speechiq.reducer.judges.check import FEWEST, Checked, Group
 from speechiq.reducer.judges.settings import JudgeSettings
@@ -107,7 +107,7 @@ def _notes(checked: Checked) -> Iterator[str]:
         yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
     for of in checked.persons:
         kappa = UNKNOWN if math.isnan(of.kappa) else f"{of.kappa:.2f}"
-        yield f"persons {of.one} and {of.other}: weighted kappa {kappa} on {of.answers} answers"
+        yield f"persons {of.one} and {of.other}: weighted kappa {kappa} on {count_of(of.answers, 'answer')}"
 
 
 def _names(of: Group) -> list[str]:

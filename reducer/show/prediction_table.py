@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.reducer.show.records import known
 from speechiq.reducer.show.table import UNKNOWN
 from speechiq.reducer.stats.coverage import caution_of_raw
@@ -49,8 +49,9 @@ def verdict(prediction: Prediction) -> str:
 def notes_of(prediction: Prediction) -> Iterator[str]:
     """Yield the lines below the tables."""
     yield (
-        f"{prediction.failures} failures among {prediction.items} items on {prediction.clips} clips, "
-        f"{len(prediction.systems)} {'system' if len(prediction.systems) == 1 else 'systems'}; labels: "
+        f"{count_of(prediction.failures, 'failure')} among {count_of(prediction.items, 'item')} on "
+        f"{count_of(prediction.clips, 'clip')}, "
+        f"{count_of(len(prediction.systems), 'system')}; labels: "
         f"{prediction.labels}"
     )
     yield "AUC: how often a failure has a worse value than a success; 0.5 is chance"

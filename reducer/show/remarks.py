@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.runs import System
 from speechiq.reducer.siq.levels import LEVELS
@@ -94,7 +95,7 @@ class Remarks(NamedTuple):
                 moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
                 yield (
                     f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
-                    f"{self.pairs} {'pair' if self.pairs == 1 else 'pairs'}){moves}"
+                    f"{count_of(self.pairs, 'pair')}){moves}"
                 )
         for name, floor in filter(itemgetter(1), self.floors.items()):
             shown = (f"{levels[of].unit.removesuffix(' %')} {levels[of].show(raw):.1f} %" for of, raw in floor.items())
@@ -118,12 +119,12 @@ class Remarks(NamedTuple):
             return
         clips = {level: of.clips for level, of in self.counts.items()}
         if self.same_clips:
-            yield _number(max(clips.values()), "clip") + "".join(
-                f", {_number(of.items, of.noun)}" for of in self.counts.values() if of.several
+            yield count_of(max(clips.values()), "clip") + "".join(
+                f", {count_of(of.items, of.noun)}" for of in self.counts.values() if of.several
             )
         else:
             shown = [
-                f"{title(level)} {_number(of.clips, 'clip')}" + f" ({_number(of.items, of.noun)})" * of.several
+                f"{title(level)} {count_of(of.clips, 'clip')}" + f" ({count_of(of.items, of.noun)})" * of.several
                 for level, of in self.counts.items()
             ]
             yield f"the levels have different clips: {', '.join(shown)}"
@@ -195,7 +196,7 @@ def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
     count = len(norms.systems if norms else pool.systems)
     if count >= FEW or not has_scale(pool, norms):
         return None
-    whose = f"norms of only {count} systems" if norms else f"only {count} systems"
+    whose = f"norms of only {count_of(count, 'system')}" if norms else f"only {count_of(count, 'system')}"
     advice = f"build norms from {FEW} or more" if norms else f"score {FEW} or more together, or use --norms"
     return f"{whose}: each result depends strongly on which systems they are; {advice}"
 
@@ -217,7 +218,3 @@ def title(level: str) -> str:
     """
     first, *others = level.split("_")
     return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"

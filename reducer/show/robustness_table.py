@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.reducer.robustness.curves import Crossing, Curve, Ends, Point
 from speechiq.reducer.robustness.study import Robustness
 from speechiq.reducer.show.table import SYSTEM, TITLE
@@ -67,7 +67,7 @@ def _between(ends: Ends, form: str) -> str:
 
 def caption(robustness: Robustness) -> str:
     """Return the lines below the tables of a suite."""
-    bars = f"in brackets: 95 % intervals over {robustness.draws} draws of {robustness.clips} clips"
+    bars = f"in brackets: 95 % intervals over {robustness.draws} draws of {count_of(robustness.clips, 'clip')}"
     lines = ["loss: how much worse than on clean audio, on the same clips", *([bars] if robustness.draws else [])]
     return "\n".join([*lines, *robustness.notes])
 

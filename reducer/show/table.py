@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from speechiq.core.checksummed import shorten
-from speechiq.core.console import printable
+from speechiq.core.console import count_of, printable
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.read.conditions import ASPECTS, summarize
 from speechiq.reducer.read.measure import Measure
@@ -112,14 +112,19 @@ def caption(scores: Scores, context: Context) -> Iterable[str]:
     """Yield the lines below the table: scale, mismatches, size of the levels, and meaning of the columns."""
     remarks, levels, rows = context.remarks, context.levels, rows_of(scores, context)
     weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scores.scale.levels.items())
-    yield count(scores.systems, "system") + f"; level weights ({scores.scale.rule}): {weights}" * (not remarks.no_siq)
+    yield count_of(len(scores.systems), "system") + f"; level weights ({scores.scale.rule}): {weights}" * (
+        not remarks.no_siq
+    )
     if norms := context.norms:
-        yield f"on the scale of norms {norms.title} of {count(norms.systems, 'system')}: {_match(context)}"
+        yield (
+            f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of "
+            f"{count_of(len(norms.systems), 'system')}: {_match(context)}"
+        )
     if context.mismatches:
         yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(context.mismatches)}"
     if context.excluded:
         which = shorten(context.excluded_set or "")
-        yield f"left out of Apply: {context.excluded} questions of the unanswerable set {which}".rstrip()
+        yield f"left out of Apply: {count_of(context.excluded, 'question')} of the unanswerable set {which}".rstrip()
     yield from remarks.lines(levels)
     if bootstrap := context.bootstrap:
         left_out = f", {bootstrap.left_out} of them left out: no clip in them separates the systems"
@@ -238,12 +243,3 @@ def _match(context: Context) -> str:
     differ = {of.aspect for of in context.mismatches}
     parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
     return "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
-
-
-def count(things: Sized, noun: str) -> str:
-    """Return a number of things with their noun, in the plural unless it is one.
-
-    >>> count(["a"], "clip"), count([], "clip")
-    ('1 clip', '0 clips')
-    """
-    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.flags import Flags
 from speechiq.reducer.read.runs import System
@@ -66,7 +67,7 @@ def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
 def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
     """Return the lines below the table of the macro-average."""
     sizes = {dataset: max(map(len, ranking.pool.clips.values())) for dataset, ranking in rankings.items()}
-    shown = ", ".join(f"{dataset} ({count} {'clip' if count == 1 else 'clips'})" for dataset, count in sizes.items())
+    shown = ", ".join(f"{dataset} ({count_of(count, 'clip')})" for dataset, count in sizes.items())
     return [
         f"mean of the data sets' tables, each data set with the same weight: {shown}",
         "in the first table each clip counts once, so a data set with more clips counts more",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from speechiq.core.checksummed import shorten
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.read.conditions import Mismatch, summarize
 from speechiq.reducer.read.runs import System
@@ -83,12 +84,13 @@ def _notes(
         yield remarks.few
     yield from remarks.counted()
     if found.draws:
-        yield f"{found.draws} draws of {len(found.clips)} clips, seed {found.seed}"
+        yield f"{found.draws} draws of {count_of(len(found.clips), 'clip')}, seed {found.seed}"
         yield from filter(None, [found.caution])
     if found.left_out:
-        yield f"{found.left_out} draws left out, in which no clip separates the systems"
+        yield f"{count_of(found.left_out, 'draw')} left out, in which no clip separates the systems"
     if excluded:
-        yield f"left out of Apply: {len(excluded)} questions of the unanswerable set {shorten(excluded.sha256 or '')}"
+        which = shorten(excluded.sha256 or "")
+        yield f"left out of Apply: {count_of(len(excluded), 'question')} of the unanswerable set {which}"
     if mismatches:
         yield f"not on equal terms: {summarize(mismatches)}"
     yield side_by_side.RULE

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from speechiq.core.console import count_of
+
 ENOUGH = 50
 
 
@@ -33,7 +35,11 @@ def caution_of_raw(clips: int) -> str | None:
     >>> caution_of_raw(14)
     '14 clips: intervals from fewer than 50 clips may be too narrow'
     """
-    return None if clips >= ENOUGH else f"{clips} clips: intervals from fewer than {ENOUGH} clips may be too narrow"
+    return (
+        None
+        if clips >= ENOUGH
+        else f"{count_of(clips, 'clip')}: intervals from fewer than {ENOUGH} clips may be too narrow"
+    )
 
 
 def caution(clips: int) -> str | None:
@@ -50,4 +56,5 @@ def caution(clips: int) -> str | None:
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     own, norms = (f"{low} to {high} %" for low, high in MEASURED[size])
     covered = f"95 % intervals of SIQ covered {own} in simulation, {norms} on norms"
-    return f"{clips} clips: {covered}" if clips == size else f"{clips} clips: with {size}, {covered}"
+    with_size = f"with {size} clips, " * (clips != size)
+    return f"{count_of(clips, 'clip')}: {with_size}{covered}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.columns import Columns, join_columns
@@ -48,7 +49,7 @@ def label_answers(tables: Tables, column: str | None = None) -> Success:
         raise SpeechIQError(
             f"only controls ({', '.join(sorted(controls))}) answered in these runs; give runs of other systems"
         )
-    notes = [f"{unjudged} answers without a score left out"] * bool(unjudged)
+    notes = [f"{count_of(unjudged, 'answer')} without a score left out"] * bool(unjudged)
     return Success(success, notes + [f"controls left out: {', '.join(sorted(controls))}"] * bool(controls))
 
 

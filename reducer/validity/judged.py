@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from speechiq.core.console import count_of
 from speechiq.metrics.judging import Judging, PairCase, PairJudgment, judge_pairs
 from speechiq.reducer.stats import position_bias
 from speechiq.reducer.stats.estimate import Estimate
@@ -54,7 +55,8 @@ def _describe_bias(asked: Sequence[tuple[str, PairJudgment]]) -> Iterator[str]:
         clips, pairs = zip(*asked, strict=True)
         bias = position_bias.measure(pairs, clips)
         yield (
-            f"position bias over {bias.pairs} pairs: the order changes {_percent(bias.changed)} of the verdicts; the "
+            f"position bias over {count_of(bias.pairs, 'pair')}: the order changes "
+            f"{_percent(bias.changed)} of the verdicts; the "
             f"answer shown first wins {_percent(bias.first)} of those with a winner, 50 % without a preference"
         )
 

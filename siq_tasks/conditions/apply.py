@@ -14,6 +14,7 @@ from datasets import Dataset
 
 from speechiq.core.clip import file_clip
 from speechiq.core.clip_folder import save_audio
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.base import measure_rms
 from speechiq.core.transforms.chain import AnyTransform, write_transforms
@@ -74,7 +75,7 @@ def _babble(rows: Sequence[Mapping[str, Any]], step: Step) -> Maker:
     voices = int(step.name)
     if len({audio["sha256"] for audio in clips.values()}) <= voices:
         raise SpeechIQError(
-            f"condition={step.text}: a set of {len(clips)} clips has no {voices} other clips to mix; "
+            f"condition={step.text}: a set of {count_of(len(clips), 'clip')} has no {voices} other clips to mix; "
             f"take fewer voices or a larger subset"
         )
     snr_db = step.strength if step.unit == "dB" else -20 * math.log10(step.strength)

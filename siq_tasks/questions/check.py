@@ -11,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
+from speechiq.core.console import count_of
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters import UNPARSED, parse_letter
@@ -117,7 +118,7 @@ def describe(report: Report) -> list[str]:
     the reader scores 50.0 % without the speech (25.0 % of its answers have no letter)
     """
     lines = [
-        f"{report.questions} questions, {report.left_out} left out; right letters: "
+        f"{count_of(report.questions, 'question')}, {report.left_out} left out; right letters: "
         + ", ".join(f"{letter} {count}" for letter, count in report.letters.items())
     ]
     if report.questions:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import exists, write_whole
 from speechiq.core.json_lines import as_lines, read_objects
@@ -70,7 +71,7 @@ def find_fault(row: Mapping[str, Any]) -> str | None:
 
 def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -> str | None:
     if len(options) != OPTIONS:
-        return f"'options' has {len(options)} texts, not {OPTIONS}"
+        return f"'options' has {count_of(len(options), 'text')}, not {OPTIONS}"
     if invalid := [option for option in options if not isinstance(option, str) or not option.strip()]:
         return f"option {_shorten(invalid[0])} is not a text"
     if tagged := [text for text in (question, *options) if _TAG.search(text)]:
@@ -145,7 +146,8 @@ def refuse_unknown_clips(questions: Sequence[Mapping[str, Any]], clip_ids: Colle
     """Raise a `SpeechIQError` if questions are about clips that are not in the data set."""
     if unknown := sorted({row["id"] for row in questions} - set(clip_ids)):
         raise SpeechIQError(
-            f"{dataset}: {len(unknown)} clips have questions but are not in the set, {unknown[0]} among them; "
+            f"{dataset}: questions for {count_of(len(unknown), 'clip')} that the set does not have, "
+            f"{unknown[0]} among them; "
             f"`siq tasks show` lists the ids of the set; correct the ids, or choose the subset for which the questions "
             f"were written"
         )

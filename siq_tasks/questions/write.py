@@ -15,6 +15,7 @@ from typing import Any
 from tqdm import tqdm
 
 from speechiq.core.batches import run_concurrently
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
@@ -132,7 +133,7 @@ def write(clips: Sequence[Mapping[str, Any]], plan: Plan, output: Path, dataset:
             kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
             raise kind(
                 f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
-                f"{len(answers)} answers are cached in {answers.folder}: run the same command again to continue"
+                f"{count_of(len(answers), 'answer')} cached in {answers.folder}: run the same command again to continue"
             ) from failure
     for clip, (lines, failures) in zip(todo, written, strict=True):
         rows[clip["id"]] = lines

@@ -110,7 +110,7 @@ def test_questions_left_out_are_told(three_runs):
     assert result.exit_code == 0, result.exception
     told, sha256 = json.loads(out.read_text()), json.loads(frozen.read_text())["sha256"]
     assert (told["excluded"], told["excluded_set"]) == (1, sha256)
-    assert f"left out of Apply: 1 questions of the unanswerable set {sha256[:12]}\n" in result.stdout
+    assert f"left out of Apply: 1 question of the unanswerable set {sha256[:12]}\n" in result.stdout
     assert "left out" not in siq_compare("good", "bad", three_runs).stdout
 
 

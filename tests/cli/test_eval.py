@@ -187,7 +187,9 @@ def test_a_bar_reports_to_the_process_that_asks(monkeypatch):
 
 def test_why_a_run_failed_is_found_in_its_log(tmp_path):
     log = tmp_path / "log"
-    log.write_text("INFO\nspeechiq: llm_x: no such option; give another\nException ignored\n")
+    log.write_text(
+        "INFO\nsiq: checking the system\nsiq: error: llm_x: no such option; give another\nException ignored\n"
+    )
     assert processes.find_reason(log, 1) == "llm_x: no such option; give another"
     log.write_text("Traceback\nMemoryError\n\n")
     assert processes.find_reason(log, 137) == "lm_eval ended with exit code 137: MemoryError"
@@ -197,7 +199,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
 @pytest.mark.parametrize(
     "arguments, fault",
     [
-        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such model"),
+        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such demo model"),
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "faster-whispr:x+hf:y"], "did you mean faster-whisper?"),
         (["letter:B", "--device", "nonsense"], "--device nonsense"),

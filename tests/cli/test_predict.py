@@ -257,7 +257,7 @@ def test_labels_that_cannot_be_made_are_refused_in_one_line(runs, tmp_path, opti
         ('{"id": "demo/00", "system": "tiny", "by": "a"}', "missing required field `success`"),
         ('{"id": "demo/00", "system": "tiny", "success"', "not a whole JSON object"),
         ("", "has no labels"),
-        ('{"id": "demo/00", "system": "tiny", "success": true, "by": "a"}', "all 1 labels are successes"),
+        ('{"id": "demo/00", "system": "tiny", "success": true, "by": "a"}', "all labels are successes (1)"),
         (
             '{"id": "00", "system": "tiny", "success": true, "by": "a"}\n'
             '{"id": "demo/00", "system": "tiny", "success": false, "by": "a"}',
@@ -300,7 +300,7 @@ def test_runs_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path):
     assert "only controls (gold) answered" in message(siq("predict", runs))
     same = {clip: row | {"failed": False} for clip, row in rows_of("tiny").items()}
     write_system(tmp_path / "same", "tiny", same)
-    assert "all 24 labels are successes" in message(siq("predict", tmp_path / "same"))
+    assert "all labels are successes (24)" in message(siq("predict", tmp_path / "same"))
     assert "no run of the control gold" in message(siq("predict", tmp_path / "same", "--only-answerable"))
     assert "no run of the control gold" in message(
         siq("labels", "review", tmp_path / "same", "-o", tmp_path / "r.html")

@@ -60,7 +60,9 @@ def test_a_system_on_the_scale_of_norms(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     built = CliRunner().invoke(app, ["norms", "build", str(two_runs), "-o", str(two_runs / "norms.json")])
     assert (
-        built.exit_code == 0 and "norms.json: norms norms (" in built.stderr and "3 systems on 4 clips" in built.stderr
+        built.exit_code == 0
+        and "norms.json: norms 'norms' (" in built.stderr
+        and "3 systems on 4 clips" in built.stderr
     )
     assert siq(two_runs, "--json", two_runs / "pool.json").exit_code == 0
     alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "--json", two_runs / "alone.json")
@@ -115,7 +117,7 @@ def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
     data = json.loads((two_runs / "siq.json").read_text())
     assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
-    assert data["mismatches"] == ["level understand: system 'bad' misses 1 of 4 items, such as clip 'demo/2'"]
+    assert data["mismatches"] == ["level understand: 1 of 4 items are missing in system 'bad', such as clip 'demo/2'"]
 
 
 def test_nothing_is_overwritten_unless_forced(two_runs):
@@ -236,7 +238,7 @@ def test_as_a_process(two_runs):
     assert done.stdout.index(" good ") < done.stdout.index(" bad ")
     refused = python("-m", "speechiq.cli.main", "score", two_runs / "good")
     assert refused.returncode == 1 and refused.stdout == ""
-    assert refused.stderr.startswith("siq: SIQ compares systems") and refused.stderr.count("\n") == 1
+    assert refused.stderr.startswith("siq: error: SIQ compares systems") and refused.stderr.count("\n") == 1
 
 
 def test_needs_neither_torch_nor_lm_eval():
@@ -278,7 +280,7 @@ def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
     program = "from speechiq.cli.main import main; main()"
     command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
     for ending, told in (
-        (">/dev/full", "siq: cannot write the output: No space left on device; free space"),
+        (">/dev/full", "siq: error: cannot write the output: No space left on device; free space"),
         ("| true", ""),
     ):
         done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
@@ -339,3 +341,20 @@ def test_small_sets_are_marked_in_every_output(two_runs):
         write_run(two_runs / f"many-{skill}", levels(skill, clips=50), system=f"{skill}") for skill in (0.2, 0.5, 0.9)
     ]
     assert marked not in siq(*many).stdout
+
+
+def test_two_data_sets_in_one_folder_are_one_short_line(two_runs):
+    other = {level: {"dataset": "other"} for level in ("remember", "understand", "apply")}
+    for system in ("new", "newer"):
+        write_run(two_runs / system, levels(0.5), system=system, metadata=other)
+    message = str(siq(two_runs).exception)
+    every = "levels remember, understand, apply: data set"
+    assert f"{every} 'demo' is in system 'bad' and not in system 'new' and 1 other system" in message
+    assert "; run the same tasks, or score the runs of one data set alone, or add --allow-mismatch " in message
+    assert len(message) < 400
+
+
+def test_a_review_or_samples_given_as_a_set_are_named(two_runs):
+    (samples,) = two_runs.joinpath("good").glob("samples_demo_2_*")
+    message = str(siq(two_runs, "--exclude", samples).exception)
+    assert "has a JSON text per line, as sample rows and files to review have; make one with" in message

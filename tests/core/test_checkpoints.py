@@ -3,8 +3,9 @@ import os
 
 import pytest
 
-from speechiq.core.checkpoints import read_config, resolve
+from speechiq.core.checkpoints import DEMO_MODELS, read_config, resolve
 from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.demo.fetch import MODELS, ON_REQUEST
 
 
 def test_a_demo_model_that_was_not_fetched_names_the_command(tmp_path, monkeypatch):
@@ -15,14 +16,15 @@ def test_a_demo_model_that_was_not_fetched_names_the_command(tmp_path, monkeypat
 
 def test_a_demo_model_of_a_name_that_is_nearly_right_is_suggested(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    for name in ("whisper-base", "SmolLM2"):
-        tmp_path.joinpath("models", name).mkdir(parents=True)
-        tmp_path.joinpath("models", name, "config.json").write_text("{}")
     with pytest.raises(
-        SpeechIQError,
-        match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? If not, run `siq demo fetch whisper-bse` first",
-    ):
+        SpeechIQError, match=r"demo:whisper-bse: .*; did you mean demo:whisper-base\? known are"
+    ) as error:
         resolve("demo:whisper-bse")
+    assert "fetch" not in str(error.value)
+
+
+def test_the_models_that_can_be_fetched_are_known():
+    assert {*DEMO_MODELS} == MODELS.keys() | ON_REQUEST.keys()
 
 
 def test_a_demo_model_is_a_folder_of_the_cache(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ raise {error}("runs/a: not\\n  readable")
 
 def test_an_error_for_the_user_is_one_line_and_exit_code_1():
     done = run("python", "-c", PROGRAM.format(error="SpeechIQError"))
-    assert (done.returncode, done.stderr) == (1, "speechiq: runs/a: not readable\n")
+    assert (done.returncode, done.stderr) == (1, "siq: error: runs/a: not readable\n")
 
 
 def test_any_other_error_keeps_its_traceback():
@@ -21,14 +21,14 @@ def test_any_other_error_keeps_its_traceback():
 
 def test_a_ctrl_c_that_says_what_it_stopped_is_one_line_too():
     done = run("python", "-c", PROGRAM.format(error="KeyboardInterrupt"))
-    assert done.returncode != 0 and "Traceback" not in done.stderr and done.stderr.startswith("speechiq: runs/a")
+    assert done.returncode != 0 and "Traceback" not in done.stderr and done.stderr.startswith("siq: runs/a")
 
 
 def test_no_error_controls_the_terminal():
     text = "endpoint sent \\x1b[2J\\x1b]0;title\\x07 \\u202e \\x9b31m"
-    for error in ("SpeechIQError", "KeyboardInterrupt"):
+    for error, prefix in (("SpeechIQError", "siq: error: "), ("KeyboardInterrupt", "siq: ")):
         done = run("python", "-c", PROGRAM.format(error=error).replace("runs/a", text))
-        assert done.stderr.strip().startswith("speechiq: endpoint sent") and done.stderr.strip().isprintable()
+        assert done.stderr.strip().startswith(f"{prefix}endpoint sent") and done.stderr.strip().isprintable()
 
 
 STOPPED = """
@@ -46,7 +46,7 @@ def parts():
 
 def test_a_ctrl_c_in_code_of_speechiq_is_one_line_and_in_other_code_a_traceback(tmp_path):
     done = run("python", "-c", STOPPED.format(call=f"write_whole({str(tmp_path / 'file')!r}, parts(), '')"))
-    assert done.returncode != 0 and done.stderr.startswith("speechiq: stopped by hand; the same command continues")
+    assert done.returncode != 0 and done.stderr.startswith("siq: stopped by hand; the same command continues")
     assert done.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
     done = run("python", "-c", STOPPED.format(call="list(parts())"))
     assert done.stderr.startswith("Traceback") and "KeyboardInterrupt" in done.stderr

@@ -407,5 +407,5 @@ def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
             process.kill()
             held.set()
     assert process.returncode != 0 and "Traceback" not in errors
-    assert errors.splitlines()[-1] == "speechiq: stopped by hand after 3 of 14"
+    assert errors.splitlines()[-1] == "siq: stopped by hand after 3 of 14"
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]

@@ -277,4 +277,4 @@ def test_the_command_line_ends_with_one_line_and_a_code(model_args, message, mon
     done = run("lm_eval", "--model", "hf-audio", *model_args, "--tasks", "siq_demo", cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     *_, last = done.stderr.splitlines()
-    assert last.startswith("speechiq: ") and re.search(message, last)
+    assert last.startswith("siq: error: ") and re.search(message, last)

@@ -95,5 +95,7 @@ def test_an_address_with_a_secret_is_refused_before_lm_eval_logs_it(model, argum
     command = "--model", model, "--model_args", arguments, *more, "--tasks", "siq_demo_remember", "--output_path", "out"
     done = run("lm_eval", *command, cwd=tmp_path)
     last = done.stderr.splitlines()[-1]
-    assert done.returncode != 0 and last.startswith(f"speechiq: {model}: {place}: the address contains a "), done.stderr
+    assert done.returncode != 0 and last.startswith(f"siq: error: {model}: {place}: the address contains a "), (
+        done.stderr
+    )
     assert "hunter2" not in done.stdout + done.stderr and not list(tmp_path.rglob("*.json*"))

@@ -139,7 +139,7 @@ def test_no_reply_is_no_item():
 
 BAD = {
     "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
-    "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such model in"),
+    "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such demo model"),
     "no name": ({"reply_asr": ""}, "reply_asr='': not a recognizer"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),
     "a rater": ({"speech_quality": "utmso:a.pt"}, "utmso:a.pt: unknown; did you mean utmos? known are distillmos, utm"),

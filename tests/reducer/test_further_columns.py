@@ -252,6 +252,7 @@ def test_another_rater_of_speech_is_one_difference_of_a_category(runs):
         file.write_text(json.dumps(results))
     message = refusal("score", runs)
     difference = "speech_quality is 'utmos' in system 'writer' and 'distillmos' in system 'speaker'"
-    assert message.count(difference) == 3 and "sha256" not in message
+    assert message.count(difference) == 1 and "sha256" not in message
+    assert f"levels {', '.join(POINTS)}" in message
     fix = "run them with the same settings, or add --allow-mismatch to mark the scores"
-    assert message.endswith(f"; and {len(POINTS) - 3} more; {fix}")
+    assert message.endswith(f"{difference}; {fix}")

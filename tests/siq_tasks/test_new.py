@@ -223,3 +223,9 @@ def test_an_output_that_cannot_be_a_folder_is_named(mine, tmp_path):
 def test_a_folder_with_files_is_not_written_over(mine, tmp_path):
     with pytest.raises(SpeechIQError, match="contains files; choose another"):
         create("harbour", *mine, tmp_path / "mine", EMBEDDER)
+
+
+def test_a_missing_folder_of_audio_is_named_before_any_row(tmp_path):
+    tmp_path.joinpath("text.csv").write_text("audio,text\na.wav,hello\n")
+    with pytest.raises(SpeechIQError, match=r"^--audio .*recodings: no such folder; give the folder"):
+        create("harbour", tmp_path / "recodings", tmp_path / "text.csv", tmp_path / "tasks", "demo:x")

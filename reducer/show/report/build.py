@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.checksummed import content_sha256
+from speechiq.core.console import count_of
 from speechiq.core.files import refuse_to_overwrite, write_whole
 from speechiq.reducer.read.choice import others_than_usual
 from speechiq.reducer.scoring import Options
@@ -120,7 +121,7 @@ def content(study: Study) -> dict[str, Any]:
     sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
     return {
         "title": TITLE if study.has_siq else TITLE_WITHOUT,
-        "systems_counted": f"{len(rows)} {'system' if len(rows) == 1 else 'systems'}",
+        "systems_counted": count_of(len(rows), "system"),
         "questions_asked": [MEANINGS[level] for level in study.levels],
         "level_names": [level.title() for level in study.levels],
         "no_siq": study.ranking.context.remarks.no_siq,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.conditions import read_conditions
 from speechiq.reducer.read.results_file import TaskRun
 from speechiq.reducer.read.runs import System
@@ -57,9 +58,7 @@ def made_of(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, int] | N
     """
     days = [date.partition("T")[0] for date in run_dates(tasks)]
     facts = {
-        "Data": ", ".join(
-            f"{name} ({count} {'clip' if count == 1 else 'clips'})" for name, count in sorted((clips or {}).items())
-        ),
+        "Data": ", ".join(f"{name} ({count_of(count, 'clip')})" for name, count in sorted((clips or {}).items())),
         "Runs": " to ".join(dict.fromkeys(days)),
         "Run with": ", ".join(f"{package} {' and '.join(of)}" for package, of in run_versions(tasks).items()),
         "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",

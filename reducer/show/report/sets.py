@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from speechiq.core.console import count_of
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.show.records import rows_of
 from speechiq.reducer.show.report.study import Study
@@ -66,7 +67,7 @@ def cautions(study: Study) -> dict[str, str]:
 
 def _count(pool: Pool) -> str:
     clips = max(map(len, pool.clips.values()))
-    return f"{clips} {'clip' if clips == 1 else 'clips'}"
+    return count_of(clips, "clip")
 
 
 def _cell(name: str, row: Mapping[str, Any], levels: Mapping[str, Category]) -> Cell:

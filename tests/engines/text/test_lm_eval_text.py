@@ -172,7 +172,7 @@ def test_what_cannot_work_is_refused_before_anything_is_loaded(demo_models):
     assert refusal("hf-audio").endswith("is a speech system, not a text model; choose another engine")
     assert refusal("vllm").startswith("vllm:m: the package vllm is missing; install")
     assert "whisper checkpoint is not a language model" in refusal("huggingface", model="demo:whisper-base")
-    assert "no such model in" in refusal("huggingface", model="demo:nothing")
+    assert "no such demo model" in refusal("huggingface", model="demo:nothing")
 
 
 @pytest.mark.parametrize(

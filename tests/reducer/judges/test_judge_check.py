@@ -227,7 +227,7 @@ def test_scores_that_do_not_fit_are_refused_in_one_line(changed, message, judged
 
 def test_too_few_double_and_missing_scores_are_refused(judged_runs, tmp_path):
     few = write_scores(tmp_path / "few.jsonl", judged_runs, strict, count=9)
-    assert "only 9 answers" in str(siq("judge", "check", judged_runs, "--scores", few).exception)
+    assert "9 answers with a score" in str(siq("judge", "check", judged_runs, "--scores", few).exception)
     twice = siq("judge", "check", judged_runs, "--scores", few, "--scores", few)
     assert "already scored by this person" in str(twice.exception)
     (tmp_path / "empty.jsonl").touch()
@@ -240,7 +240,7 @@ def test_a_check_that_cannot_be_made_is_refused_in_one_line(judged_runs, two_run
     several = write_judged(tmp_path / "several", "third", [1.0] * 20, judge="openai:another")
     assert "judge is" in str(siq("judge", "check", judged_runs, several, "-o", page).exception)
     assert "no judged task in" in str(siq("judge", "check", two_runs / "good", "-o", page).exception)
-    assert "only 3 of 3 answers" in str(
+    assert "scored 3 answers of these runs; a check needs at least 10" in str(
         siq("judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page).exception
     )
     stale = write_judged(tmp_path / "stale", "stale", [1.0] * 20, judge_rubric_sha256="00")

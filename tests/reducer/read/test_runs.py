@@ -70,6 +70,14 @@ def test_newest_run_of_a_task_wins_and_says_so(tmp_path):
     assert warning == (f"system 'system' has several runs of demo_0: taking the newest, {str(new)!r}, not {str(old)!r}")
 
 
+def test_the_same_runs_twice_are_one_line(tmp_path):
+    for folder in ("a", "b"):
+        for system in ("one", "two", "three"):
+            write_run(tmp_path / folder / system, levels(0.5), system=system)
+    _, (warning,) = read_systems([tmp_path])
+    assert warning.startswith("system 'one' and 2 other systems have several runs of demo_0, demo_1, demo_2: taking ")
+
+
 def described(**asr: object) -> dict:
     return {"siq": {"pretrained": "s", "system": {"kind": "cascade", "asr": {"model": "w", "num_beams": 1} | asr}}}
 

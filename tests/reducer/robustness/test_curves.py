@@ -91,7 +91,7 @@ def test_siq_is_on_the_scale_of_the_clean_runs(robustness):
 def test_two_systems_have_no_siq_without_norms(tmp_path):
     found = read(write_study(tmp_path, systems=("steady", "weak")))
     assert {each.measure for each in found.curves} == {"remember", "understand", "apply"}
-    assert "no SIQ: 2 systems on clean audio set no scale; run 3, or give --norms" in found.notes
+    assert "no SIQ: no scale from 2 systems on clean audio; run 3, or give --norms" in found.notes
 
 
 def test_norms_of_other_clips_are_refused(tmp_path):

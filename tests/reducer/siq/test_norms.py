@@ -124,7 +124,7 @@ def test_what_matches_is_said_on_every_output(tmp_path, built):
     assert data["norms"]["name"] == "pool" and data["norms"]["sha256"] == built.sha256 and data["mismatches"] == []
     assert set(data["norms"]["match"].values()) == {True}
     assert data["systems"][0]["siq_interval"][0] < data["systems"][0]["siq"] < data["systems"][0]["siq_interval"][1]
-    assert f',,pool ({built.sha256[:12]}),"4 clips: with 5, ' in as_csv(ranking.scores, ranking.context)
+    assert f',,pool ({built.sha256[:12]}),"4 clips: with 5 clips, ' in as_csv(ranking.scores, ranking.context)
 
 
 def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
@@ -309,14 +309,14 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
 
     made = siq("norms", "build", tmp_path / "pool", "-o", file, "--exclude", left[0])
     assert made.exit_code == 0, made.exception
-    assert f"on 4 clips, without 1 questions of set {sets.read(left[0]).sha256[:12]}" in made.stderr
+    assert f"on 4 clips, without 1 question of set {sets.read(left[0]).sha256[:12]}" in made.stderr
     same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "--json", out)
     assert same.exit_code == 0, same.exception
     data = json.loads(out.read_text())
     assert data["excluded"] == 1 and data["mismatches"] == []
     assert data["excluded_set"] == norms.read(file).excluded == sets.read(left[0]).sha256
     short = data["excluded_set"][:12]
-    assert f"left out of Apply: 1 questions of the unanswerable set {short}" in " ".join(same.stdout.split())
+    assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.stdout.split())
     for others, left_out in (([], "no set"), (["--exclude", left[1]], f"set {sets.read(left[1]).sha256[:12]}")):
         refused = siq("score", tmp_path / "pool" / "best", "--norms", file, *others)
         assert str(refused.exception).startswith(

@@ -223,7 +223,13 @@ def test_small_sets_are_marked():
     assert resample(make_pool(clips=60), draws=40).caution == caution(30)
     assert resample(make_pool(clips=120), draws=40).caution is None
     assert caution(14).startswith("14 clips: 95 % intervals") and "in simulation" in caution(14)
-    assert "2 clips: with 5, " in caution(2) and caution(49) and caution(50) is None
+    assert (
+        "2 clips: with 5 clips, " in caution(2)
+        and "1 clip: with" in caution(1)
+        and "with 5 clips" in caution(2)
+        and caution(49)
+        and caution(50) is None
+    )
 
 
 def test_the_seed_alone_decides(monkeypatch):
