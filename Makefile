@@ -45,7 +45,7 @@ test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or a
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not network and not gpu'
 
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-50} $(BIN)/python -m pytest tests/fuzz -s
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-40} $(BIN)/python -m pytest tests/fuzz -s
 
 lint: $(INSTALLED)  ## style, types and spelling
 	$(BIN)/ruff check .

@@ -5,7 +5,8 @@
 Sets of clips are drawn from populations whose true scores are known: the statistic on a million clips. The
 populations imitate published systems: word error rates with a long tail and sometimes above 1, similarities near 1,
 three questions per clip, one difficulty per clip for all systems. The first two systems are equal, so that `siq
-compare` should find a difference in 5 % of the sets. `--runs` adds populations made of real runs: each clip is
+compare` should find a difference in 5 % of the sets. `close` populations are nine systems with an SIQ from 95 to 107 on
+50 fixed clips, from which sets are drawn with replacement. `--runs` adds populations made of real runs: each clip is
 interpolated between two of theirs. The old interval, plain percentiles of the same draws, is shown for comparison.
 """
 
@@ -23,7 +24,8 @@ from tqdm import tqdm
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
 from speechiq.reducer.read.runs import System
-from speechiq.reducer.stats.comparison import draw_gap, flat
+from speechiq.reducer.siq.scale import DEFAULT_RULE, flat
+from speechiq.reducer.stats.comparison import draw_gap, draw_pair
 from speechiq.reducer.stats.draws import draw
 
 TRUTH, PART = 1_000_000, 100_000
@@ -46,6 +48,7 @@ SYSTEMS = np.array(
     ]
 )
 LIKE = [0, 1, 2, 3, 4, 5, 6, 7]
+CLOSE, CLOSE_CLIPS = 9, 50
 
 
 class Population(NamedTuple):
@@ -80,6 +83,34 @@ def published(rows: list[int], tail: float) -> Population:
         return {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
 
     return Population(sample, True)
+
+
+def close(seed: int) -> Population:
+    """Return a population of 50 clips and of systems that are each good at one level and bad at another.
+
+    Remember and Understand vary little on some systems and much on others. Most clips have all questions right.
+
+    Args:
+        seed: Chooses the clips.
+    """
+    generator = np.random.default_rng(seed)
+    turns = 2 * np.pi * (np.arange(CLOSE)[:, None] / CLOSE + np.arange(3)[:, None, None] / 3)
+    remember, understand, apply = np.cos(turns)
+    words = generator.integers(30, 150, CLOSE_CLIPS)
+    difficulty = generator.normal(size=CLOSE_CLIPS)
+    own, other = generator.normal(size=(2, CLOSE, CLOSE_CLIPS))
+    unsteady, vague = generator.uniform((0.05, 0.05), (0.8, 0.3), (CLOSE, 2)).T[..., None]
+    errors = np.round(0.12 * np.exp(-0.6 * remember + 0.4 * difficulty + unsteady * own) * words) / words
+    lost = 0.2 * np.exp(-0.3 * understand + 0.3 * difficulty + vague * (0.6 * own + 0.8 * other))
+    ease = 2.6 + 1.6 * apply - 0.4 * difficulty + 2.5 * generator.normal(size=(3, 1, CLOSE_CLIPS))
+    answers = (generator.random((3, CLOSE, CLOSE_CLIPS)) < 1 / (1 + np.exp(-ease))).mean(axis=0)
+    raw = {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
+
+    def sample(clips: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        chosen = generator.integers(CLOSE_CLIPS, size=clips)
+        return {level: values[:, chosen] for level, values in raw.items()}
+
+    return Population(sample, False)
 
 
 def recorded(systems: list[System]) -> Population:
@@ -151,10 +182,11 @@ def measure(population: Population, known: Scores, clips: int, sets: int, draws:
         frozen = draw(pool, scale=scale, draws=draws, seed=trial)
         note("siq on norms old", *np.percentile(frozen.siq, TAILS, axis=0), fixed)
         note("siq on norms", *frozen.siq_cloud.interval, fixed)
-        note("difference", *drawn.siq_cloud.difference(0, systems - 1).interval, true_siq[0] - true_siq[-1])
+        pair = draw_pair(pool, DEFAULT_RULE, draws, trial).siq_cloud
+        note("difference", *pair.difference(0, systems - 1).interval, true_siq[0] - true_siq[-1])
         if population.equal:
             note("equal siq old", *np.percentile(drawn.siq[:, 0] - drawn.siq[:, 1], TAILS), 0.0)
-            note("equal siq", *drawn.siq_cloud.difference(0, 1).interval, 0.0)
+            note("equal siq", *pair.difference(0, 1).interval, 0.0)
             on_norms = draw_gap(pool, 0, 1, scale, draws, trial).siq_cloud.interval
             note("equal siq on norms", *on_norms, 100.0)
             for level, cloud in draw_gap(pool, 0, 1, flat(pool), draws, trial).raw_clouds.items():
@@ -186,6 +218,8 @@ def main() -> None:
         "weakest removed": published(every[:-1], 0.5),
         "like": published(LIKE, 0.35),
         "like, longer tail": published(LIKE, 0.5),
+        "close": close(558),
+        "close, one clip decides": close(1060),
     }
     if args.runs:
         systems = read_systems([args.runs]).systems

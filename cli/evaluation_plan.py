@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.inventory import Inventory, SystemWork
-
-SIQ = "siq"
+from speechiq.siq_tasks.suite import SUITE
 
 
 def describe_work(inventory: Inventory) -> Iterator[str]:
@@ -37,7 +36,7 @@ def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
         SpeechIQError: No task of the run is one of SIQ.
     """
     suites = {task.suite for task in inventory.tasks} - {""}
-    if norms_file is not None and suites and SIQ not in suites:
+    if norms_file is not None and suites and SUITE not in suites:
         raise SpeechIQError(
             f"--norms {norms_file}: only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}; "
             "leave --norms out"

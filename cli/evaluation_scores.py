@@ -36,7 +36,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
     scores, page = output / SCORES, output / PAGE
     options: dict[str, Any] = {"norms_file": norms_file, "allow_mismatch": allow_mismatch, "force": True}
     try:
-        _with_error_bars(score, sources, [scores], **options)
+        has_bars = _with_error_bars(score, sources, [scores], **options)
         _with_error_bars(report, sources, page, **options)
     except SpeechIQError as error:
         raise SpeechIQError(f"{error}; the runs are in {output}") from error
@@ -46,7 +46,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
     if len(runs) < len(record.runs):
         others = len(record.runs) - len(runs)
         say(f"scores and report are of these settings; {output} also has {others} run{'s' * (others > 1)} with others")
-    if (hint := _advise(settings, record, runs, sources, norms_file)) is not None:
+    if (hint := _advise(settings, record, runs, sources, norms_file, has_bars)) is not None:
         say(f"hint: {hint}")
 
 
@@ -57,8 +57,11 @@ def _find_sources(settings: Settings, record: Record, runs: Sequence[Run]) -> li
     return [settings.output / file for run in runs for file in run.results]
 
 
-def _with_error_bars(command: Callable[..., None], sources: list[Path], output: Any, **options: Any) -> None:
+def _with_error_bars(command: Callable[..., None], sources: list[Path], output: Any, **options: Any) -> bool:
     """Call a command, and once more without error bars if it fails with them.
+
+    Returns:
+        Whether there are error bars.
 
     Raises:
         SpeechIQError: It fails without them too; this is the error of the first call.
@@ -71,10 +74,17 @@ def _with_error_bars(command: Callable[..., None], sources: list[Path], output: 
         except SpeechIQError:
             raise error from None
         say(f"{error}; so there are none here")
+        return False
+    return True
 
 
 def _advise(
-    settings: Settings, record: Record, runs: Sequence[Run], sources: Sequence[Path], norms_file: str | None
+    settings: Settings,
+    record: Record,
+    runs: Sequence[Run],
+    sources: Sequence[Path],
+    norms_file: str | None,
+    has_bars: bool,
 ) -> str | None:
     """Return what to do next, with a command; None if the scores are complete."""
     conditions = [item for item in settings.metadata if item.partition("=")[0].rpartition(".")[2] == CONDITION]

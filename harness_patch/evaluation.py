@@ -57,8 +57,9 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
     @functools.wraps(simple_evaluate)
     def guarded(*args: Any, **kwargs: Any) -> Any:
         options = dict(zip(("model", "model_args", "tasks"), args, strict=False)) | kwargs
+        speech = options.get("model") in model_types or _is_speech_system(options.get("model"))
         with ExitStack() as during:
-            if options.get("model") in model_types or _is_speech_system(options.get("model")):
+            if speech:
                 _refuse_secrets(options)
                 _refuse_shared_cache(options.get("use_cache"))
                 check_output_path(getattr(options.get("evaluation_tracker"), "output_path", None))
@@ -70,7 +71,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
             if "tasks" in kwargs:
                 kwargs["tasks"] = choose_tasks(kwargs["tasks"])
             results = simple_evaluate(*args, **kwargs)
-            if results is not None and options.get("samples"):
+            if speech and results is not None and options.get("samples"):
                 results["config"]["samples"] = options["samples"]
             return results
 
@@ -158,7 +159,8 @@ def choose_tasks(names: Any) -> Any:
     from speechiq.siq_tasks.catalog import list_keys
     from speechiq.siq_tasks.options import given, refuse_unread
 
-    refuse_unread(list_keys(names), others=False)
+    if given.get().metadata:
+        refuse_unread(list_keys(names), others=False)
     choice = leave_out_apply(names, given.get().metadata)
     if choice.left_out and hints.is_first_process():
         say(

@@ -88,12 +88,12 @@ class Clause:
 
     @property
     def retracts(self) -> bool:
-        """Return whether it takes back what was said before."""
+        """Return whether it takes back the answer before it."""
         return bool(words.RETRACTED.search(self.text))
 
     @property
     def concludes(self) -> bool:
-        """Return whether what follows replaces what was said before."""
+        """Return whether the next claim replaces those before."""
         names_letter = any(ord(self.tokens[i]) < OPTION for i in self.at)
         concluding = words.CONCLUDES | words.LEFT if names_letter else words.CONCLUDES
         return not concluding.isdisjoint(self.tokens) or bool(words.CONCLUDES_WITHIN.search(self.text))
@@ -106,7 +106,7 @@ class Clause:
 
     @property
     def supposes(self) -> bool:
-        """Return whether it is a condition or an assumption, so that what follows from it is no claim."""
+        """Return whether it is a condition or an assumption, so that its consequences are not claimed."""
         is_condition = self.first in words.CONDITIONS - {"whether"} and len(self.tokens) > 1
         return is_condition or bool(words.SUPPOSES.search(self.text))
 
@@ -170,12 +170,12 @@ class Clause:
 
     def _praises(self, after: list[str]) -> bool:
         """Return whether the words after the mention say that this option is the answer."""
-        said = " ".join(after)
-        if words.QUALIFIED.search(said):
+        remark = " ".join(after)
+        if words.QUALIFIED.search(remark):
             return False
         return (
             not words.PRAISE.isdisjoint(after[:_MAX_GAP])
-            or bool(words.PRAISES.search(said))
+            or bool(words.PRAISES.search(remark))
             or bool(words.PRAISES_WITHIN.search(self.text))
             or after in (["it", "is"], ["only"])
         )

@@ -35,10 +35,10 @@ _NUMBERED = re.compile(
 )
 _NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
-#: Key words that are read in spite of a typing error, and words that only look like one.
-_MISSPELT = ("answer", "option", "correct", "choice", "choose", "letter", "because")
+#: Key words that are read in spite of a typing error, and correct words similar to them.
+_KEY_WORDS = ("answer", "option", "correct", "choice", "choose", "letter", "because")
 _RIGHT = frozenset(
-    {*_MISSPELT, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
+    {*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
 )
 _WORD = re.compile(r"\b[A-Za-z]{3,8}\b")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
@@ -84,9 +84,9 @@ def _untag(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _correct(word: str) -> str:
-    """Return the key word that a word with one typing error, or with its letters in disorder, stands for."""
+    """Return the key word that differs from a word by one typing error or by the order of letters, else the word."""
     lowered = word.lower()
-    for right in _MISSPELT:
+    for right in _KEY_WORDS:
         if (
             lowered[0] == right[0]
             and lowered not in _RIGHT

@@ -18,19 +18,17 @@ def _words(listed: str) -> frozenset[str]:
 CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
-    selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
-    dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing
-    mark solution verdict go going
-    correct right best result matches match corresponds correspond fits fit supports support suggests indicates
-    final opt changed
-    changing switch switched mind
-    respuesta opción respuestas elijo elegir escojo letra creo correcta correcto solución inciso antwort
-    lösung wahl wähle nehme würde richtig richtige auswahl buchstabe glaube tippe réponse choisis choix lettre bonne
-    resposta alternativa opção escolho correta certa acho risposta scelgo opzione lettera corretta giusta credo
-    soluzione antwoord kies optie keuze juiste ответ выбираю вариант буква верно правильно відповідь варіант
-    odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek yanıt svar svaret alternativ vælger väljer
-    الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban jawabannya pilihan odpověď volba možnost
-    απάντηση vastaus válasz răspuns răspunsul תשובה התשובה คำตอบ คำตอบคือ ข้อ 정답은 정답 답은 답 선택지
+    selected selection response answering choosing deciding decide decided opting taking lean leaning inclined dirais
+    diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing mark
+    solution verdict go going correct right best result matches match corresponds correspond fits fit supports support
+    suggests indicates final opt changed changing switch switched mind respuesta opción respuestas elijo elegir escojo
+    letra creo correcta correcto solución inciso antwort lösung wahl wähle nehme würde richtig richtige auswahl
+    buchstabe glaube tippe réponse choisis choix lettre bonne resposta alternativa opção escolho correta certa acho
+    risposta scelgo opzione lettera corretta giusta credo soluzione antwoord kies optie keuze juiste ответ выбираю
+    вариант буква верно правильно відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek
+    yanıt svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban
+    jawabannya pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה คำตอบ คำตอบคือ ข้อ
+    정답은 정답 답은 답 선택지
     """
 )
 
@@ -43,59 +41,53 @@ OPENERS = _words("and but or the while whereas")
 #: Words that may come between a cue and its letter, or before a letter alone.
 LINKS = _words(
     """
-    bold is are was be been to
-    would should must may might could can will has have it it's its that that's this the these
-    those of all a an i i'd i'll i'm am we you my your our me let let's with for as by and then thus so therefore
-    hence think believe feel find reckon sure certain confident fairly quite pretty very most likely probably
-    definitely surely certainly clearly obviously simply just only also here there's okay ok yes well indeed perhaps
-    maybe actually finally ultimately appropriate accurate plausible one option choice letter answer statement claim
-    in speech speaker according based from on first second no yeah course high confidence given above none but
-    rather instead left leaves remaining remains leaving what which who which's means true seems appears look looks
-    like mentioned overall between either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh
-    still si question definately definetly probly prolly gotta gonna possibly mostly
-    more final too or towards us get got make makes making take takes settle settled come comes arrive myself
-    personally toward auf es la el lo los las una un de que que's será sería son por tanto entonces así pues creo pienso
-    sino correcta correcto opción ist die der das den lautet wäre ich denke glaube dass daher somit folglich deshalb
-    sondern richtige richtig meine antwort ma mon mein mi mia minha mijn mitt mój moja est c'est le l l' les je
-    pense crois réponse bonne correcte donc ainsi alors mais plutôt l'option d' ce serait é o os seria portanto logo
-    então acho letra alternativa correta è il gli che quindi dunque perciò penso credo sarebbe risposta corretta
-    giusta het dat ik denk dus daarom maar juiste antwoord правильный верный это поэтому значит думаю что а
-    правильна то правильное мой prawidłowa poprawna więc zatem jest doğru är det rätta rätt riktig rigtige riktige
-    altså alltså الصحيحة هي هو الصحيح सही है đúng là yang benar adalah správná tedy σωστή είναι η oikea helyes az
-    corect este és הנכונה היא הוא คือ
+    bold is are was be been to would should must may might could can will has have it it's its that that's this the
+    these those of all a an i i'd i'll i'm am we you my your our me let let's with for as by and then thus so therefore
+    hence think believe feel find reckon sure certain confident fairly quite pretty very most likely probably definitely
+    surely certainly clearly obviously simply just only also here there's okay ok yes well indeed perhaps maybe actually
+    finally ultimately appropriate accurate plausible one option choice letter answer statement claim in speech speaker
+    according based from on first second no yeah course high confidence given above none but rather instead left leaves
+    remaining remains leaving what which who which's means true seems appears look looks like mentioned overall between
+    either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh still si question definately
+    definetly probly prolly gotta gonna possibly mostly more final too or towards us get got make makes making take
+    takes settle settled come comes arrive myself personally toward auf es la el lo los las una un de que que's será
+    sería son por tanto entonces así pues creo pienso sino correcta correcto opción ist die der das den lautet wäre ich
+    denke glaube dass daher somit folglich deshalb sondern richtige richtig meine antwort ma mon mein mi mia minha mijn
+    mitt mój moja est c'est le l l' les je pense crois réponse bonne correcte donc ainsi alors mais plutôt l'option d'
+    ce serait é o os seria portanto logo então acho letra alternativa correta è il gli che quindi dunque perciò penso
+    credo sarebbe risposta corretta giusta het dat ik denk dus daarom maar juiste antwoord правильный верный это поэтому
+    значит думаю что а правильна то правильное мой prawidłowa poprawna więc zatem jest doğru är det rätta rätt riktig
+    rigtige riktige altså alltså الصحيحة هي هو الصحيح सही है đúng là yang benar adalah správná tedy σωστή είναι η oikea
+    helyes az corect este és הנכונה היא הוא คือ
     """
 )
 
 #: Words about an option that claim it.
 PRAISE = _words(
     """
-    correct right true best strongest
-    closest reflects captures fits fit matches match likely better appropriate accurate
-    supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen
-    korrekte exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt
-    correcte vrai vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно
-    правильный верный правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně
-    správná σωστή oikein helyes corect
+    correct right true best strongest closest reflects captures fits fit matches match likely better appropriate
+    accurate supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen korrekte
+    exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt correcte vrai
+    vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно правильный верный
+    правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně správná σωστή oikein helyes
+    corect
     """
 )
 
 #: Words that turn a claim into an exclusion.
 DENIALS = _words(
     """
-    not no nor neither never none nothing nobody
-    cannot cant wrong incorrect false untrue unlikely unsupported irrelevant
-    implausible inaccurate impossible invalid mistaken contradicts contradicted eliminate eliminated eliminating
-    exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without doubt
-    unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco nunca
-    incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner
-    keinesfalls weder falsch ausgeschlossen ausschließen unwahr nein ne n pas faux fausse incorrecte jamais élimine
-    exclut exclu exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata
-    errato scarto escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно
-    неправильный исключаем исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır
-    inte ej icke fel ikke feil forkert nej nei ليس ليست لا خطأ خاطئة नहीं गलत न không sai bukan tidak salah není
-    špatně nesprávná όχι δεν λάθος ei väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด
-    아닙니다 아니다 아니라 아니고 틀렸습니다
-    아니에요 아닌
+    not no nor neither never none nothing nobody cannot cant wrong incorrect false untrue unlikely unsupported
+    irrelevant implausible inaccurate impossible invalid mistaken contradicts contradicted eliminate eliminated
+    eliminating exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without
+    doubt unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco nunca
+    incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner keinesfalls
+    weder falsch ausgeschlossen ausschließen unwahr nein ne n pas faux fausse incorrecte jamais élimine exclut exclu
+    exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata errato scarto
+    escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно неправильный исключаем
+    исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır inte ej icke fel ikke feil
+    forkert nej nei ليس ليست لا خطأ خاطئة नहीं गलत न không sai bukan tidak salah není špatně nesprávná όχι δεν λάθος ei
+    väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด 아닙니다 아니다 아니라 아니고 틀렸습니다 아니에요 아닌
     """
 )
 STEMS = tuple(
@@ -106,21 +98,19 @@ STEMS = tuple(
 OPEN = _words(
     """
     initial initially other others tempting possible although though while if wenn falls если whether unless suppose
-    supposing considered considering thought
-    earlier originally hope compare comparing versus vs distractor helps previously
-    obwohl aunque quoique embora sebbene hoewel хотя
+    supposing considered considering thought earlier originally hope compare comparing versus vs distractor helps
+    previously obwohl aunque quoique embora sebbene hoewel хотя
     """
 )
 #: Words that leave open whether a letter is meant; in an option's own words they may be part of the speech.
 DISTANT = _words(
     """
-    some many people someone somebody everyone everybody anyone listeners readers students student colleague
-    alternative alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes
-    traditionally normally formerly rumour rumor rumors allegedly reportedly supposedly
-    partially partly half somewhat slightly technically nearly unlike similarly
-    manche viele einige algunos muchos certains beaucoup alcuni molti
-    alguns muitos sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk
-    частично casi presque quasi quase bijna почти
+    some many people someone somebody everyone everybody anyone listeners readers students student colleague alternative
+    alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes traditionally
+    normally formerly rumour rumor rumors allegedly reportedly supposedly partially partly half somewhat slightly
+    technically nearly unlike similarly manche viele einige algunos muchos certains beaucoup alcuni molti alguns muitos
+    sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk частично casi presque
+    quasi quase bijna почти
     """
 )
 #: Words about an option that make the claim less clear.
@@ -128,8 +118,8 @@ MODALS = _words("might may could maybe perhaps possibly")
 #: Verbs by which a clause describes an option instead of claiming it.
 VERBS = _words(
     """
-    is are was were has have had does did would could might may can will refers describes needs seems mentions
-    concerns relates applies talks contains names came comes goes happened occurred appears sounds looks needed
+    is are was were has have had does did would could might may can will refers describes needs seems mentions concerns
+    relates applies talks contains names came comes goes happened occurred appears sounds looks needed
     """
 )
 #: The last words of a remark about all that an option says.
@@ -196,8 +186,8 @@ PRAISES = re.compile(
 #: Words about one option next to another that leave open which of them is meant.
 HEDGES = _words(
     """
-    maybe perhaps possibly might could or otherwise else followed bit
-    vielleicht quizá quizás tal peut-être talvez forse misschien или может
+    maybe perhaps possibly might could or otherwise else followed bit vielleicht quizá quizás tal peut-être talvez forse
+    misschien или может
     """
 )
 #: First words of a clause that make it a condition.
@@ -242,14 +232,19 @@ DENYING = re.compile(
     r"\bscheidet\b|\bin plaats van\b",
     re.IGNORECASE,
 )
+#: Denials in front of the name of a label.
+DENIAL = (
+    r"(?:\b(?:not(?! only| just| merely)|never|no(?! doubt| question)|none|neither|nor|nothing(?! but)|nobody|hardly|"
+    r"than|without(?! (?:a |any )?doubt)|instead of|as opposed to|unlike|far from|anything but|lack(?:s|ing)?|"
+    r"absence of|devoid of|free (?:of|from)|exclud\w+|rul\w+ out)|n't)(?!\w)"
+)
 #: A sentence of only these words is about the option named before it.
 VERDICTS = _words(
     """
-    so hence thus out eliminated excluded rejected discarded unsupported irrelevant does doesn't apply fit match
-    no not nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either
-    also can't cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer
-    falsch nicht richtig nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет
-    неверно
+    so hence thus out eliminated excluded rejected discarded unsupported irrelevant does doesn't apply fit match no not
+    nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either also can't
+    cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer falsch nicht richtig
+    nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет неверно
     """
 )
 RETRACTED = re.compile(
@@ -259,9 +254,9 @@ RETRACTED = re.compile(
     r"scratch that|correction|sorry|on (?:second|further) thought|"
     r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
     r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|i mean|"
-    r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|after checking|"
-    r"i stand corrected|(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|"
-    r"i (?:now )?switch(?:ed)?|take back|ignore my|"
+    r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|i stand corrected|"
+    r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
+    r"ignore my|after checking|"
     r"espera|perdón|corrección|moment|halt|warte|korrektur|attends|attendez|pardon|espere|desculpe|aspetta|scusa|wacht|"
     r"подожди|нет,|等等|不对|待って|いや)\b",
     re.IGNORECASE,

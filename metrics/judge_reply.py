@@ -73,7 +73,7 @@ _GIVEN = re.compile(
     re.IGNORECASE,
 )
 _ALONE = re.compile(rf"^\W*?({_NUMBER})(?={_TAIL})(.*)$", re.IGNORECASE)
-_SAID = re.compile(
+_RATED = re.compile(
     rf"\b(?:i(?: would|'d) say|(?:this|it|that)(?: is|'s)|gets|worth)\s+(?:an?\s+)?({_NUMBER})(?={_SCALE}{_END})(.*)$",
     re.IGNORECASE,
 )
@@ -193,7 +193,7 @@ def _read_score(line: str, rubric: Rubric) -> Verdict:
     while labeled := _AFTER_LABEL.search(rest):
         found.append((labeled[1], labeled[2]))
         rest = labeled[2]
-    if not found and (single := _ALONE.match(line) or _WEAK.search(line) or _GIVEN.search(line) or _SAID.search(line)):
+    if not found and (single := _ALONE.match(line) or _WEAK.search(line) or _GIVEN.search(line) or _RATED.search(line)):
         found.append((single[1], single[2]))
     if found and _names_other_scale(line.removesuffix(found[0][1]), rubric):
         return Verdict(math.nan, OTHER)

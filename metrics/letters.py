@@ -38,7 +38,7 @@ class _Reading:
         topic: The letters named last.
         turned: Whether the answer took back all that came before.
         is_short: Whether the answer has so few words that the text of an option counts as an answer.
-        supposed: Whether the last sentence is an assumption, so that one that begins with "then" is no claim.
+        supposed: Whether the last sentence is an assumption, so that one that begins with "then" claims nothing.
     """
 
     claims: dict[str, int] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
 
 
 def _read_first(sentences: Sequence[str]) -> str | None:
-    """Return the letter that is the whole first line or sentence, unless another stands alone further down."""
+    """Return the letter that is the whole first line or sentence, unless a later line is another letter alone."""
     alone = [_LETTER_ALONE.fullmatch(sentence) for sentence in sentences]
     letters = {named_letter(found[1]) for found in alone if found}
     return letters.pop() if alone[0] and len(letters) == 1 else None

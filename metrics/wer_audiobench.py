@@ -37,7 +37,7 @@ NUMBERS = {str(value): word for value, word in enumerate(_SMALL.split())} | {
 }
 _NUMBER = re.compile(r"\b[0-9]{1,2}\b")
 _FILLER = re.compile(r"\b(?:uh|umm?|er|ah)\b")
-_delete_punctuation = jiwer.RemovePunctuation()
+_delete_punctuation = jiwer.RemovePunctuation()  # type: ignore[no-untyped-call] # jiwer does not annotate it
 
 
 def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> float:

@@ -130,7 +130,7 @@ class FlacDigest:
 
 
 class FFmpegReader:
-    """A reader of the formats of FFmpeg: M4A, MP4, WebM, and codings of WAV, OGG and MP3 that libsndfile cannot read.
+    """A reader of the formats of FFmpeg: MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile cannot read.
 
     Of a video, the first sound track is read.
     """

@@ -1,8 +1,9 @@
 """Compute error bars: how much scores change with other clips from the same source.
 
 The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
-are heavy tailed: a draw's distance from the pool is divided by the draw's own standard error (the studentized
-bootstrap), used in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
+are heavy tailed: the heaviest clip counts more often than once, for clips like it that are not in the set. On a fixed
+scale a draw's distance from the pool is also divided by the draw's own standard error (the studentized bootstrap). On
+the pool's own scale it is used in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
 """
 
 from __future__ import annotations

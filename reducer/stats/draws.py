@@ -31,7 +31,7 @@ from speechiq.reducer.stats.sums import Sums, noise, read, rows
 
 DRAWS = 1000
 FEWEST_DRAWS = 40
-UNSEEN = 3.0
+UNSEEN, UNSEEN_ON_NORMS = 2.0, 3.0
 CHUNK_CELLS = 2**22
 MEAN, POINTS = 100, 15
 
@@ -91,7 +91,7 @@ def draw(
     rule: str = DEFAULT_RULE,
     draws: int = DRAWS,
     seed: int = 0,
-    unseen: float = UNSEEN,
+    unseen: float | None = None,
 ) -> Draws:
     """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
@@ -101,8 +101,9 @@ def draw(
         rule: As for `resample`.
         draws: Number of draws, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
-        unseen: On a fixed scale, intervals of X_j count the variance of the heaviest clip this many more times, for
-            equally heavy clips that are not in the set; differences between two systems use 0.
+        unseen: Intervals of X_j count the variance of the heaviest clip this many more times, for equally heavy clips
+            that are not in the set; None takes `UNSEEN`, and `UNSEEN_ON_NORMS` on a fixed scale. Differences between
+            two systems use less (`comparison.compare`).
 
     Raises:
         SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
@@ -116,6 +117,8 @@ def draw(
     if len(clips.names) < 2:
         raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
+    if unseen is None:
+        unseen = UNSEEN_ON_NORMS if scale else UNSEEN
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = count_clips(len(clips.names), draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
@@ -143,9 +146,9 @@ def draw(
     }
     siq = combine(z, shares)
     z_clouds = {
-        level: _fixed_cloud(level_sums, scale.levels[level], _widen(pool.raw[level], scale.levels[level], unseen))
+        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], unseen)
         if scale
-        else _own_cloud(level_sums)
+        else _own_cloud(level_sums, pool.raw[level], base.levels[level], unseen)
         for level, level_sums in found.items()
     }
     center = combine(
@@ -191,24 +194,21 @@ def _raw_cloud(sums: Sums) -> Cloud:
     return Cloud(score, score, score + noise(sums.raw, sums.raw_error))
 
 
-def _fixed_cloud(sums: Sums, level_scale: LevelScale, widen: np.ndarray) -> Cloud:
+def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
     """Return the draws of Z_j on a fixed scale."""
     score = sums.ability[0] / level_scale.std
+    heaviest, total = _variances(raw, level_scale)
+    widen = _widen(heaviest, total, unseen)
     return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
 
 
-def _widen(raw: np.ndarray, level_scale: LevelScale, unseen: float) -> np.ndarray:
-    """Return how much the standard error of X_j grows if the heaviest clip counts more often, shape (systems,)."""
-    weighted = weighted_score(raw, level_scale.discrimination)
-    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
-    total = parts.sum(axis=1)
-    heaviest = np.divide(parts.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
-    return np.asarray(np.sqrt(1 + unseen * heaviest))
+def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
+    """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own.
 
-
-def _own_cloud(sums: Sums) -> Cloud:
-    """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own."""
-    far = noise(sums.ability, sums.error)
+    One factor widens the distances of all systems, so that differences between them keep their meaning.
+    """
+    heaviest, total = _variances(raw - raw.mean(axis=0), level_scale)
+    far = _widen(heaviest.sum(), total.sum(), unseen) * (sums.ability[1:] - sums.ability[0])
     score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
     deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
@@ -216,3 +216,16 @@ def _own_cloud(sums: Sums) -> Cloud:
     of_pool, of_draws = attenuation(score, draws)
     span = np.sqrt(len(score) - 1)
     return Cloud(score, score / of_pool, draws / of_draws, -span, span)
+
+
+def _variances(raw: np.ndarray, level_scale: LevelScale) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of each system's heaviest clip in the variance of X_j, and the sum of all clips' parts."""
+    weighted = weighted_score(raw, level_scale.discrimination)
+    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
+    return parts.max(axis=1), parts.sum(axis=1)
+
+
+def _widen(heaviest: np.ndarray, total: np.ndarray, unseen: float) -> np.ndarray:
+    """Return how much a standard error grows if the heaviest clip counts `unseen` times more."""
+    share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.sqrt(1 + unseen * share))

@@ -18,7 +18,7 @@ class Sums(NamedTuple):
         raw: Mean raw scores, shape (1 + draws, systems).
         raw_error: Their standard errors.
         ability: X_j of eq. 4 minus the mean that eq. 5 subtracts.
-        error: Its standard error; one for all systems if the pool sets the scale, so that differences stay meaningful.
+        error: Its standard error.
         spread: Standard deviation of all raw scores, which eq. 6 divides by, shape (1 + draws, 1).
         scored: Whether eq. 5 can be computed, shape (1 + draws,).
     """
@@ -73,7 +73,6 @@ def read(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | None) -> 
     clips = of_raw[:, -1:]
     spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
     if level_scale is None:
-        error = np.sqrt((error**2).mean(axis=1, keepdims=True))
         scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
     else:
         scored = np.isfinite(ability).all(axis=1)

@@ -228,8 +228,8 @@ def _comparable(option: str) -> str:
     (True, False)
     """
     words = {"-": "minus", "\N{MINUS SIGN}": "minus", "%": "percent"}
-    spelled = _SIGN.sub(lambda sign: f" {words.get(sign[0]) or unicodedata.name(sign[0])} ", option)
-    return normalize(spelled) or option
+    in_words = _SIGN.sub(lambda sign: f" {words.get(sign[0]) or unicodedata.name(sign[0])} ", option)
+    return normalize(in_words) or option
 
 
 def parse_options(text: str) -> list[str]:

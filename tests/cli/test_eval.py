@@ -208,7 +208,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
 @pytest.mark.parametrize(
     "arguments, fault",
     [
-        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such model"),
+        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such demo model"),
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "faster-whispr:x+hf:y"], "did you mean faster-whisper?"),
         (["letter:B", "--device", "nonsense"], "--device nonsense"),

@@ -375,9 +375,7 @@ def test_two_data_sets_in_one_folder_are_one_short_line(two_runs):
     message = str(siq(two_runs).exception)
     every = "levels remember, understand, apply: data set"
     assert f"{every} 'demo' is in system 'bad' and not in system 'new' and 1 other system" in message
-    assert message.endswith(
-        "; run the same tasks, or score the runs of one data set alone, or add --allow-mismatch to mark the scores"
-    )
+    assert "; run the same tasks, or score the runs of one data set alone, or add --allow-mismatch " in message
     assert len(message) < 400
 
 

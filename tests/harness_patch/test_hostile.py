@@ -122,7 +122,7 @@ HARMS = {
     "cut weights": (rewrite("model.safetensors", lambda b: b[: len(b) // 2]), CUT),
     "empty weights": (rewrite("model.safetensors", lambda b: b""), CUT),
     "garbage weights": (rewrite("model.safetensors", lambda b: b"\xff" * 99), CUT),
-    "a lost shard": (shard, "model.safetensors.index.json lists 1 files that are missing, first model-00002"),
+    "a lost shard": (shard, "model.safetensors.index.json misses 1 file that it lists, first model-00002"),
     "a pickle bomb": (pickle_bomb, "pytorch_model.bin is damaged, or contains more than weights; it was not executed"),
     "a zipped bomb": (zipped_bomb, "pytorch_model.bin is damaged, or contains more than weights; it was not executed"),
     "other weights": (

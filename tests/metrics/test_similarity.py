@@ -121,7 +121,7 @@ def test_similarity_of_empty_texts(demo_models):
 
 def test_similarity_of_no_texts_is_undefined_and_loads_nothing():
     assert np.isnan(similarity([], [], embedder="x/y"))
-    with pytest.raises(SpeechIQError, match=r"^references: 1 texts, hypotheses: 2; give one hypothesis per reference$"):
+    with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give one hypothesis per reference$"):
         similarity("so", ["so", "it"], embedder="x/y")
 
 

@@ -68,7 +68,7 @@ def test_a_rate_over_no_words_is_undefined_and_an_empty_hypothesis_has_rate_1(ra
 def test_lists_of_different_lengths_and_unknown_normalizers_are_refused(rate):
     with pytest.raises(SpeechIQError, match=r"^references: 2 texts, hypotheses: 1; give one hypothesis per reference$"):
         rate(["so it goes", "yes"], ["so it goes"])
-    with pytest.raises(SpeechIQError, match=r"^references: 1 texts, hypotheses: 2; give"):
+    with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give"):
         rate("so it goes", ["so", "it"])
     with pytest.raises(SpeechIQError, match=r"^normalizer=whisper: unknown; known are english, basic, multilingual$"):
         rate("so it goes", "so it goes", normalizer="whisper")

@@ -163,7 +163,7 @@ def test_folders_without_audio_and_sets_without_voices_are_refused(docs, tmp_pat
     soundfile.write(file, np.zeros(SAMPLING_RATE), SAMPLING_RATE)
     with pytest.raises(SpeechIQError, match=f"{file} is silent and adds no noise; take it out of the folder"):
         with_condition(docs, f"noise:{tmp_path}@5dB")
-    with pytest.raises(SpeechIQError, match="1 clips has no 3 other clips to mix"):
+    with pytest.raises(SpeechIQError, match="1 clip has no 3 other clips to mix"):
         with_condition(docs.select([0]), "babble:3@0.5")
 
 

@@ -88,7 +88,10 @@ def test_the_command_line_validates_the_suite():
     [
         (lambda lines: None, r"earnings22: no question file .*siq questions write --dataset earnings22"),
         (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*complete the file with"),
-        (lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")], "1 clips have questions but are not in"),
+        (
+            lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")],
+            "questions for 1 clip that the set does not have",
+        ),
         (lambda lines: [lines[0].replace('"answer": "A"', '"answer": "Z"')], r"jsonl' line 1: 'answer' is 'Z'"),
     ],
 )

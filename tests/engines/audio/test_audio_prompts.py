@@ -36,7 +36,7 @@ def build(spec):
     [
         (
             "demo:SmolLM2-135M-Instruct",
-            "a llama .*; it only reads text: put a recognizer before it, pretrained=ASR+demo:S",
+            "a llama .*; it only reads text: put a recognizer before it, pretrained=ASR",
         ),
         ("demo:whisper-tiny.en", r"a whisper .*; it only transcribes: add a language model, pretrained=demo:.*\+LLM$"),
     ],

@@ -80,7 +80,7 @@ def test_a_rejected_key_is_named_but_not_shown():
         ("gpt-4o", "'gpt-4o': not of the form ENGINE:MODEL; write"),
         ("openai:", "'openai:': not of the form ENGINE:MODEL; write"),
         ("nobody:m", "'nobody' is neither openai nor a model type"),
-        ("hf:demo:nothing", "demo:nothing: no such model"),
+        ("hf:demo:nothing", "demo:nothing: no such demo model"),
         ("hf:./nowhere", "no folder with a config.json"),
         ("hf:m,timeout=3", "hf:m: 'timeout=3': only openai:MODEL has options"),
         ("openai:m,key=abc", "openai:m: no option 'key'; known are base_url, key_variable, timeout"),

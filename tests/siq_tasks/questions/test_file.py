@@ -132,7 +132,7 @@ def test_join_is_by_id_in_the_order_of_the_clips():
 
 
 def test_questions_for_unknown_clips_are_counted():
-    with pytest.raises(SpeechIQError, match="set: 2 clips have questions but are not in the set, x among them"):
+    with pytest.raises(SpeechIQError, match="set: questions for 2 clips that the set does not have, x among them"):
         join([GOOD | {"id": clip} for clip in "xyx"], ["a"], "set")
 
 

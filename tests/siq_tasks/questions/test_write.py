@@ -124,7 +124,7 @@ def test_a_server_that_dies_half_way_keeps_what_was_answered(tmp_path):
         return good_author(prompt) if number <= answered else (500, {}, "{}")
 
     with pytest.raises(
-        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers are cached in .*answers: run"
+        SpeechIQError, match=r"answered 500, .*; \d+ of 14 clips .* 40 answers cached in .*answers: run"
     ):
         run(dying, output)
     assert not output.exists()
@@ -157,7 +157,7 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
         paid = len(server.requests)
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        assert "answers of an earlier run are in" in done.stderr and "42 questions, 0 left out" in done.stderr
+        assert "answers of an earlier run in" in done.stderr and "42 questions, 0 left out" in done.stderr
         assert 30 <= paid < 90 and 98 <= len(server.requests) <= 98 + workers
         again = subprocess.run(command, capture_output=True, text=True)
         assert "0 of 14 clips have no or too few questions" in again.stderr and "; 0 requests; " in again.stderr
@@ -173,7 +173,7 @@ def test_a_partial_file_is_completed_and_what_it_holds_is_kept(tmp_path):
     assert outcome.rows[:4] == hand[:4] and len(outcome.rows) == 42
     assert len(requests) == 13 + (42 - 4) * 2
     assert len(join(read_questions(output), IDS, "demo")) == 42
-    with pytest.raises(SpeechIQError, match="demo: 1 clips have questions but are not in the set, demo/earnings-1"):
+    with pytest.raises(SpeechIQError, match="demo: questions for 1 clip that the set does not have, demo/earnings-1"):
         run(good_author, output, [clip for clip in CLIPS if clip["id"] != "demo/earnings-1"])
 
 
@@ -227,7 +227,7 @@ def test_a_reply_without_an_answer_stops_the_run_and_is_not_kept(body, tmp_path)
     def script(prompt, number):
         return good_author(prompt) if number < 20 else (200, {}, body)
 
-    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers are cached in"):
+    with pytest.raises(SpeechIQError, match=r"sent .*(without text|no choices|empty reply).* 19 answers cached in"):
         run(script, tmp_path / "q")
     assert not tmp_path.joinpath("q").exists()
     assert len(Answers(answers_of(tmp_path / "q"))) == 19
