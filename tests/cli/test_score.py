@@ -349,16 +349,16 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     out = two_runs / "out"
     out.mkdir()
-    files = {option: out / f"siq.{option}" for option in ("json", "csv", "markdown", "latex")}
-    options = [part for option, path in files.items() for part in (f"--{option}", path)]
+    files = {ending: out / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
+    options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
     done = siq(*runs, *options, "--harness-json", out / "harness")
     marked = "95 % intervals of SIQ covered"
     assert done.exit_code == 0 and marked in done.stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
     assert marked in files["csv"].read_text().splitlines()[1]
-    assert marked in files["markdown"].read_text()
-    assert marked.replace("%", r"\%") in files["latex"].read_text()
+    assert marked in files["md"].read_text()
+    assert marked.replace("%", r"\%") in files["tex"].read_text()
     (results,) = (out / "harness" / "good").glob("results_*.json")
     assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
     assert marked not in siq(*runs, "--bootstrap", "0").stdout

@@ -83,7 +83,7 @@ def test_counts_as_in_table_4(runs, tmp_path):
 
 
 def test_one_file_for_two_outputs(tmp_path):
-    refused = siq("nowhere", "--set", "nowhere", "-o", tmp_path / "o", "-o", tmp_path / "o")
+    refused = siq("nowhere", "--set", "nowhere", "-o", tmp_path / "o.json", "-o", tmp_path / "o.json")
     assert "is named for two outputs" in str(refused.exception)
 
 
