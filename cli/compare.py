@@ -24,7 +24,7 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import FormerJson, Output, list_outputs, write_outputs
+from speechiq.cli.outputs import Output, list_outputs, write_outputs
 from speechiq.cli.references import compare_references
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
@@ -109,10 +109,9 @@ def compare(
         ),
     ] = None,
     force: Force = False,
-    json: FormerJson = None,
 ) -> None:
     """Compare two systems: `siq compare RUN_A RUN_B`, or `siq compare NAME_A NAME_B RUNS`."""
-    outputs = list_outputs(output, {"json": json}, ["json"], force)
+    outputs = list_outputs(output, ["json"], force)
     if references:
         places = [read_path(a), *([read_path(b)] if b else []), *(runs or [])]
         return compare_references(places, measure, bootstrap, seed, allow_missing, outputs)

@@ -58,7 +58,7 @@ def correlate(
     force: Force = False,
 ) -> None:
     """Correlate SIQ and each plain metric of the systems in RUNS with ranks that people gave (paper, Table 3)."""
-    outputs = list_outputs(output, {}, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     systems = read(runs, read_set(exclude), allow_missing, levels=choose_levels(measure or (), None))
     given = read_ranks(ranks, [system.name for system in systems])

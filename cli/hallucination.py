@@ -10,7 +10,7 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
-from speechiq.cli.outputs import FormerCsv, FormerJson, list_outputs, write_outputs
+from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.reducer.read.answers import read_answers
@@ -32,11 +32,9 @@ def hallucination(
     ] = None,
     allow_missing: AllowMissing = False,
     force: Force = False,
-    json: FormerJson = None,
-    csv: FormerCsv = None,
 ) -> None:
     """Count how often each system answers an unanswerable question: majority answers other than (E)."""
-    outputs = list_outputs(output, {"json": json, "csv": csv}, WRITERS, force)
+    outputs = list_outputs(output, WRITERS, force)
     questions = unanswerable.read(confirmed)
     answers = read_answers(runs, allow_missing)
     for warning in answers.warnings:

@@ -45,7 +45,7 @@ def agree(
     force: Force = False,
 ) -> None:
     """Measure how far two judges agree: weighted kappa, Krippendorff's alpha, rank correlation, and bias."""
-    outputs = list_outputs(output, {}, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     sides = [suites.find([place], allow_missing, Options()) for place in (one, other)]
     for warning in dict.fromkeys(warning for of in sides for warning in of.warnings):
         say(f"warning: {warning}")

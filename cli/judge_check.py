@@ -61,7 +61,7 @@ def check(
     if not scores:
         page = _page_of(output, force)
         return _write_page(_read(runs, allow_missing), count, seed, page)
-    outputs = list_outputs(output, {}, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     tasks, settings, answers = _read(runs, allow_missing)
     given = read_human_scores(scores, {answer.id: answer for answer in answers}, settings, allow_mismatch)
     checked = compare(answers, given, settings, draws=bootstrap, seed=seed)

@@ -112,7 +112,7 @@ def review(
     force: Force = False,
 ) -> None:
     """Write a page on which a person compares the answers to transcripts with those to references, offline."""
-    list_outputs([output], {}, ["page"], force)
+    list_outputs([output], ["page"], force)
     from speechiq.reducer.show.report.label_review import render_review
 
     tables = read_tables(runs, allow_missing, allow_mismatch)

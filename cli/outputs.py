@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
-
-import typer
+from typing import NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -18,17 +16,6 @@ from speechiq.reducer.show.records import FIX
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
 
 
-def _former(name: str) -> object:
-    return typer.Option(f"--{name}", hidden=True, help=f"Former name of --output FILE{ENDINGS[name]}.")
-
-
-#: Hidden options of earlier versions.
-FormerJson = Annotated[Path | None, _former("json")]
-FormerCsv = Annotated[Path | None, _former("csv")]
-FormerMarkdown = Annotated[Path | None, _former("markdown")]
-FormerLatex = Annotated[Path | None, _former("latex")]
-
-
 class Output(NamedTuple):
     """A file to write, and its format."""
 
@@ -36,25 +23,18 @@ class Output(NamedTuple):
     format: str
 
 
-def list_outputs(
-    given: Sequence[Path] | None, former: Mapping[str, Path | None], formats: Collection[str], force: bool
-) -> list[Output]:
+def list_outputs(given: Sequence[Path] | None, formats: Collection[str], force: bool) -> list[Output]:
     """Return the files to write, after checking that each can be written.
 
     Args:
         given: Files of `--output`; the ending of a name chooses the format.
-        former: Format -> the file of the former option of that name, which is deprecated.
         formats: The formats that the command writes.
         force: Whether files that exist are replaced.
 
     Raises:
         SpeechIQError: A name has another ending, one file is named twice, or a file exists or cannot be written.
     """
-    named = {name: path for name, path in former.items() if path is not None}
-    for name, path in named.items():
-        say(f"--{name} {path} is deprecated; write --output FILE{ENDINGS[name]}")
     outputs = [Output(path, _read_format(path, formats)) for path in given or ()]
-    outputs += [Output(path, name) for name, path in named.items()]
     refuse_same(output.path for output in outputs)
     for output in outputs:
         check_output(output.path, force, FIX)

@@ -84,7 +84,7 @@ def predict(
     force: Force = False,
 ) -> None:
     """Measure how well each metric of the transcripts in RUNS predicts that the task behind it fails."""
-    outputs = list_outputs(output, {}, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     if labels and column:
         raise SpeechIQError(f"--column {column}: labels of a file need none; leave out --column or --labels")
     tables = read_tables(runs, allow_missing, allow_mismatch)

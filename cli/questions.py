@@ -76,8 +76,6 @@ def write_command(
     say(str(writing.Estimate(todo, plan)))
     if (folder := writing.answers_of(output)).is_dir() and (paid := len(Answers(folder))):
         say(f"{count_of(paid, 'answer')} of an earlier run in {folder}: not paid again")
-    if (journal := output.with_name(f"{output.name}.journal")).is_file():
-        say(f"{journal} was written by an earlier version and is not read; delete it")
     if dry_run:
         return
     if not yes:

@@ -48,7 +48,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one page about the systems found in RUNS: ranking, charts, suspect items, and every clip."""
-    list_outputs([output], {}, ["page"], force)
+    list_outputs([output], ["page"], force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
     from speechiq.reducer.show import report as page
 

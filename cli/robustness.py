@@ -49,7 +49,7 @@ def robustness(
     RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
     system falls below another have 95 % intervals from draws of the same clips.
     """
-    outputs = list_outputs(output, {}, FORMATS, force)
+    outputs = list_outputs(output, FORMATS, force)
     norms = read_norms(norms_file, None)
     options = Options(norms=norms, draws=bootstrap, seed=seed)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)

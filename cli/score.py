@@ -25,10 +25,6 @@ from speechiq.cli.options import (
     read_set,
 )
 from speechiq.cli.outputs import (
-    FormerCsv,
-    FormerJson,
-    FormerLatex,
-    FormerMarkdown,
     list_outputs,
     write_outputs,
 )
@@ -47,6 +43,7 @@ from speechiq.reducer.siq import scale as siq
 from speechiq.reducer.siq.presets import PRESETS
 
 SCHEMA = "speechiq-scores"
+FORMATS = ("json", "csv", "markdown", "latex")
 EXAMPLES = examples(
     "siq score runs",
     "siq score runs --output siq.json --output siq.csv",
@@ -96,14 +93,9 @@ def score(
         Path | None, typer.Option(metavar="FOLDER", help="Write the scores as results files of lm-eval into a folder.")
     ] = None,
     force: Force = False,
-    json: FormerJson = None,
-    csv: FormerCsv = None,
-    markdown: FormerMarkdown = None,
-    latex: FormerLatex = None,
 ) -> None:
     """Score all systems found in RUNS, against each other or on the scale of norms, and print the ranking."""
-    former = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
-    outputs = list_outputs(output, former, former, force)
+    outputs = list_outputs(output, FORMATS, force)
     if harness_json is not None:
         refuse_same([harness_json, *(file.path for file in outputs)])
         check_output_folder(harness_json, dashboards.ADVICE)

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core import former_names
 from speechiq.core.addresses import refuse_secrets
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -185,15 +184,10 @@ def given_metadata(options: Mapping[str, Any]) -> Iterator[None]:
     if isinstance(arguments, str):
         arguments = _lm_eval.parse_arguments(arguments)
     metadata = (getattr(options.get("task_manager"), "metadata", None) or {}) | (options.get("metadata") or {})
-    if hints.is_first_process():
-        for former in sorted(former_names.METADATA.keys() & metadata.keys()):
-            say(f"--metadata {former}= is deprecated; write {former_names.METADATA[former]}=")
     names = options.get("tasks") or []
     token = given.set(
         Given(
-            former_names.rename_metadata(
-                expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()})
-            ),
+            expand_sets({key: metadata[key] for key in metadata.keys() - arguments.keys()}),
             suite_alone=all(isinstance(name, str) and name.startswith(hints.PREFIXES) for name in names),
         )
     )

@@ -9,7 +9,6 @@ from typing import Any
 from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.former_names import rename_metadata
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge import check_docs
 from speechiq.metrics.wording import SPREAD, worded
@@ -37,7 +36,7 @@ class SpeechTask(ConfigurableTask):
         own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
         refuse_unknown(keys_of(own.get("custom_dataset"), name_form(own["metadata"])))
         given = expand_sets(own["metadata"])
-        metadata = rename_metadata(for_dataset(given, given.get("dataset")))
+        metadata = for_dataset(given, given.get("dataset"))
         metadata |= _own_condition(config, metadata)
         metrics = own.get("metric_list") or [column.metric for column in columns_of(own.get("process_results"))]
         self.has_spread = any(metric["metric"] == SPREAD for metric in metrics)

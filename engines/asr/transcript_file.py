@@ -10,7 +10,6 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import expand, hash_file, is_file
-from speechiq.core.former_names import COLUMNS as FORMER
 from speechiq.core.ids import find_listed
 from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
@@ -91,7 +90,7 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
         raise SpeechIQError(f"{where}: id and text must be strings, found {invalid[0]!r}; fix the line")
     if row.get("text", text) != text:
         raise SpeechIQError(f"{where}: text is not the first of nbest; keep one of them")
-    coverage = next((row[name] for name in (COVERAGE, FORMER[COVERAGE]) if name in row), math.nan)
+    coverage = row.get(COVERAGE, math.nan)
     if not isinstance(coverage, int | float) or coverage < 0 or coverage > 1:
         raise SpeechIQError(f"{where}: {COVERAGE}={coverage!r}; give a share of the clip, 0 to 1")
     return key, Response(text, coverage=coverage, hypotheses=distinct_texts(texts) if "nbest" in row else ())

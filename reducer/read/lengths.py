@@ -34,7 +34,7 @@ def read_lengths(tasks: Iterable[TaskRun], column: str) -> dict[Item, float]:
     lengths: dict[Item, float] = {}
     for task in tasks:
         for row in read_rows(task.samples, TextRow) if column in task.signs else ():
-            recorded = row.doc.normalizer or row.doc.former_normalizer or DEFAULT
+            recorded = row.doc.normalizer or DEFAULT
             text = normalize(str(row.doc.text), "basic" if column == OF_BASIC_WORDS else str(recorded))
             lengths[(str(row.doc.id),)] = float(len(text) if column == OF_CHARACTERS else len(text.split()))
     return lengths

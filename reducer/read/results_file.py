@@ -12,7 +12,6 @@ import msgspec
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import read_plain
-from speechiq.core.former_names import rename_metadata
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.read.description import read_category
 from speechiq.reducer.read.measure import Category
@@ -142,7 +141,7 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
     scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
-    described = {task: rename_metadata(config.metadata) for task, config in scored.items()}
+    described = {task: config.metadata for task, config in scored.items()}
     categories = {task: _category_of(path, task, metadata) for task, metadata in described.items()}
     return [
         TaskRun(

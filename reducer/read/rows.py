@@ -15,12 +15,10 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import open_plain
-from speechiq.core.former_names import COLUMNS, METADATA
 from speechiq.core.json_text import decode, refuse_extremes
 from speechiq.reducer.read.results_file import TaskRun
 
 LONGEST_LINE = 64 * 2**20
-(FORMER_NORMALIZER,) = (former for former, name in METADATA.items() if name == "normalizer")
 
 Name = str | int | float
 Letter = Literal["A", "B", "C", "D", "E", "?"]
@@ -78,7 +76,6 @@ class AnyDoc(msgspec.Struct):
     text: Any = ""
     dataset: Any = ""
     normalizer: Any = None
-    former_normalizer: Any = msgspec.field(default=None, name=FORMER_NORMALIZER)
     audio: Any = None
     question_id: Any = ""
     question: Any = ""
@@ -95,22 +92,10 @@ class TextRow(Row):
     filtered_resps: Any = ""
     audio_coverage: Any = None
     repetition: Any = None
-    former_coverage: Any = msgspec.field(default=None, name=COLUMNS["audio_coverage"])
-    former_repetition: Any = msgspec.field(default=None, name=COLUMNS["repetition"])
 
     def loose(self) -> list[Any]:
         """Return the values of any type; see `Row.loose`."""
-        return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.coverage, self.repeats]
-
-    @property
-    def coverage(self) -> Any:
-        """Return `audio_coverage`, also under its name of earlier versions."""
-        return self.former_coverage if self.audio_coverage is None else self.audio_coverage
-
-    @property
-    def repeats(self) -> Any:
-        """Return `repetition`, also under its name of earlier versions."""
-        return self.former_repetition if self.repetition is None else self.repetition
+        return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.audio_coverage, self.repetition]
 
     @property
     def response(self) -> Any:

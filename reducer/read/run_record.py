@@ -23,12 +23,10 @@ _PLAIN = re.compile(r"[^\s,={}\[\]\"']+")
 
 class _Usage(msgspec.Struct):
     usage: Any = None
-    passes: Any = None
 
     def counts(self) -> dict[str, int]:
-        """Return the usage counters; `passes` is their name in runs of earlier versions."""
-        found = self.usage or self.passes
-        return {name: of for name, of in found.items() if type(of) is int} if isinstance(found, dict) else {}
+        """Return the usage counters."""
+        return {name: of for name, of in self.usage.items() if type(of) is int} if isinstance(self.usage, dict) else {}
 
 
 class _Config(msgspec.Struct):

@@ -13,7 +13,6 @@ import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.former_names import COLUMNS
 from speechiq.core.json_text import decode
 from speechiq.reducer.read.measure import Category
 from speechiq.reducer.read.rows import Name, Pick, locate, read_lines, refusal
@@ -62,7 +61,7 @@ def read_samples(
     bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {of.column: of.bounds for of in category.beside}
     flags: dict[str, dict[Item, float]] = {flag: {} for flag in bounds if flag != measure.column}
     kinds: dict[Item, tuple[str, ...]] = {}
-    sources = {name: flag for flag in flags for name in (flag, COLUMNS.get(flag, flag)) if name != measure.column}
+    sources = {flag: flag for flag in flags if flag != measure.column}
     fields = (*category.item, *category.split_by)
     decoder = _decoder(measure.column, fields, tuple(sources), measure.may_be_undefined)
     for number, line in read_lines(path):

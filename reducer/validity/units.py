@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.former_names import COLUMNS as FORMER
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.read.columns import Columns, join_columns
 from speechiq.reducer.read.results_file import TaskRun
@@ -19,7 +18,7 @@ from speechiq.reducer.read.samples import FLAGS, Item, show_item
 #: with one of them answers.
 RIGHT = ("acc", "mention", "judge", "match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
-NOT_METRICS = {*FLAGS, *FORMER.values(), "corrector_trimmed", "corrector_refused"}
+NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
 Key = tuple[str, Item]
 

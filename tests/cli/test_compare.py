@@ -45,7 +45,7 @@ def siq_compare(*arguments: object):
 
 def test_names_in_a_pool(three_runs):
     out = three_runs / "out.json"
-    result = siq_compare("good", "org/bad", three_runs, "--json", out)
+    result = siq_compare("good", "org/bad", three_runs, "-o", out)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[:2] == ["A: org/good", "B: org/bad"]
@@ -59,9 +59,9 @@ def test_names_in_a_pool(three_runs):
     assert (data["a"], data["b"], data["better"]) == ("org/good", "org/bad", "org/good")
     assert data["scale"] == "the pool of 3 systems, inverse-std" and data["mismatches"] == []
     assert data["caution"].startswith("12 clips: ")
-    again = siq_compare("good", "bad", three_runs, "--json", out)
+    again = siq_compare("good", "bad", three_runs, "-o", out)
     assert "exists" in str(again.exception)
-    assert siq_compare("good", "bad", three_runs, "--json", out, "--force").exit_code == 0
+    assert siq_compare("good", "bad", three_runs, "-o", out, "--force").exit_code == 0
 
 
 def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
@@ -95,7 +95,7 @@ def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
 def test_what_scores_hide_stands_beside_them(three_runs):
     write_system(three_runs / "bad", "org/bad", 0.1, date=3.0, columns={"apply": {"unparsed": 0.25}})
     out = three_runs / "out.json"
-    result = siq_compare("good", "bad", three_runs, "--json", out, "--clips", 0)
+    result = siq_compare("good", "bad", three_runs, "-o", out, "--clips", 0)
     rows = {line.split(" %")[0].strip(): line.split()[-2:] for line in result.stdout.splitlines() if " %  " in line}
     assert rows["No letter"] == ["—", "25.0"] and rows["Incomplete"] == rows["Repetition"] == ["—", "—"]
     assert "No letter: answers without a letter; (E): questions answered with (E); Incomplete: clips" in result.stdout
@@ -106,7 +106,7 @@ def test_what_scores_hide_stands_beside_them(three_runs):
 def test_questions_left_out_are_told(three_runs):
     asked = {"question": "When?", "options": ("at nine", "at ten")}
     frozen, out = frozen_set(three_runs / "set.json", ("demo/0", "demo/0#0"), **asked), three_runs / "out.json"
-    result = siq_compare("good", "bad", three_runs, "--exclude", frozen, "--json", out)
+    result = siq_compare("good", "bad", three_runs, "--exclude", frozen, "-o", out)
     assert result.exit_code == 0, result.exception
     told, sha256 = json.loads(out.read_text()), json.loads(frozen.read_text())["sha256"]
     assert (told["excluded"], told["excluded_set"]) == (1, sha256)
@@ -140,7 +140,7 @@ def test_two_runs_of_one_system_are_told_apart_by_their_folders(tmp_path):
         itself = siq_compare(tmp_path / "after", tmp_path / again)
         assert "A and B are one run of system 'org/same': give two systems" in str(itself.exception)
     write_system(tmp_path / "again", "org/same", 0.8, date=9.0)
-    twin = siq_compare(tmp_path / "after", tmp_path / "again", "--json", tmp_path / "out.json")
+    twin = siq_compare(tmp_path / "after", tmp_path / "again", "-o", tmp_path / "out.json")
     assert "have the same score on every clip of every level" in twin.stderr
     assert "neither is better" in twin.stdout and "Reference" not in twin.stdout
     assert len(json.loads((tmp_path / "out.json").read_text())["identical"][0]) == 2
@@ -232,9 +232,7 @@ def test_one_rule_decides_and_is_said(tmp_path):
 
 def test_without_draws_there_is_p_alone(three_runs):
     out = three_runs / "out.json"
-    result = CliRunner().invoke(
-        app, ["compare", "good", "bad", str(three_runs), "--bootstrap", "0", "--json", str(out)]
-    )
+    result = CliRunner().invoke(app, ["compare", "good", "bad", str(three_runs), "--bootstrap", "0", "-o", str(out)])
     assert result.exit_code == 0, result.exception
     assert "no verdict: it rests on the intervals, which --bootstrap 0 leaves out" in result.stdout
     assert " draws of " not in result.stdout
@@ -282,7 +280,7 @@ def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
 def test_another_column_is_compared(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=12), system=name, columns={"remember": {"cer": 0.25}})
-    result = siq_compare(tmp_path / "a", tmp_path / "b", "--measure", "remember=cer", "--json", tmp_path / "o.json")
+    result = siq_compare(tmp_path / "a", tmp_path / "b", "--measure", "remember=cer", "-o", tmp_path / "o.json")
     row = next(line for line in result.stdout.splitlines() if "Remember CER %" in line).split()
     assert row[3:6] == ["25.00", "25.00", "+0.00"]
     data = json.loads((tmp_path / "o.json").read_text())
@@ -291,7 +289,7 @@ def test_another_column_is_compared(tmp_path):
 
 
 def test_an_output_is_checked_before_the_work(tmp_path):
-    result = siq_compare("nowhere", "nothing", "--json", tmp_path / "no" / "such" / "o.json")
+    result = siq_compare("nowhere", "nothing", "-o", tmp_path / "no" / "such" / "o.json")
     assert str(result.exception).startswith("cannot write ")
 
 

@@ -1,4 +1,4 @@
-"""`--output`: the ending of a name chooses the format, and former options still work with one line."""
+"""`--output`: the ending of a name chooses the format."""
 
 from __future__ import annotations
 
@@ -19,20 +19,11 @@ def siq(*arguments):
 def test_endings_choose_the_formats(two_runs, tmp_path):
     files = [tmp_path / name for name in ("o.json", "o.csv", "o.md", "o.tex")]
     done = siq("score", two_runs, *(word for file in files for word in ("-o", file)))
-    assert done.exit_code == 0 and "deprecated" not in done.stderr
+    assert done.exit_code == 0
     rows = json.loads(files[0].read_text())["systems"]
     with files[1].open() as table:
         assert [row["system"] for row in csv.DictReader(table)] == [row["system"] for row in rows]
     assert files[2].read_text().startswith(("#", "|", "**")) and "tabular" in files[3].read_text()
-
-
-def test_a_former_option_writes_the_same_and_says_so_once(two_runs, tmp_path):
-    done = siq("score", two_runs, "--json", tmp_path / "old")
-    assert done.stderr.count("is deprecated; write --output FILE.json") == 1
-    siq("score", two_runs, "-o", tmp_path / "new.json")
-    old, new = (json.loads((tmp_path / name).read_text()) for name in ("old", "new.json"))
-    assert old["systems"] == new["systems"]
-    assert siq("compare", "good", "bad", two_runs, "--json", tmp_path / "c").stderr.count("deprecated") == 1
 
 
 @pytest.mark.parametrize(
@@ -50,7 +41,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, name
 
 
 def test_one_file_is_not_written_twice(two_runs, tmp_path):
-    refused = siq("score", two_runs, "-o", tmp_path / "o.json", "--json", tmp_path / "o.json").exception
+    refused = siq("score", two_runs, "-o", tmp_path / "o.json", "-o", tmp_path / "o.json").exception
     assert isinstance(refused, SpeechIQError) and "is named for two outputs" in str(refused)
 
 

@@ -29,7 +29,7 @@ def python(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_score_prints_and_writes(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     files = two_runs / "siq.json", two_runs / "siq.csv"
-    result = siq(two_runs, "--json", files[0], "--csv", files[1])
+    result = siq(two_runs, "-o", files[0], "-o", files[1])
     assert result.exit_code == 0, result.output
     assert "Speech IQ" in result.stdout and "level weights (inverse-std)" in result.stdout
     assert all(f"siq: wrote {file}" in result.stderr for file in files)
@@ -43,7 +43,7 @@ def test_rules_differ(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     weights = {}
     for rule in ("inverse-std", "inverse-variance"):
-        siq(two_runs, "--weights", rule, "--json", two_runs / "siq.json", "--force")
+        siq(two_runs, "--weights", rule, "-o", two_runs / "siq.json", "--force")
         data = json.loads((two_runs / "siq.json").read_text())
         weights[data["rule"]] = data["weights"]["understand"]
     assert weights["inverse-variance"] > weights["inverse-std"] > 1 / 3
@@ -64,8 +64,8 @@ def test_a_system_on_the_scale_of_norms(two_runs):
         and "norms.json: norms 'norms' (" in built.stderr
         and "3 systems on 4 clips" in built.stderr
     )
-    assert siq(two_runs, "--json", two_runs / "pool.json").exit_code == 0
-    alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "--json", two_runs / "alone.json")
+    assert siq(two_runs, "-o", two_runs / "pool.json").exit_code == 0
+    alone = siq(two_runs / "middle", "--norms", two_runs / "norms.json", "-o", two_runs / "alone.json")
     assert alone.exit_code == 0, alone.output
     assert "clips, task versions, normalizer, embedder match" in alone.stdout
     pool, alone = (json.loads((two_runs / f"{name}.json").read_text()) for name in ("pool", "alone"))
@@ -82,7 +82,7 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
         "level apply, data set 'demo': version is 1 in system 'good' and 2 in system 'bad'; "
         "run the same tasks, or add --allow-mismatch to mark the scores"
     )
-    marked = siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json", "--csv", two_runs / "siq.csv")
+    marked = siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json", "-o", two_runs / "siq.csv")
     assert marked.exit_code == 0 and "≠ not asked the same, scored on shared items: level apply" in marked.stdout
     rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
     assert rows == {
@@ -100,7 +100,7 @@ def test_other_task_versions_are_refused_or_marked(two_runs):
 def test_the_odd_one_out_is_marked_whatever_its_name(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     write_run(two_runs / "bad", levels(0.1), system="bad", metadata={"apply": {"version": 2}})
-    assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
+    assert siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json").exit_code == 0
     rows = {row["system"]: row["mismatches"] for row in json.loads((two_runs / "siq.json").read_text())["systems"]}
     assert rows == {
         "good": [],
@@ -114,20 +114,20 @@ def test_what_a_clip_lacks_in_one_run_counts_for_none(two_runs):
     del scores["understand"]["demo/2"]
     write_run(two_runs / "bad", scores, system="bad")
     assert "1 of 4 items are not scored by every system" in str(siq(two_runs).exception)
-    assert siq(two_runs, "--allow-mismatch", "--json", two_runs / "siq.json").exit_code == 0
+    assert siq(two_runs, "--allow-mismatch", "-o", two_runs / "siq.json").exit_code == 0
     data = json.loads((two_runs / "siq.json").read_text())
     assert data["clips"] == {"remember": 4, "understand": 3, "apply": 4}
     assert data["mismatches"] == ["level understand: 1 of 4 items are missing in system 'bad', such as clip 'demo/2'"]
 
 
 def test_nothing_is_overwritten_unless_forced(two_runs):
-    for kind, option in (("json", "--json"), ("csv", "--csv"), ("md", "--markdown"), ("tex", "--latex")):
+    for kind in ("json", "csv", "md", "tex"):
         path = two_runs / f"kept.{kind}"
         path.write_text("mine")
-        refused = siq(two_runs, option, path)
+        refused = siq(two_runs, "-o", path)
         assert "exists; name another file, or add --force" in str(refused.exception)
         assert path.read_text() == "mine" and refused.stdout == ""
-        assert siq(two_runs, option, path, "--force").exit_code == 0 and "good" in path.read_text()
+        assert siq(two_runs, "-o", path, "--force").exit_code == 0 and "good" in path.read_text()
     arguments = ["norms", "build", str(two_runs), "-o", str(two_runs / "kept.json")]
     assert "add --force" in str(CliRunner().invoke(app, arguments).exception)
     assert CliRunner().invoke(app, [*arguments, "--force"]).exit_code == 0
@@ -137,7 +137,7 @@ def test_intervals_can_be_skipped_and_seeded(two_runs):
     write_run(two_runs / "third", levels(0.4), system="third")
 
     def spread(*options):
-        assert siq(two_runs, "--json", two_runs / "siq.json", "--force", *options).exit_code == 0
+        assert siq(two_runs, "-o", two_runs / "siq.json", "--force", *options).exit_code == 0
         return json.loads((two_runs / "siq.json").read_text())["systems"][0]["siq_std"]
 
     assert spread() == spread("--seed", "0", "--bootstrap", "1000") != spread("--seed", "1")
@@ -229,11 +229,11 @@ def test_bad_input_is_one_line(two_runs, monkeypatch, capsys, spoil, message):
         (["{root}", "--norms", "demo"], "14 of 14 items of norms 'demo' are not in system 'bad'"),
         (["{root}", "--norms", "demo", "--weights", "equal"], "these norms were built with"),
         (["{root}", "--bootstrap", "3"], "3 draws are too few for a 95 % interval"),
-        (["{root}", "--json", "{root}/no/such/siq.json"], "cannot write"),
-        (["{root}", "--json", "x" * 300], "cannot write"),
+        (["{root}", "-o", "{root}/no/such/siq.json"], "cannot write"),
+        (["{root}", "-o", "x" * 300 + ".json"], "cannot write"),
         (["{root}", "--norms", "x" * 300], "no norms"),
-        (["nowhere", "--json", "{root}/o", "--csv", "{root}/empty/../o"], "is named for two outputs"),
-        (["nowhere", "--latex", "{root}/o", "--harness-json", "{root}/o"], "is named for two outputs"),
+        (["nowhere", "-o", "{root}/o.csv", "-o", "{root}/empty/../o.csv"], "is named for two outputs"),
+        (["nowhere", "-o", "{root}/o.tex", "--harness-json", "{root}/o.tex"], "is named for two outputs"),
         (["{root}", "--weights", "1e308,1e308,1e308"], "finite"),
     ],
 )
@@ -265,17 +265,17 @@ def test_needs_neither_torch_nor_lm_eval():
 @pytest.mark.parametrize(
     ("option", "place"),
     [
-        ("--json", "no/such/o.json"),
-        ("--csv", "folder"),
-        ("--markdown", "file/o.md"),
-        ("--latex", "x" * 300),
+        ("-o", "no/such/o.json"),
+        ("-o", "folder.csv"),
+        ("-o", "file/o.md"),
+        ("-o", "x" * 300 + ".tex"),
         ("--harness-json", "file"),
         ("--harness-json", "file/below"),
     ],
 )
 def test_outputs_are_checked_before_the_runs_are_read(tmp_path, option, place):
     (tmp_path / "file").write_text("kept")
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder.csv").mkdir()
     before = sorted(tmp_path.iterdir())
     refused = siq("nowhere", option, tmp_path / place, "--force")
     assert str(refused.exception).startswith("cannot write ")
@@ -349,16 +349,16 @@ def test_small_sets_are_marked_in_every_output(two_runs):
     write_run(two_runs / "middle", levels(0.5), system="middle")
     out = two_runs / "out"
     out.mkdir()
-    files = {option: out / f"siq.{option}" for option in ("json", "csv", "markdown", "latex")}
-    options = [part for option, path in files.items() for part in (f"--{option}", path)]
+    files = {ending: out / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
+    options = [part for path in files.values() for part in ("-o", path)]
     runs = [two_runs / name for name in ("good", "middle", "bad")]
     done = siq(*runs, *options, "--harness-json", out / "harness")
     marked = "95 % intervals of SIQ covered"
     assert done.exit_code == 0 and marked in done.stdout
     assert marked in json.loads(files["json"].read_text())["bootstrap"]["caution"]
     assert marked in files["csv"].read_text().splitlines()[1]
-    assert marked in files["markdown"].read_text()
-    assert marked.replace("%", r"\%") in files["latex"].read_text()
+    assert marked in files["md"].read_text()
+    assert marked.replace("%", r"\%") in files["tex"].read_text()
     (results,) = (out / "harness" / "good").glob("results_*.json")
     assert marked in json.loads(results.read_text())["configs"]["siq_apply"]["metadata"]["interval_caution"]
     assert marked not in siq(*runs, "--bootstrap", "0").stdout

@@ -49,7 +49,7 @@ def siq(*arguments: str) -> None:
 
 
 def test_a_ranking_has_the_numbers_of_siq_score(ranking, runs):
-    siq("score", "runs", "--json", "siq.json")
+    siq("score", "runs", "-o", "siq.json")
     rows = json.loads(runs.with_name("siq.json").read_text())["systems"]
     frame = ranking.to_frame()
     assert list(frame.index) == [row["system"] for row in rows] == [BASE, TINY, SPHINX]
@@ -105,7 +105,7 @@ def test_samples_have_a_row_for_each_item_of_each_system(ranking):
 
 
 def test_a_comparison_has_the_numbers_of_siq_compare(runs):
-    siq("compare", "whisper-base", "sphinx", "runs", "--json", "compared.json")
+    siq("compare", "whisper-base", "sphinx", "runs", "-o", "compared.json")
     written = json.loads(runs.with_name("compared.json").read_text())
     for given in ("runs", [runs], speechiq.read_systems(runs), speechiq.read_systems(runs).systems):
         comparison = speechiq.compare("whisper-base", "sphinx", given)

@@ -93,7 +93,7 @@ class ClipReader:
         if place < self._docs.setdefault(clip, (place, row.doc))[0]:
             self._docs[clip] = place, row.doc
         if self.level == "remember":
-            written = _Written(str(row.response), number(row.coverage), number(row.repeats))
+            written = _Written(str(row.response), number(row.audio_coverage), number(row.repetition))
             self._rows.setdefault(clip, {})[place] = written
 
     def _written(self, clip: str) -> dict[str, _Written]:
@@ -112,7 +112,7 @@ def number(value: Any) -> float:
 
 def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
     text = str(doc.text)
-    rules = next((kind for kind in RULES if kind in (doc.normalizer, doc.former_normalizer)), DEFAULT)
+    rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
     words = normalize(text, rules)
     distinct = list(dict.fromkeys(row.text for row in rows.values()))
     steps = dict(zip(distinct, compare(words, [normalize(written, rules) for written in distinct]), strict=True))

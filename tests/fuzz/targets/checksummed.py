@@ -21,9 +21,9 @@ def use_norms(folder: Path, rng: random.Random) -> str | None:
     """Score, report or compare the systems on damaged norms."""
     out, page = folder / "out.json", folder / "out.html"
     commands = (
-        ["score", folder / "runs", "--json", out],
+        ["score", folder / "runs", "-o", out],
         ["report", folder / "runs", "-o", page],
-        ["compare", "good", "bad", folder / "runs", "--json", out],
+        ["compare", "good", "bad", folder / "runs", "-o", out],
     )
     loose = rng.choice(([], ["--allow-mismatch"]))
     return run_siq([*rng.choice(commands), "--bootstrap", "0", "--norms", folder / "norms.json", *loose], [out])
@@ -40,8 +40,8 @@ def use_sets(folder: Path, rng: random.Random) -> str | None:
     out = folder / "out.json"
     commands = (
         ["unanswerable", "confirm", folder / "review.jsonl", "-o", out],
-        ["hallucination", folder / "runs", "--set", folder / "set.json", "--json", out],
-        ["score", folder / "runs", "--exclude", folder / "set.json", "--bootstrap", "0", "--json", out],
+        ["hallucination", folder / "runs", "--set", folder / "set.json", "-o", out],
+        ["score", folder / "runs", "--exclude", folder / "set.json", "--bootstrap", "0", "-o", out],
         ["norms", "build", folder / "runs", "--exclude", folder / "set.json", "-o", out],
     )
     return run_siq(rng.choice(commands), [out])

@@ -65,7 +65,7 @@ def test_what_a_file_does_not_record_is_left_out(write, content):
 
 
 def test_earlier_names_are_read(write):
-    assert read_record(write({"config": {"siq": {"passes": {"prefills": 2}}}}), []).facts == {"Usage": "prefills 2"}
+    assert read_record(write({"config": {"siq": {"usage": {"prefills": 2}}}}), []).facts == {"Usage": "prefills 2"}
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

@@ -54,7 +54,7 @@ def both_units(tmp_path) -> Path:
 def test_no_number_over_categories_depends_on_a_unit(both_units):
     found = {}
     for unit in ("ms", "s"):
-        shown = siq("compare", "fast", "slow", both_units / unit, "--json", both_units / f"{unit}.json", "--clips", "1")
+        shown = siq("compare", "fast", "slow", both_units / unit, "-o", both_units / f"{unit}.json", "--clips", "1")
         assert " standard deviations, mean of the categories (Delay +" in shown and "points" not in shown
         assert "clips: each category's difference is divided by the standard deviation of its scores" in shown
         found[unit] = json.loads((both_units / f"{unit}.json").read_text())["suites"]["quick"]
@@ -66,7 +66,7 @@ def test_no_number_over_categories_depends_on_a_unit(both_units):
 
 
 def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
-    siq("compare", "fast", "slow", both_units / "ms", "--json", both_units / "o.json")
+    siq("compare", "fast", "slow", both_units / "ms", "-o", both_units / "o.json")
     clips = json.loads((both_units / "o.json").read_text())["suites"]["quick"]["clips"]
     assert clips[0]["clip"] == "demo/0", "700 ms apart"
     for category, scores, sign in (("delay", DELAYS, -1), ("grade", GRADES, 1)):

@@ -30,7 +30,7 @@ def written(tmp_path: Path) -> tuple[dict, list[dict]]:
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill), system=name, lm_eval_version="0.4.13")
     files = tmp_path / "siq.json", tmp_path / "siq.csv"
-    given = ["score", str(tmp_path), "--json", str(files[0]), "--csv", str(files[1]), "--by-dataset"]
+    given = ["score", str(tmp_path), "-o", str(files[0]), "-o", str(files[1]), "--by-dataset"]
     assert CliRunner().invoke(app, given).exit_code == 0
     return json.loads(files[0].read_text()), list(csv.DictReader(files[1].read_text().splitlines()))
 
@@ -59,7 +59,7 @@ def test_the_columns_of_the_csv_are_documented(written):
 
 def test_the_keys_of_a_comparison_are_documented(written, tmp_path):
     out = tmp_path / "compare.json"
-    given = ["compare", "a", "b", str(tmp_path), "--bootstrap", "60", "--json", str(out)]
+    given = ["compare", "a", "b", str(tmp_path), "--bootstrap", "60", "-o", str(out)]
     assert CliRunner().invoke(app, given).exit_code == 0
     data = json.loads(out.read_text())
     assert table("key of a comparison") == list(data)

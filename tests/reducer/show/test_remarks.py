@@ -89,7 +89,7 @@ def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
 
 def test_names_with_equal_rows_are_warned_of(tmp_path):
     pool_of(tmp_path, 0.9, 0.3, 0.9, 0.1)
-    result = siq(tmp_path, "--json", tmp_path / "siq.json")
+    result = siq(tmp_path, "-o", tmp_path / "siq.json")
     assert "siq: warning: systems 's0' and 's2' have the same score on every clip of every level" in result.stderr
     assert json.loads((tmp_path / "siq.json").read_text())["identical"] == [["s0", "s2"]]
     pool_of(tmp_path / "other", 0.9, 0.3, 0.1)
@@ -115,7 +115,7 @@ def test_levels_are_chosen(tmp_path):
     write_run(tmp_path / "s9", missing, system="s9")
     refused = str(siq(tmp_path).exception)
     assert "system 's9' has no apply scores" in refused and "--levels remember,understand" in refused
-    chosen = siq(tmp_path, "--levels", "remember,understand", "--json", tmp_path / "siq.json")
+    chosen = siq(tmp_path, "--levels", "remember,understand", "-o", tmp_path / "siq.json")
     assert chosen.exit_code == 0, chosen.exception
     assert list(json.loads((tmp_path / "siq.json").read_text())["clips"]) == ["remember", "understand"]
     assert "unknown level 'aply'; did you mean apply?" in str(siq(tmp_path, "--levels", "aply").exception)
@@ -125,7 +125,7 @@ def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
     for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
         write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
-    shown = siq(tmp_path, "--json", tmp_path / "siq.json").stdout
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
     data = json.loads((tmp_path / "siq.json").read_text())
@@ -148,7 +148,7 @@ def test_draws_left_out_are_reported(tmp_path):
         scores = levels(skill, clips=3)
         scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
-    shown = siq(tmp_path, "--json", tmp_path / "siq.json").stdout
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
     left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
     assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 

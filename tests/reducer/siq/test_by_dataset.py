@@ -77,7 +77,7 @@ def test_the_macro_average_counts_each_set_once(two_sets):
 
 def test_tables_json_and_csv_agree(two_sets):
     out, sheet, page = two_sets / "siq.json", two_sets / "siq.csv", two_sets / "siq.md"
-    result = siq(two_sets, "--by-dataset", "--json", out, "--csv", sheet, "--markdown", page)
+    result = siq(two_sets, "--by-dataset", "-o", out, "-o", sheet, "-o", page)
     assert result.exit_code == 0, result.exception
     titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
     assert [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("Speech IQ")] == titles
@@ -94,13 +94,13 @@ def test_tables_json_and_csv_agree(two_sets):
         (same,) = (of for of in tables[row["dataset"]] if of["system"] == row["system"])
         assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["levels"]["apply"]["score"]
     assert page.read_text().count("| Rank | System |") == 4
-    plain = siq(two_sets, "--json", out, "--force")
+    plain = siq(two_sets, "-o", out, "--force")
     assert json.loads(out.read_text())["by_dataset"] is None and "macro" not in plain.stdout
 
 
 def test_two_systems_have_raw_means_alone(two_sets):
     out = two_sets / "siq.json"
-    assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "--json", out).exit_code == 0
+    assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "-o", out).exit_code == 0
     data = json.loads(out.read_text())
     assert all(row["siq"] is None and row["levels"]["apply"]["score"] >= 0 for row in data["macro_average"])
 

@@ -56,7 +56,7 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
         runs = tmp_path / str(clips)
         write_answers(runs, "a", dict.fromkeys(QUESTIONS, "EEEEE"), clips=clips)
         confirmed = frozen_set(runs, runs / "set.json")
-        assert siq(runs, "--set", confirmed, "--json", runs / "h.json").exit_code == 0
+        assert siq(runs, "--set", confirmed, "-o", runs / "h.json").exit_code == 0
         (row,) = json.loads((runs / "h.json").read_text())
         assert row["low"] == 0.0
         widths.append(row["high"])
@@ -65,7 +65,7 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
 
 def test_counts_as_in_table_4(runs, tmp_path):
     files = tmp_path / "h.json", tmp_path / "h.csv"
-    done = siq(runs, "--set", frozen_set(runs, tmp_path / "set.json"), "--json", files[0], "--csv", files[1])
+    done = siq(runs, "--set", frozen_set(runs, tmp_path / "set.json"), "-o", files[0], "-o", files[1])
     assert done.exit_code == 0, done.exception
     assert "17 unanswerable questions" in done.stdout and "3.3 to 34.3" in done.stdout and HOSTILE in done.stdout
     counts = json.loads(files[0].read_text())
@@ -83,7 +83,7 @@ def test_counts_as_in_table_4(runs, tmp_path):
 
 
 def test_one_file_for_two_outputs(tmp_path):
-    refused = siq("nowhere", "--set", "nowhere", "--json", tmp_path / "o", "--csv", tmp_path / "o")
+    refused = siq("nowhere", "--set", "nowhere", "-o", tmp_path / "o.json", "-o", tmp_path / "o.json")
     assert "is named for two outputs" in str(refused.exception)
 
 

@@ -52,7 +52,7 @@ def test_guessing_five_times_is_rarely_right_three_times():
 def test_another_column_is_scored_and_recorded(runs):
     out = runs / "siq.json"
     asked = ["--measure", "remember=cer", "--measure", "understand=similarity_summary"]
-    result = siq("score", runs, *asked, "--json", out, "--harness-json", runs / "harness")
+    result = siq("score", runs, *asked, "-o", out, "--harness-json", runs / "harness")
     assert result.exit_code == 0, result.exception
     assert "CER %" in result.stdout and "summary sim. %" in result.stdout
     assert "measures: remember=cer, understand=similarity_summary" in result.stdout

@@ -310,7 +310,7 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
     made = siq("norms", "build", tmp_path / "pool", "-o", file, "--exclude", left[0])
     assert made.exit_code == 0, made.exception
     assert f"on 4 clips, without 1 question of set {sets.read(left[0]).sha256[:12]}" in made.stderr
-    same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "--json", out)
+    same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out)
     assert same.exit_code == 0, same.exception
     data = json.loads(out.read_text())
     assert data["excluded"] == 1 and data["mismatches"] == []

@@ -249,17 +249,6 @@ def test_empty_edited_and_damaged_answers_are_asked_for_again(tmp_path):
     assert len(requests) == 4 * 14 and tmp_path.joinpath("q").read_bytes() == whole
 
 
-def test_a_journal_of_an_older_version_is_named_and_not_read(tmp_path):
-    tmp_path.joinpath("q.journal").write_text('{"key": "a", "author": "openai:m", "answer": "B"}\n')
-    arguments = "write --dataset demo --writer openai:m --checker openai:m --dry-run"
-    command = [sys.executable, "-c", COMMAND, *arguments.split(), "--output", tmp_path / "q"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (
-        done.returncode == 0 and "q.journal was written by an earlier version and is not read; delete it" in done.stderr
-    )
-    assert [file.name for file in tmp_path.iterdir()] == ["q.journal"]
-
-
 @pytest.mark.parametrize("answered", [0, 40])
 def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, tmp_path):
     enough, held = threading.Event(), threading.Event()

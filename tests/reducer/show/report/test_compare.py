@@ -37,7 +37,7 @@ def test_every_pair_is_that_of_the_command_in_both_directions(runs: Path, tmp_pa
     for pair, shown in data["pairs"].items():
         a, b = (names[int(place)] for place in pair.split())
         file = tmp_path / f"{a}{b}.json"
-        given = ["compare", a, b, str(runs), "--bootstrap", "60", "--clips", "0", "--json", str(file)]
+        given = ["compare", a, b, str(runs), "--bootstrap", "60", "--clips", "0", "-o", str(file)]
         assert CliRunner().invoke(app, given).exit_code == 0
         found = json.loads(file.read_text(encoding="utf-8"))
         siq = found["siq"]
