@@ -6,7 +6,8 @@ INSTALLED := $(VENV)/installed
 UPSTREAM := .venv-upstream
 # One more than the two cores of a small machine: tests wait for processes and servers.
 WORKERS ?= 3
-BENCHMARKS := prepare_subset score_scale startup stage_memory growth long_form resume suite_vs_request_at_a_time
+BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form resume \
+	suite_vs_request_at_a_time suite_vs_limit report_size
 
 # Rows of the demo's systems: what `make demo` computed is not computed again by the documentation and the tests.
 export SIQ_DEMO_STORE := $(CURDIR)/runs/store
@@ -63,7 +64,6 @@ hooks: $(INSTALLED)  ## lint what is committed, before each commit
 bench: $(INSTALLED)  ## ratios, two ways of one work in one run
 	for name in $(BENCHMARKS); do \
 		$(BIN)/python benchmarks/$$name.py || exit 1; done
-	$(BIN)/python benchmarks/suite_vs_limit.py --rounds 1
 
 bench-peer: $(INSTALLED)  ## another harness, in an environment of its own
 	$(BIN)/python benchmarks/peer.py

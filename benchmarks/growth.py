@@ -1,6 +1,6 @@
 """Measure how a run grows with its clips: seconds per clip and peak memory at 1, 2 and 4 times the demo's size.
 
-    python benchmarks/growth.py [--clips 14] [--times 1 2 4]
+    python benchmarks/growth.py [--clips 14] [--times 1 2 4] [--rounds 1]
 
 Copy k of a clip is its second half and the first half of the clip k places later: as much audio and as many words as
 in the demo, and no copy can use the results of another. The questions are those of the demo, with the number of the
@@ -15,6 +15,7 @@ import json
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import measure
@@ -28,13 +29,13 @@ NAME = "growth"
 
 
 def evaluate(folder: str) -> None:
-    """Run the demo's cascade on the tasks in `folder`; print seconds and usage counters as JSON."""
+    """Run the demo's cascade on the tasks in `folder`; print the seconds."""
     from lm_eval import simple_evaluate
     from lm_eval.tasks import TaskManager
 
     tasks = TaskManager(include_path=folder, include_defaults=False)
     start = time.perf_counter()
-    results = simple_evaluate(
+    simple_evaluate(
         model="hf-audio",
         model_args={"pretrained": f"{measure.ASR}+{measure.LLM}", "llm_answer": "likelihood"},
         tasks=[f"siq_{NAME}"],
@@ -42,7 +43,7 @@ def evaluate(folder: str) -> None:
         batch_size="auto",
         device="cpu",
     )
-    print(json.dumps([time.perf_counter() - start, results["config"]["siq"]["usage"]]))
+    print(time.perf_counter() - start)
 
 
 def halves(clip: dict) -> tuple[list[np.ndarray], list[str]]:
@@ -85,9 +86,8 @@ def run(clips: list[dict], times: int) -> dict[str, float]:
         cache.mkdir()
         cache.joinpath("models").symlink_to(cache_dir("models"), target_is_directory=True)
         child = measure.run_child(measure.calling("growth.evaluate", str(tasks)), SIQ_CACHE=str(cache), SIQ_STORE="off")
-    seconds, usage = json.loads(child.output.splitlines()[-1])
-    number = times * len(clips)
-    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb, "usage": usage}
+    seconds, number = float(child.output.splitlines()[-1]), times * len(clips)
+    return {"clips": number, "seconds": seconds, "a_clip": seconds / number, "peak_mb": child.peak_mb}
 
 
 def main() -> None:
@@ -95,16 +95,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=14, help="number of clips of the demo")
     parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
+    measure.rounds_option(parser, 1)
     args = parser.parse_args()
-    sizes = [run(list_clips()[: args.clips], times) for times in args.times]
-    print(" clips        s   s/clip   peak MB   time per clip, relative   peak, relative")
-    for row in sizes:
-        relative = {name: row[name] / sizes[0][name] for name in ("a_clip", "peak_mb")}
+    ways = {times: partial(run, list_clips()[: args.clips], times) for times in args.times}
+    sizes = measure.by_size(measure.alternate(ways, args.rounds), ("a_clip", "peak_mb"))
+    print(" clips        s   s/clip   peak MB   time per clip, relative       peak, relative")
+    for row in sizes.values():
         print(
             f"{row['clips']:6} {row['seconds']:8.1f} {row['a_clip']:8.2f} {row['peak_mb']:9.0f} "
-            f"{relative['a_clip']:23.2f} {relative['peak_mb']:16.2f}"
+            f"{row['a_clip_relative']!s:>25} {row['peak_mb_relative']!s:>20}"
         )
-    print(f"usage per clip: {[{name: n / row['clips'] for name, n in row['usage'].items()} for row in sizes]}")
     measure.write("growth", {"sizes": sizes})
 
 

@@ -1,6 +1,6 @@
 """Measure how transcription grows with the length of a clip: time and peak memory for five minutes and for one hour.
 
-    python benchmarks/long_form.py [--minutes 5 60] [--engine hf] [--model demo:whisper-tiny.en]
+    python benchmarks/long_form.py [--minutes 5 60] [--rounds 1] [--engine hf] [--model demo:whisper-tiny.en]
 
 The recordings are the clips of the demo, one after the other, again and again, written as FLAC. Each is one clip, in a
 process of its own without a cache, after a clip of five seconds, so that loading packages is not included
@@ -13,6 +13,7 @@ import argparse
 import json
 import tempfile
 import time
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -76,16 +77,17 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, nargs="+", default=[5, 60])
     parser.add_argument("--engine", default="hf", help="engine of the recognizer")
     parser.add_argument("--model", default=measure.ASR, help="its model")
+    measure.rounds_option(parser, 1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = [run(Path(folder), minutes, args.engine, args.model) for minutes in args.minutes]
-    print(" minutes        s   s/minute   peak MB   coverage   WER %   time per minute, relative   peak, relative")
-    for row in rows:
-        relative = {name: row[name] / rows[0][name] for name in ("a_minute", "peak_mb")}
+        ways = {minutes: partial(run, Path(folder), minutes, args.engine, args.model) for minutes in args.minutes}
+        rows = measure.by_size(measure.alternate(ways, args.rounds), ("a_minute", "peak_mb"))
+    print(" minutes        s   s/minute   peak MB   coverage   WER %   time per minute, relative       peak, relative")
+    for row in rows.values():
         print(
             f"{row['minutes']:8g} {row['seconds']:8.1f} {row['a_minute']:10.2f} {row['peak_mb']:9.0f} "
-            f"{row['coverage']:10.2f} {100 * row['wer']:7.1f} {relative['a_minute']:27.2f} "
-            f"{relative['peak_mb']:16.2f}"
+            f"{row['coverage']:10.2f} {100 * row['wer']:7.1f} {row['a_minute_relative']!s:>27} "
+            f"{row['peak_mb_relative']!s:>20}"
         )
     measure.write("long_form", {"engine": args.engine, "model": args.model, "lengths": rows})
 

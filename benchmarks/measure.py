@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import math
@@ -15,17 +16,20 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stderr
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
 ASR, LLM = "demo:whisper-tiny.en", "demo:SmolLM2-135M-Instruct"
 STAGES = ("transcribing", "answering", "embedding")
+Result = TypeVar("Result")
 ROWS = {"remember": 1, "understand": 1, "apply": 3}
-RESULTS = Path(__file__).with_name("results")
+HERE = Path(__file__).parent
+#: The tests of the benchmarks name another folder, so that they leave measured numbers alone.
+RESULTS = Path(os.environ.get("BENCHMARK_RESULTS", HERE / "results"))
 PACKAGES = ("speechiq", "lm_eval", "transformers", "torch", "accelerate", "datasets", "numpy")
 QUIET = {
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
@@ -41,7 +45,7 @@ def write(name: str, measured: Mapping[str, Any]) -> None:
     """Write the numbers into `results/<name>.json`, with the machine and the versions of packages."""
     about = {"machine": machine(), "versions": versions()}
     content = {"benchmark": name, "date": time.strftime("%Y-%m-%d"), **about, **measured}
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     RESULTS.joinpath(f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
     print(*(f"{key} {value}" for part in about.values() for key, value in part.items()), sep=", ", end="\n\n")
 
@@ -73,30 +77,85 @@ class Cost(NamedTuple):
     processor: float
 
 
-def in_turn(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[Cost]]:
-    """Run each way `rounds` times; the first one of a round is the last one of the next, so that drift cancels."""
-    costs: dict[str, list[Cost]] = {name: [] for name in ways}
+def alternate(ways: Mapping[str, Callable[[], Result]], rounds: int) -> dict[str, list[Result]]:
+    """Run each way once per round, and return what it returned each time.
+
+    The first way of a round is the last one of the next, so that drift of the machine cancels.
+    """
+    results: dict[str, list[Result]] = {name: [] for name in ways}
     turns = [name for number in range(rounds) for name in list(ways)[:: -1 if number % 2 else 1]]
     for name in (bar := tqdm(turns, unit="run")):
-        bar.set_description(name)
-        with redirect_stderr(io.StringIO()):
-            before = Cost(time.perf_counter(), sum(os.times()[:4]))
-            ways[name]()
-            after = Cost(time.perf_counter(), sum(os.times()[:4]))
-        costs[name].append(Cost(*(later - sooner for later, sooner in zip(after, before, strict=True))))
-    return costs
+        bar.set_description(str(name))
+        results[name].append(ways[name]())
+    return results
 
 
-def ratio(costs: Sequence[Cost], base: Sequence[Cost]) -> Cost:
-    """Return the medians of the costs relative to those of `base` in the same round."""
-    rounds = zip(costs, base, strict=True)
-    shares = [[cost / unit if unit else math.nan for cost, unit in zip(*pair, strict=True)] for pair in rounds]
-    return Cost(*map(statistics.median, zip(*shares, strict=True)))
+def in_turn(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[Cost]]:
+    """Run each way once per round (`alternate`), without its output on stderr, and return its costs."""
+    return alternate({name: partial(cost, way) for name, way in ways.items()}, rounds)
 
 
-def median(costs: Sequence[Cost]) -> Cost:
-    """Return the medians of wall seconds and of processor seconds."""
-    return Cost(*map(statistics.median, zip(*costs, strict=True)))
+def cost(way: Callable[[], Any]) -> Cost:
+    """Return the cost of calling a function, child processes included."""
+    with redirect_stderr(io.StringIO()):
+        before = Cost(time.perf_counter(), sum(os.times()[:4]))
+        way()
+        after = Cost(time.perf_counter(), sum(os.times()[:4]))
+    return Cost(*(later - sooner for later, sooner in zip(after, before, strict=True)))
+
+
+class Spread(NamedTuple):
+    """A number that was measured in several rounds: its median, lowest and highest value.
+
+    >>> str(Spread.of([1.02, 1.1, 1.0]))
+    '1.02 (1 to 1.1)'
+    """
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of the values of all rounds."""
+        return cls(statistics.median(values), min(values), max(values))
+
+    @classmethod
+    def ratio(cls, values: Sequence[float], base: Sequence[float]) -> Spread:
+        """Return the spread of values relative to those of `base` in the same round; NaN relative to 0."""
+        return cls.of([value / unit if unit else math.nan for value, unit in zip(values, base, strict=True)])
+
+    def __str__(self) -> str:
+        return f"{self.median:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+def ratio(costs: Sequence[Cost], base: Sequence[Cost]) -> dict[str, Spread]:
+    """Return costs relative to those of `base` in the same round, for `wall` and `processor` seconds."""
+    pairs = zip(zip(*costs, strict=True), zip(*base, strict=True), strict=True)
+    return {kind: Spread.ratio(*pair) for kind, pair in zip(Cost._fields, pairs, strict=True)}
+
+
+def by_size(rows: Mapping[Any, Sequence[Mapping[str, float]]], relative: Sequence[str]) -> dict[Any, dict[str, Any]]:
+    """Return the median of each number of a size, and the spread of some of them relative to the first size.
+
+    Args:
+        rows: Size -> its numbers in each round, from `alternate`.
+        relative: Names of the numbers that are given relative to the first size as well, as `NAME_relative`.
+    """
+    first = next(iter(rows.values()))
+    return {
+        size: {name: statistics.median(row[name] for row in of_size) for name in of_size[0]}
+        | {
+            f"{name}_relative": Spread.ratio([row[name] for row in of_size], [row[name] for row in first])
+            for name in relative
+        }
+        for size, of_size in rows.items()
+    }
+
+
+def rounds_option(parser: argparse.ArgumentParser, default: int) -> None:
+    """Add the option `--rounds`."""
+    parser.add_argument("--rounds", type=int, default=default, help="how often each way or size is measured")
 
 
 def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: Any) -> dict[str, Any]:
@@ -225,5 +284,5 @@ def run_child(command: Sequence[str], **environment: str) -> Child:
 def calling(function: str, *arguments: str) -> list[str]:
     """Return the command that calls a function of a benchmark, such as `growth.evaluate`, in a new process."""
     module = function.partition(".")[0]
-    program = f"import sys; sys.path.insert(0, {str(RESULTS.parent)!r}); import {module}; {function}(*sys.argv[1:])"
+    program = f"import sys; sys.path.insert(0, {str(HERE)!r}); import {module}; {function}(*sys.argv[1:])"
     return [sys.executable, "-c", program, *arguments]

@@ -171,7 +171,7 @@ class Peer(NamedTuple):
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    measure.rounds_option(parser, 3)
     parser.add_argument("--clips", type=int, default=14)
     args = parser.parse_args()
     clips, number = list_clips()[: args.clips], str(args.clips)
@@ -210,19 +210,19 @@ def main() -> None:
 def report(clips: list[dict], seconds: Mapping, texts: Mapping, fails: Mapping) -> None:
     """Print the table and write the JSON file."""
     rows = {}
-    print("                              s   relative   words   ms per word   word errors")
+    print("                              s             relative   words   ms per word   word errors")
     for name, took in seconds.items():
         pairs = zip((clip["text"] for clip in clips), texts[name], strict=True)
         errors = sum((count_errors(*map(normalize, pair)) for pair in pairs), Errors())
         row = {
             "seconds": took,
-            "relative": statistics.median(a / b for a, b in zip(took, seconds["this suite"], strict=True)),
+            "relative": measure.Spread.ratio(took, seconds["this suite"]),
             "words": errors.hits + errors.substitutions + errors.insertions,
             "wer": errors.per_unit(errors.total),
         }
         rows[name], middle = row, statistics.median(took)
         print(
-            f"{name:24} {middle:6.2f} {row['relative']:10.2f} {row['words']:7} {1000 * middle / row['words']:11.1f} "
+            f"{name:24} {middle:6.2f} {row['relative']!s:>20} {row['words']:7} {1000 * middle / row['words']:11.1f} "
             f"{row['wer']:13.3f}"
         )
     print(f"of {errors.reference_length} words in the references")

@@ -1,6 +1,6 @@
 """Measure how preparing a subset grows: seconds, clips per second and peak memory from 100 to 1,000 clips.
 
-    python benchmarks/prepare_subset.py [--clips 100 300 1000]
+    python benchmarks/prepare_subset.py [--clips 100 300 1000] [--rounds 3]
 
 Each size runs in a process of its own over one parquet file of noise, 5 s per clip, stored as on the Hub. The last
 column is the time per clip relative to the first size: 1 is linear.
@@ -15,13 +15,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from measure import write
+from measure import alternate, by_size, rounds_option, write
 from tqdm import tqdm
 
 RATE, SECONDS = 16_000, 5
@@ -55,7 +56,7 @@ def write_set(folder: Path, clips: int) -> None:
             writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
 
 
-def measure(folder: Path, clips: int) -> list[float]:
+def measure(folder: Path, clips: int) -> dict[str, float]:
     """Return the seconds of a first and of a second run, and peak MB, in a new process with an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
         done = subprocess.run(
@@ -64,23 +65,27 @@ def measure(folder: Path, clips: int) -> list[float]:
             stdout=subprocess.PIPE,
             check=True,
         )
-    return json.loads(done.stdout)
+    first, again, peak = json.loads(done.stdout)
+    return {"first_s": first, "a_clip": first / clips, "again_s": again, "peak_mb": peak}
 
 
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, nargs="+", default=[100, 300, 1000])
-    sizes = parser.parse_args().clips
+    rounds_option(parser, 3)
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        write_set(Path(folder), max(sizes))
-        measured = {size: measure(Path(folder), size) for size in sizes}
+        write_set(Path(folder), max(args.clips))
+        ways = {size: partial(measure, Path(folder), size) for size in args.clips}
+        measured = by_size(alternate(ways, args.rounds), ("a_clip",))
     print(" clips       s   clips/s   again s   peak MB   time per clip, relative")
-    for size, (first, again, memory) in measured.items():
-        relative = first / size / (measured[sizes[0]][0] / sizes[0])
-        print(f"{size:6} {first:7.2f} {size / first:9.1f} {again:9.4f} {memory:9.0f} {relative:12.2f}")
-    parts = ("first_s", "again_s", "peak_mb")
-    write("prepare_subset", {"clips": {size: dict(zip(parts, row, strict=True)) for size, row in measured.items()}})
+    for size, row in measured.items():
+        print(
+            f"{size:6} {row['first_s']:7.2f} {1 / row['a_clip']:9.1f} {row['again_s']:9.4f} {row['peak_mb']:9.0f} "
+            f"{row['a_clip_relative']!s:>25}"
+        )
+    write("prepare_subset", {"clips": measured})
 
 
 if __name__ == "__main__":

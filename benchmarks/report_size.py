@@ -1,6 +1,6 @@
 """Measure how large a report gets and how fast it opens: megabytes, and seconds in headless Chromium.
 
-    python benchmarks/report_size.py [--systems 5 30] [--clips 100 800] [--browser /usr/bin/chromium]
+    python benchmarks/report_size.py [--systems 5 30] [--clips 100 800] [--rounds 1] [--browser /usr/bin/chromium]
 
 Each size is a tree of runs as lm-eval writes them, with invented words: 90 per clip, three questions per clip, five
 answers per question. `build` is `report.build`; `open` is the time from the navigation until the leaderboard can be
@@ -14,9 +14,11 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 
+import measure
 import numpy as np
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
@@ -79,7 +81,7 @@ def answer(random: np.random.Generator, doc: dict, skill: float) -> Iterator[dic
         yield {"doc": doc | question, "filtered_resps": [[vote, [vote] * 5]], **row}
 
 
-def measure(page: Path, browser: str) -> tuple[float, float]:
+def open_page(page: Path, browser: str) -> tuple[float, float]:
     """Return the seconds until the page can be used, and until a clip's texts are visible."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=QUIET)
@@ -96,27 +98,47 @@ def measure(page: Path, browser: str) -> tuple[float, float]:
     return opened, shown
 
 
+def write_runs(folder: Path, systems: int, clips: int) -> None:
+    """Write the runs of all systems below a folder."""
+    words, texts = invent(np.random.default_rng(0), clips)
+    for number in range(systems):
+        skill = 0.6 + 0.38 * number / systems
+        write_system(folder / str(number), f"noise/listener-{number}+noise/thinker", skill, words, texts, number)
+
+
+def run(runs: Path, browser: str) -> dict[str, float]:
+    """Return seconds to build the page and to open it, and its size."""
+    page = runs.parent / "report.html"
+    start = time.perf_counter()
+    report.write(report.build([runs]), page)
+    built = time.perf_counter() - start
+    opened, shown = open_page(page, browser)
+    return {"build_s": built, "mb": page.stat().st_size / 1e6, "open_s": opened, "clips_s": shown}
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, nargs="+", default=[5, 30])
     parser.add_argument("--clips", type=int, nargs="+", default=[100, 800])
     parser.add_argument("--browser", default="/usr/bin/chromium")
+    measure.rounds_option(parser, 1)
     args = parser.parse_args()
-    print("systems  clips   build s      MB   open s   clips s")
-    for systems, clips in product(args.systems, args.clips):
-        words, texts = invent(np.random.default_rng(0), clips)
-        with tempfile.TemporaryDirectory() as folder:
-            runs, page = Path(folder, "runs"), Path(folder, "report.html")
-            for number in tqdm(range(systems), desc="runs", leave=False):
-                skill = 0.6 + 0.38 * number / systems
-                write_system(runs / str(number), f"noise/listener-{number}+noise/thinker", skill, words, texts, number)
-            start = time.perf_counter()
-            report.write(report.build([runs]), page)
-            built = time.perf_counter() - start
-            opened, shown = measure(page, args.browser)
-            size = page.stat().st_size / 1e6
-            print(f"{systems:7} {clips:6} {built:9.1f} {size:7.1f} {opened:8.2f} {shown:9.2f}", flush=True)
+    sizes = list(product(args.systems, args.clips))
+    with tempfile.TemporaryDirectory() as folder:
+        for size in tqdm(sizes, desc="runs"):
+            write_runs(Path(folder, "{}x{}".format(*size)), *size)
+        ways = {size: partial(run, Path(folder, "{}x{}".format(*size)), args.browser) for size in sizes}
+        rows = measure.by_size(measure.alternate(ways, args.rounds), ("build_s", "open_s"))
+    print("systems  clips   build s      MB   open s   clips s        build, relative         open, relative")
+    for (systems, clips), row in rows.items():
+        print(
+            f"{systems:7} {clips:6} {row['build_s']:9.1f} {row['mb']:7.1f} {row['open_s']:8.2f} {row['clips_s']:9.2f} "
+            f"{row['build_s_relative']!s:>22} {row['open_s_relative']!s:>22}"
+        )
+    measure.write(
+        "report_size", {"sizes": [{"systems": size[0], "clips": size[1], **row} for size, row in rows.items()]}
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measure the cost of a rerun with a full response cache, and check that killed runs end like undisturbed ones.
 
-    python benchmarks/resume.py [--reruns 3] [--limit N]
+    python benchmarks/resume.py [--rounds 3] [--limit N]
     python benchmarks/resume.py --kills 20 [--seed 0] [--limit N]
 
 The runs are of the demo's cascade, by lm-eval's own command line, with a response cache of their own. Start-up is
@@ -65,7 +65,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
     from speechiq.engines.asr import checkpoint as recognizer
     from speechiq.engines.text import hf as transformers_llm
-    from speechiq.metrics import embedder
+    from speechiq.metrics import text_model
 
     with Path(journal).open("a", buffering=1) as lines:
 
@@ -79,7 +79,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
             return run
 
-        for stage, module in (("recognizer", recognizer), ("answerer", transformers_llm), ("embedder", embedder)):
+        for stage, module in (("recognizer", recognizer), ("answerer", transformers_llm), ("embedder", text_model)):
             module.run_in_batches = noting(stage, module.run_in_batches)
         sys.argv = ["lm_eval", *arguments]
         with measure.Clock({"evaluating": (evaluator, "evaluate")}) as clock:
@@ -119,17 +119,22 @@ def run_until(folders: Folders, limit: str, moment: float) -> bool:
     return True
 
 
-def compare_rerun(folder: Path, limit: str, reruns: int) -> None:
-    """Compare reruns with the first run."""
-    folders = Folders.below(folder)
-    first = run(folders, limit)
-    again = [run(folders, limit) for _ in tqdm(range(reruns), desc="reruns")]
-    rerun = {part: statistics.median(row[part] for row in again) for part in first}
-    print("seconds       first run     rerun     ratio")
-    for part, seconds in first.items():
-        print(f"{part:12} {seconds:10.2f} {rerun[part]:9.2f} {rerun[part] / seconds:9.3f}")
+def compare_rerun(folder: Path, limit: str, rounds: int) -> None:
+    """Compare a run with an empty cache and a rerun, once per round."""
+    found: dict[str, list[dict[str, float]]] = {"first": [], "rerun": []}
+    for number in tqdm(range(rounds), desc="rounds"):
+        folders = Folders.below(folder / f"{number}")
+        folders.journal.parent.mkdir()
+        for of_run in found.values():
+            of_run.append(run(folders, limit))
+    print("seconds       first run     rerun   ratio")
+    ratios = {}
+    for part in found["first"][0]:
+        first, rerun = ([row[part] for row in found[name]] for name in found)
+        ratios[part] = measure.Spread.ratio(rerun, first)
+        print(f"{part:12} {statistics.median(first):10.2f} {statistics.median(rerun):9.2f}   {ratios[part]}")
     print(f"aim for the evaluation: {AIM}")
-    measure.write("resume", {"aim": AIM, "first": first, "rerun": rerun})
+    measure.write("resume", {"aim": AIM, **found, "ratio": ratios})
 
 
 def compare_killed(folder: Path, limit: str, kills: int, seed: int) -> None:
@@ -166,7 +171,7 @@ def compare_killed(folder: Path, limit: str, kills: int, seed: int) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reruns", type=int, default=3)
+    measure.rounds_option(parser, 3)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
     parser.add_argument("--limit", default="", help="docs per task; by default all")
@@ -175,7 +180,7 @@ def main() -> None:
         if args.kills:
             compare_killed(Path(folder), args.limit, args.kills, args.seed)
         else:
-            compare_rerun(Path(folder), args.limit, args.reruns)
+            compare_rerun(Path(folder), args.limit, args.rounds)
 
 
 if __name__ == "__main__":

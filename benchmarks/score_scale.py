@@ -1,6 +1,7 @@
 """Measure how reading and scoring runs grows: seconds to read, score and draw, and peak memory.
 
     python benchmarks/score_scale.py [--systems 10] [--clips 300 1000 3000] [--text 1000] [--draws 1000]
+        [--rounds 3]
 
 Each size, a number of systems and clips, runs in a process of its own over files as lm-eval writes them: one row per
 clip at Remember and Understand, three at Apply, each with `--text` characters that scoring does not use. The last
@@ -16,10 +17,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from measure import write
+from measure import alternate, by_size, rounds_option, write
 from tqdm import tqdm
 
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
@@ -76,17 +78,23 @@ def _rows(level: str, number: int, clips: int, text: str) -> Iterator[str]:
             )
 
 
-def measure(systems: int, clips: int, text: int, draws: int) -> list[float]:
-    """Return rows, MB on disk, seconds to read, score and draw, and peak MB, in a new process."""
-    with tempfile.TemporaryDirectory() as folder:
-        folders = [Path(folder, f"{number:03}") for number in range(systems)]
-        rows = sum(
-            write_system(path, number, clips, "word " * (text // 10))
-            for number, path in enumerate(tqdm(folders, desc=f"{systems} systems x {clips} clips"))
-        )
-        size = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl")) / 1e6
-        done = subprocess.run([sys.executable, "-c", PROGRAM, folder, str(draws)], stdout=subprocess.PIPE, check=True)
-    return [rows, size, *json.loads(done.stdout)]
+def write_runs(folder: Path, systems: int, clips: int, text: int) -> tuple[int, float]:
+    """Write the runs of all systems below a folder; return the number of rows, and MB on disk."""
+    folder.mkdir()
+    folders = [folder / f"{number:03}" for number in range(systems)]
+    rows = sum(
+        write_system(path, number, clips, "word " * (text // 10))
+        for number, path in enumerate(tqdm(folders, desc=f"{systems} systems x {clips} clips"))
+    )
+    return rows, sum(path.stat().st_size for path in folder.rglob("*.jsonl")) / 1e6
+
+
+def measure(folder: Path, rows: int, mb: float, draws: int) -> dict[str, float]:
+    """Return the size of runs, seconds to read, score and draw, and peak MB, in a new process."""
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(draws)]
+    read, score, draw, peak = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    times = {"read_s": read, "score_s": score, "draw_s": draw, "a_row": (read + score + draw) / rows}
+    return {"rows": rows, "mb": mb, **times, "peak_mb": peak}
 
 
 def main() -> None:
@@ -96,19 +104,22 @@ def main() -> None:
     parser.add_argument("--clips", type=int, nargs="+", default=[300, 1000, 3000])
     parser.add_argument("--text", type=int, default=1000)
     parser.add_argument("--draws", type=int, default=1000)
+    rounds_option(parser, 3)
     args = parser.parse_args()
-    measured = {clips: measure(args.systems, clips, args.text, args.draws) for clips in args.clips}
-    first = next(iter(measured.values()))
+    with tempfile.TemporaryDirectory() as folder:
+        ways = {}
+        for clips in args.clips:
+            runs = Path(folder, str(clips))
+            ways[clips] = partial(measure, runs, *write_runs(runs, args.systems, clips, args.text), args.draws)
+        measured = by_size(alternate(ways, args.rounds), ("a_row",))
     print(" clips     rows      MB  read s  us/row  score s  draw s  peak MB   time per row, relative")
-    for clips, (rows, size, read, score, draw, peak) in measured.items():
-        relative = (read + score + draw) / rows / (sum(first[2:5]) / first[0])
+    for clips, row in measured.items():
+        each = 1e6 * row["read_s"] / row["rows"]
         print(
-            f"{clips:6} {rows:8} {size:7.0f} {read:7.2f} {1e6 * read / rows:7.2f} {score:8.3f} {draw:7.2f} {peak:8.0f} "
-            f"{relative:12.2f}"
+            f"{clips:6} {row['rows']:8.0f} {row['mb']:7.0f} {row['read_s']:7.2f} {each:7.2f} {row['score_s']:8.3f} "
+            f"{row['draw_s']:7.2f} {row['peak_mb']:8.0f} {row['a_row_relative']!s:>24}"
         )
-    parts = ("rows", "mb", "read_s", "score_s", "draw_s", "peak_mb")
-    sizes = {clips: dict(zip(parts, row, strict=True)) for clips, row in measured.items()}
-    write("score_scale", {"systems": args.systems, "clips": sizes})
+    write("score_scale", {"systems": args.systems, "clips": measured})
 
 
 if __name__ == "__main__":

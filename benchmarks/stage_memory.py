@@ -1,6 +1,6 @@
 """Compare the peak memory of a cascade with that of each of its models: it should not exceed that of the largest.
 
-    python benchmarks/stage_memory.py [--clips 4]
+    python benchmarks/stage_memory.py [--clips 4] [--rounds 1]
 
 Each row is a process of its own that does a part of the demo's work: one stage alone, the whole suite, and, for
 comparison, all stages with all models loaded from the start. `weights` is the most tensor memory at a time, measured
@@ -13,7 +13,7 @@ import argparse
 import gc
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import measure
@@ -95,15 +95,20 @@ def work(part: str, clips: str) -> None:
     print(max(weights))
 
 
+def run(part: str, clips: int) -> dict[str, float]:
+    """Return the MB of one part, in a process of its own."""
+    child = measure.run_child(measure.calling("stage_memory.work", part, str(clips)), SIQ_STORE="off")
+    return {"weights_mb": float(child.output.splitlines()[-1]), "peak_mb": child.peak_mb}
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=4)
-    clips = str(parser.parse_args().clips)
-    rows = {}
-    for part in PARTS:
-        child = measure.run_child(measure.calling("stage_memory.work", part, clips), SIQ_STORE="off")
-        rows[part] = {"weights_mb": float(child.output.splitlines()[-1]), "peak_mb": child.peak_mb}
+    measure.rounds_option(parser, 1)
+    args = parser.parse_args()
+    ways = {part: partial(run, part, args.clips) for part in PARTS}
+    rows = measure.by_size(measure.alternate(ways, args.rounds), ())
     print(f"{'':45} weights MB   peak MB")
     for part, row in rows.items():
         print(f"{PARTS[part]:45} {row['weights_mb']:10.0f} {row['peak_mb']:9.0f}")

@@ -15,8 +15,10 @@ import subprocess
 import sysconfig
 import tempfile
 import venv
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import measure
 
@@ -37,7 +39,7 @@ def make_environment(folder: Path, *, hook: bool) -> Path:
     return python
 
 
-def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -> dict[str, float]:
+def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -> dict[str, Any]:
     """Return median seconds of the command without and with the hook, of their difference per round, and the ratio."""
     ways = {
         "without": lambda: measure.run_child([str(without), *arguments]),
@@ -47,19 +49,24 @@ def compare(without: Path, with_hook: Path, arguments: list[str], rounds: int) -
         way()
     costs = measure.in_turn(ways, rounds)
     more = [slower.wall - quicker.wall for slower, quicker in zip(costs["with"], costs["without"], strict=True)]
-    medians = {way: measure.median(costs[way]).wall for way in ways} | {"more": statistics.median(more)}
-    return medians | {"ratio": measure.ratio(costs["with"], costs["without"]).wall}
+    numbers = {way: median_wall(costs[way]) for way in ways} | {"more": statistics.median(more)}
+    return numbers | {"ratio": measure.ratio(costs["with"], costs["without"])["wall"]}
 
 
-def compare_index(python: Path, rounds: int) -> dict[str, float]:
+def compare_index(python: Path, rounds: int) -> dict[str, Any]:
     """Return median seconds in which lm-eval lists all tasks or only the suite's, and the ratio."""
     ways = {
         which: partial(measure.run_child, [str(python), "-m", "lm_eval", "ls", "tasks"], SIQ_TASKS=which)
         for which in ("all", "only")
     }
     costs = measure.in_turn(ways, rounds)
-    medians = {way: measure.median(costs[way]).wall for way in ways}
-    return medians | {"ratio": measure.ratio(costs["only"], costs["all"]).wall}
+    numbers = {way: median_wall(costs[way]) for way in ways}
+    return numbers | {"ratio": measure.ratio(costs["only"], costs["all"])["wall"]}
+
+
+def median_wall(costs: Sequence[measure.Cost]) -> float:
+    """Return the median of wall seconds."""
+    return statistics.median(cost.wall for cost in costs)
 
 
 def main() -> None:
@@ -79,8 +86,8 @@ def main() -> None:
     print(f"{'command':18} without, ms   with, ms   more, ms   ratio")
     for name, row in found.items():
         ms = [1000 * row[way] for way in ("without", "with", "more")]
-        print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f} {row['ratio']:7.3f}")
-    print(f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']:.3f}")
+        print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f}   {row['ratio']}")
+    print(f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']}")
     measure.write("startup", {"aim_ms": AIM_MS, "commands": found, "index": index})
 
 

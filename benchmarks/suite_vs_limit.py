@@ -165,7 +165,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=14)
-    parser.add_argument("--rounds", type=int, default=3)
+    measure.rounds_option(parser, 3)
     args = parser.parse_args()
     clips = demo.list_clips()[: args.clips]
     questions = read_questions(demo.HERE / "questions.jsonl")[: measure.ROWS["apply"] * args.clips]
@@ -192,9 +192,12 @@ def main() -> None:
     print("seconds           suite     loop")
     for name, row in rows.items():
         print(f"{name:14} {row['suite']:8.2f} {row['loop']:8.2f}")
-    print(f"ratio: wall {ratio.wall:.3f}, processor {ratio.processor:.3f} (aim {AIM}); {args.clips} clips")
+    print(
+        f"ratio: wall {ratio['wall']}, processor {ratio['processor']} (aim {AIM}); "
+        f"{args.clips} clips, {args.rounds} rounds"
+    )
     print(f"differences: {differences}")
-    measure.write("suite_vs_limit", {"aim": AIM, "ratio": ratio._asdict(), "seconds": rows, "differences": differences})
+    measure.write("suite_vs_limit", {"aim": AIM, "ratio": ratio, "seconds": rows, "differences": differences})
     if max(differences.values()) > TOLERANCE:
         sys.exit("the two ways did not do the same work")
 

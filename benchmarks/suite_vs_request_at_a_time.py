@@ -117,7 +117,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=1)
+    measure.rounds_option(parser, 1)
     args = parser.parse_args()
     results: dict[str, Any] = {}
 
@@ -145,9 +145,9 @@ def main() -> None:
     print("seconds           suite  one by one  times faster")
     for name, row in rows.items():
         print(f"{name:14} {row['suite']:8.2f} {row['one by one']:11.2f} {row['one by one'] / row['suite']:13.1f}")
-    print(f"times faster: wall {faster.wall:.1f}, processor {faster.processor:.1f} (aim {AIM}); {args.clips} clips")
+    print(f"times faster: wall {faster['wall']}, processor {faster['processor']} (aim {AIM}); {args.clips} clips")
     print(f"equal answers: {sum(same)} of {len(same)}")
-    measured = {"aim": AIM, "times_faster": faster._asdict(), "seconds": rows, "equal": sum(same) / len(same)}
+    measured = {"aim": AIM, "times_faster": faster, "seconds": rows, "equal": sum(same) / len(same)}
     measure.write("suite_vs_request_at_a_time", measured)
 
 
