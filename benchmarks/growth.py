@@ -1,6 +1,6 @@
 """Measure how a run grows with its clips: seconds per clip and peak memory at 1, 2 and 4 times the demo's size.
 
-    python benchmarks/growth.py [--clips 14] [--times 1 2 4] [--rounds 1]
+    python benchmarks/growth.py [--clips 4] [--times 1 2 4] [--rounds 1]
 
 Copy k of a clip is its second half and the first half of the clip k places later: as much audio and as many words as
 in the demo, and no copy can use the results of another. The questions are those of the demo, with the number of the
@@ -93,7 +93,7 @@ def run(clips: list[dict], times: int) -> dict[str, float]:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=14, help="number of clips of the demo")
+    parser.add_argument("--clips", type=int, default=4, help="number of clips of the demo")
     parser.add_argument("--times", type=int, nargs="+", default=[1, 2, 4])
     measure.rounds_option(parser, 1)
     args = parser.parse_args()

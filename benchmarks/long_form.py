@@ -1,6 +1,6 @@
-"""Measure how transcription grows with the length of a clip: time and peak memory for five minutes and for one hour.
+"""Measure how transcription grows with the length of a clip: time and peak memory for five and for twenty minutes.
 
-    python benchmarks/long_form.py [--minutes 5 60] [--rounds 1] [--engine hf] [--model demo:whisper-tiny.en]
+    python benchmarks/long_form.py [--minutes 5 20] [--rounds 1] [--engine hf] [--model demo:whisper-tiny.en]
 
 The recordings are the clips of the demo, one after the other, again and again, written as FLAC. Each is one clip, in a
 process of its own without a cache, after a clip of five seconds, so that loading packages is not included
@@ -74,7 +74,7 @@ def run(folder: Path, minutes: float, engine: str, model: str) -> dict[str, floa
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, nargs="+", default=[5, 60])
+    parser.add_argument("--minutes", type=float, nargs="+", default=[5, 20])
     parser.add_argument("--engine", default="hf", help="engine of the recognizer")
     parser.add_argument("--model", default=measure.ASR, help="its model")
     measure.rounds_option(parser, 1)

@@ -1,6 +1,6 @@
 """Measure the cost of a rerun with a full response cache, and check that killed runs end like undisturbed ones.
 
-    python benchmarks/resume.py [--rounds 3] [--limit N]
+    python benchmarks/resume.py [--rounds 2] [--limit N]
     python benchmarks/resume.py --kills 20 [--seed 0] [--limit N]
 
 The runs are of the demo's cascade, by lm-eval's own command line, with a response cache of their own. Start-up is
@@ -171,7 +171,7 @@ def compare_killed(folder: Path, limit: str, kills: int, seed: int) -> None:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measure.rounds_option(parser, 3)
+    measure.rounds_option(parser, 2)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0, help="seed of the random moments")
     parser.add_argument("--limit", default="", help="docs per task; by default all")

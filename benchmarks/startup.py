@@ -1,6 +1,6 @@
 """Measure what the installed suite costs other programs: interpreter start and `lm_eval ls tasks`.
 
-    python benchmarks/startup.py [--starts 100] [--lists 3]
+    python benchmarks/startup.py [--starts 100] [--lists 2]
 
 Two empty environments import this one's packages. One has `speechiq.pth` at the top of its site-packages, as an
 installed wheel has, the other one does not. The aim is less than 5 ms at interpreter start.
@@ -73,7 +73,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=100, help="interpreter starts per environment")
-    parser.add_argument("--lists", type=int, default=3, help="runs of `lm_eval ls tasks` per environment")
+    parser.add_argument("--lists", type=int, default=2, help="runs of `lm_eval ls tasks` per environment")
     args = parser.parse_args()
     commands = {
         "python -c pass": (["-c", "pass"], args.starts),

@@ -1,6 +1,6 @@
 """Measure the cost of the suite beyond forward passes: `hf-audio` on the demo / a loop of transformers, same work.
 
-    python benchmarks/suite_vs_limit.py [--clips 14] [--rounds 3]
+    python benchmarks/suite_vs_limit.py [--clips 7] [--rounds 4]
 
 Both ways alternate in this process, after a round of one clip that is not counted: the suite by
 `lm_eval.simple_evaluate`, including scores; the loop with transformers alone, in batches of the same size, with the
@@ -164,8 +164,8 @@ def compare(suite: dict[str, Any], loop: dict[str, Any]) -> dict[str, float]:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=14)
-    measure.rounds_option(parser, 3)
+    parser.add_argument("--clips", type=int, default=7)
+    measure.rounds_option(parser, 4)
     args = parser.parse_args()
     clips = demo.list_clips()[: args.clips]
     questions = read_questions(demo.HERE / "questions.jsonl")[: measure.ROWS["apply"] * args.clips]

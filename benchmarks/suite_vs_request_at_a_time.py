@@ -1,6 +1,6 @@
 """Measure what sharing and batching save: the suite / the same requests one by one, each from its audio.
 
-    python benchmarks/suite_vs_request_at_a_time.py [--clips 4] [--rounds 1]
+    python benchmarks/suite_vs_request_at_a_time.py [--clips 2] [--rounds 2]
 
 A plain wrapper of the harness and the paper's scripts work one by one: every request transcribes its clip, at Remember,
 at Understand, and for each of the five sampled answers to a question; every text is embedded alone. The models are
@@ -116,8 +116,8 @@ def clip_of(row: Mapping) -> Clip:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--clips", type=int, default=4)
-    measure.rounds_option(parser, 1)
+    parser.add_argument("--clips", type=int, default=2)
+    measure.rounds_option(parser, 2)
     args = parser.parse_args()
     results: dict[str, Any] = {}
 
