@@ -85,13 +85,14 @@ def published(rows: list[int], tail: float) -> Population:
     return Population(sample, True)
 
 
-def close(seed: int) -> Population:
+def close(seed: int, *, flat_level: bool = False) -> Population:
     """Return a population of 50 clips and of systems that are each good at one level and bad at another.
 
     Remember and Understand vary little on some systems and much on others. Most clips have all questions right.
 
     Args:
         seed: Chooses the clips.
+        flat_level: Whether the systems hardly differ at Understand.
     """
     generator = np.random.default_rng(seed)
     turns = 2 * np.pi * (np.arange(CLOSE)[:, None] / CLOSE + np.arange(3)[:, None, None] / 3)
@@ -100,8 +101,9 @@ def close(seed: int) -> Population:
     difficulty = generator.normal(size=CLOSE_CLIPS)
     own, other = generator.normal(size=(2, CLOSE, CLOSE_CLIPS))
     unsteady, vague = generator.uniform((0.05, 0.05), (0.8, 0.3), (CLOSE, 2)).T[..., None]
+    gap, vague = (0.05, vague / 2) if flat_level else (0.3, vague)
     errors = np.round(0.12 * np.exp(-0.6 * remember + 0.4 * difficulty + unsteady * own) * words) / words
-    lost = 0.2 * np.exp(-0.3 * understand + 0.3 * difficulty + vague * (0.6 * own + 0.8 * other))
+    lost = 0.2 * np.exp(-gap * understand + 0.3 * difficulty + vague * (0.6 * own + 0.8 * other))
     ease = 2.6 + 1.6 * apply - 0.4 * difficulty + 2.5 * generator.normal(size=(3, 1, CLOSE_CLIPS))
     answers = (generator.random((3, CLOSE, CLOSE_CLIPS)) < 1 / (1 + np.exp(-ease))).mean(axis=0)
     raw = {"remember": -errors, "understand": 1 - np.minimum(lost, 0.9), "apply": answers}
@@ -219,6 +221,7 @@ def main() -> None:
         "like": published(LIKE, 0.35),
         "like, longer tail": published(LIKE, 0.5),
         "close": close(558),
+        "close, one level flat": close(172, flat_level=True),
         "close, one clip decides": close(1060),
     }
     if args.runs:
