@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from speechiq.cli.evaluation_record import Record, Run, write_record
+from speechiq.cli.evaluation_record import Record, Run, describe, write_record
 from speechiq.cli.report import report
 from speechiq.cli.score import score
 from speechiq.core.console import say
@@ -96,15 +96,12 @@ def _advise(
         return f"the same command without --metadata {conditions[0]} runs clean audio; siq robustness {place} compares"
     if norms_file is None and len(runs) < FEW and settings.tasks == DEMO_TASKS and not settings.metadata:
         places = shlex.join(map(str, sources))
-        return (
-            f"siq score {places} --norms demo"
-            + " --allow-mismatch" * (settings.limit is not None)
-            + (" scores on the demo's scale")
-        )
+        more = " --allow-mismatch" * (settings.limit is not None) + " --bootstrap 0" * (not has_bars)
+        return f"siq score {places} --norms demo{more} scores on the demo's scale"
     return None
 
 
 def _is_clean(run: Run, settings: Settings, conditions: Sequence[str]) -> bool:
     """Return whether a run has these settings but for the conditions."""
     others = [item for item in settings.metadata if item not in conditions]
-    return bool(run.settings["metadata"] == others and run.settings["tasks"] == list(settings.tasks))
+    return run.settings == describe(settings) | {"metadata": others}

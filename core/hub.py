@@ -61,8 +61,7 @@ def find_hub_fault(patience: float) -> str | None:
         patience: Seconds to wait for the answer.
     """
     import httpx2
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
+    from huggingface_hub import constants, get_session
 
     def ask() -> str | None:
         try:
@@ -81,7 +80,7 @@ def find_hub_fault(patience: float) -> str | None:
             "HF_HUB_OFFLINE=1 to use what is on this machine"
         )
 
-    late = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
+    late: str | None = f"the hub ({constants.ENDPOINT}) does not answer within {patience:g} s"
     return within(patience, ask, late, notice)
 
 

@@ -157,10 +157,13 @@ def choose_tasks(names: Any) -> Any:
         return names
     from speechiq.harness_patch.missing_questions import leave_out_apply
     from speechiq.siq_tasks.catalog import list_keys
-    from speechiq.siq_tasks.options import given, refuse_unread
+    from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
 
     if given.get().metadata:
-        refuse_unread(list_keys(names), others=False)
+        keys = list_keys(names)
+        for known in keys:
+            refuse_unknown(known)
+        refuse_unread(keys, others=False)
     choice = leave_out_apply(names, given.get().metadata)
     if choice.left_out and hints.is_first_process():
         say(
