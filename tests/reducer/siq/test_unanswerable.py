@@ -248,10 +248,10 @@ def test_a_set_of_other_questions_is_not_left_out(two_runs):
 def test_questions_that_read_otherwise_are_not_left_out(two_runs, command, change):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), **change)
     runs = [two_runs / "good", two_runs / "bad"]
-    output = [] if command in ("score", "compare") else ["-o", two_runs / "out"]
+    output = [] if command in ("score", "compare") else ["-o", two_runs / "out.html"]
     refused = siq(*command.split(), *runs, *output, "--exclude", chosen)
     assert str(refused.exception).startswith("1 of 1 questions have another wording in the runs of system '")
-    assert refused.stdout == "" and not (two_runs / "out").exists()
+    assert refused.stdout == "" and not (two_runs / "out.html").exists()
 
 
 def test_rows_that_do_not_tell_their_question(two_runs):
