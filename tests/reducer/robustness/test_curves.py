@@ -157,7 +157,9 @@ def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossi
     runs = [Run(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
     values = np.array([81.0, 60.0, 80.0, 70.0])
     draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
-    (crossing,) = find_crossings(Measured("apply", "acc. %", 1.0, values, draws), {"w": runs}, runs)
+    (crossing,) = find_crossings(
+        Measured("apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan)), {"w": runs}, runs
+    )
     assert (crossing.better, crossing.other, crossing.share) == ("a", "b", 0.5)
 
 

@@ -212,13 +212,13 @@ def test_a_second_export_leaves_the_first(written):
 
 def test_the_command_writes_every_kind_of_file(two_runs):
     write_run(two_runs / "hostile", levels(0.5), system="=../<b>|\\input&_%")
-    files = {kind: two_runs / f"siq.{kind}" for kind in ("json", "csv", "markdown", "latex")}
-    options = [part for kind, file in files.items() for part in (f"--{kind}", str(file))]
+    files = {ending: two_runs / f"siq.{ending}" for ending in ("json", "csv", "md", "tex")}
+    options = [part for file in files.values() for part in ("-o", str(file))]
     command = ["score", str(two_runs), *options, "--harness-json", str(two_runs / "siq"), "--bootstrap", "40"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.exception
-    assert "=../&lt;b&gt;\\|\\\\input&amp;\\_%" in files["markdown"].read_text()
-    assert r"=../\textless{}b\textgreater{}\textbar{}\textbackslash{}input\&\_\%" in files["latex"].read_text()
+    assert "=../&lt;b&gt;\\|\\\\input&amp;\\_%" in files["md"].read_text()
+    assert r"=../\textless{}b\textgreater{}\textbar{}\textbackslash{}input\&\_\%" in files["tex"].read_text()
     assert "'=../<b>" in files["csv"].read_text()
     assert sorted(path.name for path in (two_runs / "siq").iterdir()) == ["=..__b__input&_%", "bad", "good"]
     (results,) = (two_runs / "siq" / "good").glob("results_*")

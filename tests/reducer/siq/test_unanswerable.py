@@ -221,7 +221,7 @@ def test_nothing_to_review(tmp_path):
 def test_scores_without_the_set_say_so(two_runs):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), *(("demo/1", f"demo/1#{q}") for q in range(3)))
     out = two_runs / "siq.json"
-    done = siq("score", two_runs, "--exclude", chosen, "-o", out, "--bootstrap", 40)
+    done = siq("score", two_runs, "--exclude", chosen, "--json", out, "--bootstrap", 40)
     assert done.exit_code == 0, done.exception
     assert "left out of Apply: 4 questions of the unanswerable set" in done.stdout
     scores = json.loads(out.read_text())
@@ -248,11 +248,10 @@ def test_a_set_of_other_questions_is_not_left_out(two_runs):
 def test_questions_that_read_otherwise_are_not_left_out(two_runs, command, change):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), **change)
     runs = [two_runs / "good", two_runs / "bad"]
-    out = two_runs / ("out.html" if command == "report" else "out")
-    output = [] if command in ("score", "compare") else ["-o", out]
+    output = [] if command in ("score", "compare") else ["-o", two_runs / "out.html"]
     refused = siq(*command.split(), *runs, *output, "--exclude", chosen)
     assert str(refused.exception).startswith("1 of 1 questions have another wording in the runs of system '")
-    assert refused.stdout == "" and not out.exists()
+    assert refused.stdout == "" and not (two_runs / "out.html").exists()
 
 
 def test_rows_that_do_not_tell_their_question(two_runs):
