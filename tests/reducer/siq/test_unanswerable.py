@@ -221,7 +221,7 @@ def test_nothing_to_review(tmp_path):
 def test_scores_without_the_set_say_so(two_runs):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), *(("demo/1", f"demo/1#{q}") for q in range(3)))
     out = two_runs / "siq.json"
-    done = siq("score", two_runs, "--exclude", chosen, "--json", out, "--bootstrap", 40)
+    done = siq("score", two_runs, "--exclude", chosen, "-o", out, "--bootstrap", 40)
     assert done.exit_code == 0, done.exception
     assert "left out of Apply: 4 questions of the unanswerable set" in done.stdout
     scores = json.loads(out.read_text())
