@@ -21,7 +21,7 @@ from speechiq.core.console import printable, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.event_loop import run
 from speechiq.core.extras import missing
-from speechiq.core.json_text import replace_surrogates
+from speechiq.core.json_text import replace_halves
 from speechiq.core.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
 from speechiq.core.retries import find_pause, is_temporary
 from speechiq.core.usage import usage
@@ -301,10 +301,10 @@ class Endpoint:
     def _clean(self, text: str) -> str:
         """Return text of a reply as it may be stored: without half surrogate pairs and without the key.
 
-        A word such as EMPTY, which servers without keys are given, is not a secret and stays.
+        A plain word, such as EMPTY for a server without keys, is kept: answers may contain it.
         """
         secret = len(self._key) >= SHORTEST_SECRET and not self._key.isalpha()
-        return replace_surrogates(text.replace(self._key, "***") if secret else text)
+        return replace_halves(text.replace(self._key, "***") if secret else text)
 
     def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
         """Announce the wait, unless another call has just announced one."""

@@ -42,16 +42,16 @@ def decode(text: bytes, decoder: msgspec.json.Decoder[Form], *, strict: bool = F
         if len(text) > LONGEST_LOOSE:
             raise ValueError(f"{error}, in a text above {LONGEST_LOOSE} bytes") from error
         plain = text.decode("utf-8-sig")
-        change = _refuse_halves if strict else replace_surrogates
+        change = _refuse_halves if strict else replace_halves
         return msgspec.convert(load(plain, change if "\\ud" in plain.lower() else None), decoder.type)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def replace_surrogates(text: str) -> str:
+def replace_halves(text: str) -> str:
     r"""Return the text with U+FFFD in the place of half surrogate pairs, which UTF-8 cannot encode.
 
-    >>> replace_surrogates("cafe\ud83d")
+    >>> replace_halves("cafe\ud83d")
     'cafe�'
     """
     return _HALF.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from speechiq.core.clip import Clip
-from speechiq.core.json_text import replace_surrogates
+from speechiq.core.json_text import replace_halves
 
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {
@@ -45,8 +45,8 @@ class Response:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", replace_surrogates(self.text))
-        object.__setattr__(self, "hypotheses", tuple(map(replace_surrogates, self.hypotheses)))
+        object.__setattr__(self, "text", replace_halves(self.text))
+        object.__setattr__(self, "hypotheses", tuple(map(replace_halves, self.hypotheses)))
 
     def cut(self, until: str | Sequence[str] | None) -> Response:
         """Return the response up to the first of the stop sequences, or to the only one."""
