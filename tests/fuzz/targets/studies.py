@@ -29,9 +29,9 @@ def commands_of_labels(folder: Path) -> list[Command]:
     runs, given = folder / "runs", ["--labels", folder / "labels.jsonl"]
     predict = ["predict", runs, "--bootstrap", "60"]
     return [
-        [*predict, *given, "-o", folder / "out.json", "-o", folder / "table.csv", "-o", folder / "out.html"],
+        [*predict, *given, "-o", folder / "out.json", "-o", folder / "out.csv", "-o", folder / "out.html"],
         [*predict, "--combine", "wer + semdist", "-o", folder / "out.json"],
-        [*predict, "--only-errors", "--only-answerable", "-o", folder / "table.csv"],
+        [*predict, "--only-errors", "--only-answerable", "-o", folder / "out.csv"],
         ["labels", "make", runs, "-o", folder / "made.jsonl"],
         ["labels", "review", runs, "-o", folder / "out.html"],
         ["labels", "agree", runs, *given, *given, "--bootstrap", "60"],
