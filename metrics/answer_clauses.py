@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 
 from speechiq.metrics import answer_words as words
-from speechiq.metrics.answer_mentions import BARE_LETTER, MENTION, OPTION, named_letter
+from speechiq.metrics.answer_mentions import BARE_LETTER, LETTER_AND_TEXT, MENTION, OPTION, named_letter
 
 # How clear a claim is.
 SPOKEN, BARE, STATED = 1, 2, 3
@@ -45,7 +45,7 @@ _TO_THE_QUESTION = re.compile(
     r"\b(?:to|for) (?:(?:the|this|your|that) )?(?:\w+ )?question\b(?: \d+)?|\bof (?:the|all(?: the)?|these) options?\b",
     re.IGNORECASE,
 )
-_SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
+_SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u0963\u0966-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
 _MAX_GAP = 7
 
 
@@ -66,13 +66,15 @@ class Clause:
     """A part of a sentence.
 
     Attributes:
-        text: As it is written.
+        text: As it is written, without phrases that take an answer back.
+        retracts: Whether it had one: it takes back the answer before it.
         tokens: Its words in lower case; a mention of an option is one.
         at: Where the mentions are among the tokens.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.retracts = bool(words.RETRACTED.search(text))
+        self.text = text = words.RETRACTED.sub(" ", text)
         self.tokens = _SPLIT_WORDS.sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
         self.at = [i for i, word in enumerate(self.tokens) if "\ue000" <= word <= "\ue1ff"]
 
@@ -85,11 +87,6 @@ class Clause:
     def letters(self) -> set[str]:
         """Return the letters of the options that are named."""
         return {named_letter(self.tokens[i]) for i in self.at}
-
-    @property
-    def retracts(self) -> bool:
-        """Return whether it takes back the answer before it."""
-        return bool(words.RETRACTED.search(self.text))
 
     @property
     def concludes(self) -> bool:
@@ -107,8 +104,19 @@ class Clause:
     @property
     def supposes(self) -> bool:
         """Return whether it is a condition or an assumption, so that its consequences are not claimed."""
-        is_condition = self.first in words.CONDITIONS - {"whether"} and len(self.tokens) > 1
-        return is_condition or bool(words.SUPPOSES.search(self.text))
+        return (self.first in words.CONDITIONS and len(self.tokens) > 1) or bool(words.SUPPOSES.search(self.text))
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether all words are among those that state or deny an answer."""
+        return _is_known(
+            [word for word in self.tokens if word not in words.DENIALS and not re.fullmatch(MENTION, word)]
+        )
+
+    @property
+    def introduces(self) -> bool:
+        """Return whether a clause without an option leaves a claim behind it in the voice of the answerer."""
+        return self.is_known or self.first in words.FRONTS or self.concludes or not self.text.isascii()
 
     @property
     def denies(self) -> bool:
@@ -127,55 +135,55 @@ class Clause:
         )
 
     @property
-    def leaves_open(self) -> bool:
-        """Return whether it gives the opinion of others, an earlier one, or one that holds in part."""
-        names_letter = any(ord(self.tokens[i]) < OPTION for i in self.at) or not words.CUES.isdisjoint(self.tokens)
-        if names_letter and (not words.DISTANT.isdisjoint(self.tokens) or words.DISTANT_WITHIN.search(self.text)):
-            return True
-        return not words.OPEN.isdisjoint(self.tokens) or bool(words.OPENING.search(self.text))
+    def spoken(self) -> int:
+        """Return how clearly the text of an option in any sentence claims it; 0 for a letter."""
+        names_text = any(
+            ord(self.tokens[i]) >= OPTION or LETTER_AND_TEXT <= ord(self.tokens[i]) < BARE_LETTER for i in self.at
+        )
+        return SPOKEN if names_text and words.OPEN.isdisjoint(self.tokens) else 0
 
     @property
-    def strength(self) -> int:
-        """Return how clearly it claims the only option, or the list of options, that it names; 0 if it does not."""
+    def stated(self) -> int:
+        """Return how clearly it claims the options that it names, if it says so in words that are all known; else 0."""
         before, after = self.tokens[: self.at[0]], self.tokens[self.at[-1] + 1 :]
         kind = ord(self.tokens[self.at[0]])
-        stated = BARE if not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"] else STATED
+        text_before, *_, text_after = re.split(MENTION, self.text)
+        in_chinese = words.BEFORE_IN_CHINESE.fullmatch(text_before) and words.AFTER_IN_CHINESE.fullmatch(text_after)
+        if in_chinese and not (text_before + text_after).isascii():
+            return STATED
+        if not _is_known(before):
+            in_own_voice = self.retracts or not words.OWN_VOICE.isdisjoint(before)
+            in_own_voice = in_own_voice and text_before.rstrip(" (").endswith(":")
+            return BARE if in_own_voice and not after else 0
+        modest = not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"]
         is_named = before[-1:] and before[-1] in words.NAMES and words.OPENERS.issuperset(before[:-1])
-        for i in range(-1 if is_named else len(before) - 1, -1, -1):
-            if i == len(before) - 1 and before[i] in words.NAMES:
-                continue
-            if before[i] in words.CUES or before[i] in words.PRAISE:
-                return stated
-            if before[i] not in words.BETWEEN:
-                break
-        else:
-            if self._praises(after):
-                return stated
-            is_bracketed = kind < BARE_LETTER and not is_named
-            is_plain = not after or not after[0].isascii() or after in (["is"], ["was"], ["does"])
-            if kind < OPTION and (is_plain or set(after) <= words.LINKS - words.VERBS):
-                return BARE
-            if (is_bracketed and after[0] not in words.VERBS) or (
-                (is_bracketed or is_named) and words.STATES.issuperset(after)
-            ):
-                return BARE
-        text_before = re.split(MENTION, self.text, maxsplit=1)[0].rstrip(" (")
-        if words.CUE_AT_END.search(text_before):
-            return stated
-        if kind >= OPTION:
-            return SPOKEN
-        if not after and text_before.endswith(":"):
+        cues = before[:-1] if before and before[-1] in words.NAMES else before
+        is_cued = not is_named and not (words.CUES | words.PRAISE).isdisjoint(cues)
+        ends = _is_known(after) or after[0] in words.REASONS or (kind < BARE_LETTER and after[0] not in words.LIMITS)
+        if (is_cued and ends) or self._praises(after):
+            return BARE if modest else STATED
+        if before and before[0] in words.TOPICS and words.EQUALS.isdisjoint(before):
+            return 0
+        is_plain = not after or after in (["is"], ["was"], ["does"]) or set(after) <= words.LINKS - words.VERBS
+        is_label = kind < BARE_LETTER and not before and after and after[0] not in words.VERBS
+        if kind < OPTION and (
+            is_plain or is_label or ((is_named or kind < BARE_LETTER) and words.STATES.issuperset(after))
+        ):
             return BARE
-        return SPOKEN if not after and (kind < BARE_LETTER or (before and before[-1] in words.LINKS)) else 0
+        return 0
 
     def _praises(self, after: list[str]) -> bool:
         """Return whether the words after the mention say that this option is the answer."""
-        remark = " ".join(after)
-        if words.QUALIFIED.search(remark):
+        praised = not words.PRAISE.isdisjoint(after) or words.PRAISES.search(" ".join(after))
+        after = after[:-1] if after[-1:] == ["about"] else after
+        return _is_known(after) and (bool(praised) or after in (["it", "is"], ["only"]))
+
+
+def _is_known(tokens: list[str]) -> bool:
+    """Return whether all words are among those that state an answer; behind a reason any may follow."""
+    for i, word in enumerate(tokens):
+        if i and (word in words.REASONS or (word == "as" and tokens[i + 1 : i + 2] in words.DETERMINERS)):
+            return True
+        if word not in words.KNOWN:
             return False
-        return (
-            not words.PRAISE.isdisjoint(after[:_MAX_GAP])
-            or bool(words.PRAISES.search(remark))
-            or bool(words.PRAISES_WITHIN.search(self.text))
-            or after in (["it", "is"], ["only"])
-        )
+    return True

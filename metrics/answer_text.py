@@ -30,17 +30,21 @@ _CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
 _REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
 _ASKED = re.compile(r"^Q(?:uestion)?:.*\?\s*A:(?!.*^\W*B[).:])", re.DOTALL | re.MULTILINE)
 _NUMBERED = re.compile(
-    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)\b\W{0,2}\d{0,3}|\d{1,3})\s*:[ \t]*(?=\W{0,3}\w\b)",
+    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)(?![A-Za-z])\W{0,2}\d{0,3}|\d{1,3})"
+    r"\s*:[ \t]*(?=\W{0,3}\w\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and correct words similar to them.
-_KEY_WORDS = ("answer", "option", "correct", "choice", "choose", "letter", "because")
-_RIGHT = frozenset(
-    {*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
-)
-_WORD = re.compile(r"\b[A-Za-z]{3,8}\b")
+_KEY_WORDS = [
+    *("answer", "option", "correct", "choice", "choose", "letter", "because", "think", "would", "should", "pretty"),
+]
+_RIGHT = {
+    *(*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"),
+    *("could", "world", "mould", "thing", "thick", "thinks", "petty"),
+}
+_WORD = re.compile(r"\b[A-Za-z]{3,8}\b(?!')")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
