@@ -45,6 +45,7 @@ _TO_THE_QUESTION = re.compile(
     r"\b(?:to|for) (?:(?:the|this|your|that) )?(?:\w+ )?question\b(?: \d+)?|\bof (?:the|all(?: the)?|these) options?\b",
     re.IGNORECASE,
 )
+_EXPLAINED = re.compile(rf"({MENTION}[^\ue000-\ue1ff:]{{1,60}}):\s+(?!{MENTION})")
 _SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u0963\u0966-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
 _MAX_GAP = 7
 
@@ -54,8 +55,9 @@ def split_clauses(sentence: str) -> list[Clause]:
     if words.RETRACTED.search(sentence) or sentence.lower().startswith("no"):
         sentence = _NOT_BUT.sub(" ", sentence)
     sentence = _CHANGED.sub(" ", _NO.sub(", wait ", sentence))
-    sentence = _BETTER_THAN.sub(" not ", sentence)
-    sentence = words.DENYING.sub(" not ", words.HARMLESS.sub(" ", _TO_THE_QUESTION.sub(" ", sentence)))
+    sentence = words.HARMLESS.sub(" ", _TO_THE_QUESTION.sub(" ", sentence))
+    sentence = words.DENYING.sub(" not ", _BETTER_THAN.sub(" not ", sentence))
+    sentence = _EXPLAINED.sub(r"\1; ", sentence)
     sentence = _ALONE_IN_CHINESE.sub(r"\1; ", sentence)
     sentence = _TWO.sub(r"\1; ", _IF_AFTER.sub(" ", sentence))
     sentence = _LIST.sub(lambda found: found[0].replace(",", " ").replace("/", " "), " ".join(sentence.split()))
@@ -75,7 +77,7 @@ class Clause:
     def __init__(self, text: str) -> None:
         self.retracts = bool(words.RETRACTED.search(text))
         self.text = text = words.RETRACTED.sub(" ", text)
-        self.tokens = _SPLIT_WORDS.sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
+        self.tokens = _split_words(text)
         self.at = [i for i, word in enumerate(self.tokens) if "\ue000" <= word <= "\ue1ff"]
 
     @property
@@ -145,9 +147,9 @@ class Clause:
     @property
     def stated(self) -> int:
         """Return how clearly it claims the options that it names, if it says so in words that are all known; else 0."""
+        text_before, *_, text_after = re.split(MENTION, self.text)
         before, after = self.tokens[: self.at[0]], self.tokens[self.at[-1] + 1 :]
         kind = ord(self.tokens[self.at[0]])
-        text_before, *_, text_after = re.split(MENTION, self.text)
         in_chinese = words.BEFORE_IN_CHINESE.fullmatch(text_before) and words.AFTER_IN_CHINESE.fullmatch(text_after)
         if in_chinese and not (text_before + text_after).isascii():
             return STATED
@@ -159,12 +161,21 @@ class Clause:
         is_named = before[-1:] and before[-1] in words.NAMES and words.OPENERS.issuperset(before[:-1])
         cues = before[:-1] if before and before[-1] in words.NAMES else before
         is_cued = not is_named and not (words.CUES | words.PRAISE).isdisjoint(cues)
-        ends = _is_known(after) or after[0] in words.REASONS or (kind < BARE_LETTER and after[0] not in words.LIMITS)
+        ends = (
+            _is_known(after)
+            or after[0] in words.REASONS | words.OWN_VOICE
+            or (kind < BARE_LETTER and after[0] not in words.LIMITS)
+        )
         if (is_cued and ends) or self._praises(after):
             return BARE if modest else STATED
         if before and before[0] in words.TOPICS and words.EQUALS.isdisjoint(before):
             return 0
-        is_plain = not after or after in (["is"], ["was"], ["does"]) or set(after) <= words.LINKS - words.VERBS
+        is_plain = (
+            not after
+            or after[0] in words.OWN_VOICE
+            or after in (["is"], ["was"], ["does"])
+            or set(after) <= words.LINKS - words.VERBS
+        )
         is_label = kind < BARE_LETTER and not before and after and after[0] not in words.VERBS
         if kind < OPTION and (
             is_plain or is_label or ((is_named or kind < BARE_LETTER) and words.STATES.issuperset(after))
@@ -176,7 +187,12 @@ class Clause:
         """Return whether the words after the mention say that this option is the answer."""
         praised = not words.PRAISE.isdisjoint(after) or words.PRAISES.search(" ".join(after))
         after = after[:-1] if after[-1:] == ["about"] else after
+        after = [word for word in after if word not in ("others", "rest")]
         return _is_known(after) and (bool(praised) or after in (["it", "is"], ["only"]))
+
+
+def _split_words(text: str) -> list[str]:
+    return _SPLIT_WORDS.sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
 
 
 def _is_known(tokens: list[str]) -> bool:

@@ -90,6 +90,8 @@ def _letter(start: int, letter: str) -> str:
 def _join(pair: re.Match[str]) -> str:
     """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
     first, between, second = (part for part in pair.groups() if part is not None)
+    if ord(first) >= OPTION and "." in between:
+        return pair[0]
     if named_letter(first) == named_letter(second):
         return chr(LETTER_AND_TEXT + ALPHABET.index(named_letter(first)))
     ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")

@@ -187,7 +187,7 @@ REASONS = _words("because since due given based weil denn porque car perché omd
 #: The first words of the reason behind "as".
 DETERMINERS = [[word] for word in ("it", "this", "that", "he", "she", "there", "they")]
 #: The answerer.
-OWN_VOICE = _words("i i'm we me")
+OWN_VOICE = _words("i i'm im i'd we me")
 #: Words behind a letter that limit the claim.
 LIMITS = _words("in on at for if when only until unless according to but under with or and by of before after during")
 #: Words that turn to an option without claiming it.
@@ -198,7 +198,7 @@ SOURCE = _words(
     """
     speech speaker text passage recording audio transcript evidence information clip talk lecture conversation says
     said states stated mentions mentioned explains gives question sentence reason cause sense signs decision update
-    two three four five clear clearly easy after see hear you'll consider thats explicitly directly
+    two three four five leads lead clear clearly easy after see hear you'll consider thats explicitly directly
     reconsidering
     """
 )
@@ -256,7 +256,8 @@ HARMLESS = re.compile(
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
     r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"
-    r"(?:can't|cannot|can not|couldn't|could not) be (?:anything|any) (?:but|other than)|none other than|"
+    r"(?:\w+n't|not?|cannot|nothing|none)\b[^\ue000-\ue1ff,]{0,40} (?:but|except|other than)(?=[ (]+[\ue000-\ue1ff])|"
+    r"(?:no way|impossible) (?:that )?(?:it|this|that)(?:'s| is)(?: not|n't)|"
     r"other than that|sin duda|ohne zweifel|sans (?:aucun )?doute|sem dúvida|"
     r"senza dubbio)\b",
     re.IGNORECASE,
@@ -279,7 +280,7 @@ CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|した
 #: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
 AFTER_A_LETTER = (
     r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
-    r"isn't|wasn't|are|as|because|since|"
+    r"isn't|wasn't|are|as|because|since|i'm|im|"
     r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
     r"can't|cannot|can't|which|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
