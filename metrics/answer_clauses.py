@@ -168,7 +168,7 @@ class Clause:
         )
         if (is_cued and ends) or self._praises(after):
             return BARE if modest else STATED
-        if before and before[0] in words.TOPICS and words.EQUALS.isdisjoint(before):
+        if not words.TOPICS.isdisjoint(before[:1] + before[-1:]) and words.EQUALS.isdisjoint(before):
             return 0
         is_plain = (
             not after

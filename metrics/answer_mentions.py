@@ -29,6 +29,7 @@ _LOWER = re.compile(
     r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]|(?:because|since|cause|cuz)\b))",
     re.IGNORECASE,
 )
+_LOWER_LABEL = re.compile(r"\A[a-h](?=\)\s)")
 _LOWER_ALONE = re.compile(r"(?<![\w'.])[a-h](?![\w'])(?!\.\w)")
 _UPPER_ALONE = re.compile(r"(?<![\w'.])[B-H](?![\w'])(?!\.\w)")
 _BARE = [
@@ -78,6 +79,7 @@ def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str
     text = _MARKS.sub("", text)
     if text.count(" ") < _SHORT and not _UPPER_ALONE.search(text):
         text = _LOWER_ALONE.sub(lambda found: found[0].upper(), text)
+    text = _LOWER_LABEL.sub(lambda found: found[0].upper(), text)
     text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
     text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
     return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))

@@ -26,6 +26,7 @@ _PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
 _TICKS = dict.fromkeys(map(ord, "✅✔☑"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎"), " no ")
 _CHARACTERS = _PRIVATE | _SQUARED | _TICKS
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(del|strike)>[^<]{1,200}</\1>", re.IGNORECASE)
+_UNTICKED = re.compile(r"^\W*(?:\[\s?\]|[☐□]).*$|\[[xX]\](?=.)", re.MULTILINE)
 _CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
 _REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
 _ASKED = re.compile(r"^Q(?:uestion)?:.*\?\s*A:(?!.*^\W*B[).:])", re.DOTALL | re.MULTILINE)
@@ -39,10 +40,11 @@ _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and correct words similar to them.
 _KEY_WORDS = [
     *("answer", "option", "correct", "choice", "choose", "letter", "because", "think", "would", "should", "pretty"),
+    "right",
 ]
 _RIGHT = {
     *(*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"),
-    *("could", "world", "mould", "thing", "thick", "thinks", "petty"),
+    *("could", "world", "mould", "thing", "thick", "thinks", "petty", "rights"),
 }
 _WORD = re.compile(r"\b[A-Za-z]{3,8}\b(?!')")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
@@ -66,7 +68,7 @@ def strip_answer(answer: str) -> str:
     """
     text = drop_reasoning(answer).translate(_CHARACTERS)
     text = _CONTROL.sub(" ", _STRUCK.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'")))
-    text = _squeeze(text)
+    text = _squeeze(_UNTICKED.sub(" ", text) if "[x]" in text.lower() or "☒" in text else text)
     if (choice := _read_json(text)) is not None:
         return _untag(choice)
     if (choice := _read_tag(text)) is not None:

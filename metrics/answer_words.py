@@ -18,8 +18,9 @@ def _words(listed: str) -> frozenset[str]:
 CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
-    selected selection response answering choosing deciding decide decided opting taking lean leaning inclined dirais
-    diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing mark
+    winner selected selection response answering choosing deciding decide decided opting taking lean leaning
+    inclined dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points
+    pointing mark
     solution verdict go going correct right best result matches match corresponds correspond fits fit supports support
     suggests indicates final opt changed changing switch switched mind respuesta opción respuestas elijo elegir escojo
     letra creo correcta correcto solución inciso antwort lösung wahl wähle nehme würde richtig richtige auswahl
@@ -82,7 +83,7 @@ DENIALS = _words(
     eliminating exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without
     doubt unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco
     nunca incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner
-    keinesfalls weder falsch ausgeschlossen ausschließen unwahr nein ne n pas faux fausse incorrecte jamais élimine
+    keinesfalls weder falsch ausgeschlossen ausschließen unwahr nein ne pas faux fausse incorrecte jamais élimine
     exclut exclu exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata
     errato scarto escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно
     неправильный исключаем исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır inte
@@ -198,7 +199,7 @@ SOURCE = _words(
     """
     speech speaker text passage recording audio transcript evidence information clip talk lecture conversation says
     said states stated mentions mentioned explains gives question sentence reason cause sense signs decision update
-    two three four five leads lead clear clearly easy after see hear you'll consider thats explicitly directly
+    leads lead clear clearly easy after see hear you'll consider thats explicitly directly
     reconsidering
     """
 )
@@ -231,12 +232,12 @@ VERDICTS = _words(
     """
 )
 RETRACTED = re.compile(
-    r"(?:^|\b)(?:no wait|or rather|wait|hold on|hang on|"
+    r"(?:^|\b)(?:no,? (?:wait|sorry)|or rather|wait|hold on|hang on|"
     r"apologies|my apologies|i (?:mixed|messed) (?:it |that |this )?up|whoops|"
     r"never ?mind|retract|"
     r"scratch that|correction|sorry|on (?:second|further) thoughts?|"
     r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
-    r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike (?:that|my \w+ \w+)|i mean|"
+    r"i (?:was wrong|mis\w+|made a mistake|take that back|meant)|my mistake|oops|strike (?:that|my \w+ \w+)|i mean|"
     r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|i stand corrected|"
     r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
     r"ignore my|after checking|"
@@ -251,7 +252,8 @@ HARMLESS = re.compile(
     r"(?: (?!would|'d)[\w']+){0,8}|"
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
     r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
-    r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
+    r"have to|between the two|almost (?:certainly|surely|certain)|"
+    r"(?:by |through )?(?:the )?(?:process of )?elimination|"
     r"though(?=\W*$)|without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"

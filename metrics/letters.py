@@ -20,6 +20,7 @@ from speechiq.metrics.option_letters import ALPHABET, UNPARSED
 
 __all__ = ["UNPARSED", "parse_letter"]
 
+_CUT_OFF = re.compile(r"[.!?]\s.*[^\W\d_]{2}\Z", re.DOTALL)
 _QUESTION = re.compile(r"\?\W*$")
 _ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _LETTER_ALONE = re.compile(r"[\s().,:;!]*([\ue000-\ue01f\ue040-\ue0ff])[\s().,:;!]*")
@@ -39,6 +40,7 @@ class _Reading:
         topic: The letters named last.
         turned: Whether the answer took back all that came before.
         is_short: Whether the answer has so few words that the text of an option counts as an answer.
+        undecided: Letters of clauses that neither claim nor exclude them.
         supposed: Whether the last sentence is an assumption, so that one that begins with "then" claims nothing.
     """
 
@@ -47,6 +49,7 @@ class _Reading:
     turned: bool = False
     is_short: bool = True
     supposed: bool = False
+    undecided: set[str] = field(default_factory=set)
 
     def claim(self, letters: set[str], strength: int, concludes: bool) -> None:
         if len(letters) > 1:
@@ -71,7 +74,9 @@ class _Reading:
     def answer(self) -> str:
         best = max(self.claims.values(), default=0)
         clearest = [letter for letter, strength in self.claims.items() if strength == best]
-        return clearest[0] if len(clearest) == 1 else UNPARSED
+        if len(clearest) != 1 or (best == SPOKEN and self.undecided.difference(clearest)):
+            return UNPARSED
+        return clearest[0]
 
 
 def parse_letter(answer: str, options: Sequence[str]) -> str:
@@ -98,7 +103,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
         letter, word = pair[1] or pair[4], pair[2] or pair[3]
         if word.casefold() in plain:
             return letter if plain[word.casefold()] == letter else UNPARSED
-    reading = _Reading(is_short=text.count(" ") < _SHORT)
+    reading = _Reading(is_short=text.count(" ") < _SHORT and not _CUT_OFF.search(text))
     marked = mark_mentions(text, pattern, len(options))
     sentences = SENTENCE.split(marked)
     for letter in _read_alone(sentences):
@@ -144,9 +149,12 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
         if is_question or supposed:
             continue
         if clause.denies:
-            reading.exclude(clause.letters, STATED + 1 if clause.is_known else STATED)
+            reading.exclude(clause.letters, STATED + 1 if clause.is_known else BARE)
             reading.topic = set()
-        elif (strength := (not doubtful and clause.stated) or clause.spoken) > (0 if reading.is_short else SPOKEN):
+            continue
+        if not (strength := (not doubtful and clause.stated) or clause.spoken):
+            reading.undecided |= clause.letters
+        elif strength > (0 if reading.is_short else SPOKEN):
             if (
                 strength > SPOKEN
                 and not words.HEDGES.isdisjoint(clause.tokens)
