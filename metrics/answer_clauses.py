@@ -1,7 +1,7 @@
 """Split an answer into clauses, each of which claims, excludes or leaves open the options that it names.
 
-Options are single private characters here (`metrics/answer_mentions.py`). A clause claims an option only in the voice
-of the answerer: what others would say, what would hold under a condition, and what holds in part is left open.
+Options are single private characters here (`metrics/answer_mentions.py`). A clause claims a letter only in words that
+are all known: what others say, and what holds under a condition or in part, has other words and is left open.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import cached_property
 from speechiq.metrics import answer_words as words
 from speechiq.metrics.answer_mentions import BARE_LETTER, LETTER_AND_TEXT, MENTION, OPTION, named_letter
 
-# How clear a claim is.
-SPOKEN, BARE, STATED = 1, 2, 3
+# How clear a claim is: by an option's text in any sentence, with its letter, by a letter, by a statement.
+SPOKEN, PAIRED, BARE, STATED = 1, 2, 3, 4
 
 SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[.!?])(?=[\ue000-\ue1ff])|(?<=[。！？])(?![。！？])|(?<=\.\.)\s*(?=\w)")
 _AND = "and|or|nor|&|und|oder|noch|y|o|ni|et|ou|e|of|en|и|или"
@@ -39,7 +39,6 @@ _IF_AFTER = re.compile(r",\s+(?=(?:if|unless|wenn|falls|если)\b)", re.IGNORE
 _TWO = re.compile(rf"^([^\ue000-\ue1ff(]*{MENTION}),\s+(?:and\s+)?(?={MENTION}\s+(?:is|was|isn't|wasn't)\b)")
 _ALONE_IN_CHINESE = re.compile(rf"({MENTION}),\s*(?={MENTION}(?:只|仅|不))")
 _CHANGED = re.compile(rf"\bfrom\s+{MENTION}\s+(?=to\s+{MENTION})", re.IGNORECASE)
-_NO = re.compile(rf"(?<=[\ue000-\ue0ff]),\s*no\s+(?={MENTION}\W*$)", re.IGNORECASE)
 _NOT_BUT = re.compile(rf"\bnot\s+{MENTION},\s*(?={MENTION}\W*$)", re.IGNORECASE)
 _TO_THE_QUESTION = re.compile(
     r"\b(?:to|for) (?:(?:the|this|your|that) )?(?:\w+ )?question\b(?: \d+)?|\bof (?:the|all(?: the)?|these) options?\b",
@@ -47,14 +46,15 @@ _TO_THE_QUESTION = re.compile(
 )
 _EXPLAINED = re.compile(rf"({MENTION}[^\ue000-\ue1ff:]{{1,60}}):\s+(?!{MENTION})")
 _SPLIT_WORDS = re.compile(r"[^\w\s'\u0300-\u036f\u0900-\u0963\u0966-\u097f\u0e00-\u0e7f\ue000-\ue1ff]+")
-_MAX_GAP = 7
+#: Words before a colon up to which they may name another person whose answer follows.
+_LABEL = 4
 
 
 def split_clauses(sentence: str) -> list[Clause]:
     """Return the clauses of a sentence, with "not" in the place of phrases that deny."""
     if words.RETRACTED.search(sentence) or sentence.lower().startswith("no"):
         sentence = _NOT_BUT.sub(" ", sentence)
-    sentence = _CHANGED.sub(" ", _NO.sub(", wait ", sentence))
+    sentence = _CHANGED.sub(" ", sentence)
     sentence = words.HARMLESS.sub(" ", _TO_THE_QUESTION.sub(" ", sentence))
     sentence = words.DENYING.sub(" not ", _BETTER_THAN.sub(" not ", sentence))
     sentence = _EXPLAINED.sub(r"\1; ", sentence)
@@ -95,7 +95,7 @@ class Clause:
         """Return whether the next claim replaces those before."""
         names_letter = any(ord(self.tokens[i]) < OPTION for i in self.at)
         concluding = words.CONCLUDES | words.LEFT if names_letter else words.CONCLUDES
-        return not concluding.isdisjoint(self.tokens) or bool(words.CONCLUDES_WITHIN.search(self.text))
+        return not concluding.isdisjoint(self.tokens)
 
     @property
     def contrasts(self) -> bool:
@@ -118,31 +118,24 @@ class Clause:
     @property
     def introduces(self) -> bool:
         """Return whether a clause without an option leaves a claim behind it in the voice of the answerer."""
-        return self.is_known or self.first in words.FRONTS or self.concludes or not self.text.isascii()
+        return (
+            self.is_known or self.contrasts or self.first in words.FRONTS or self.concludes or not self.text.isascii()
+        )
 
     @property
     def denies(self) -> bool:
         """Return whether it excludes the options that it is about."""
-        return (
-            not words.DENIALS.isdisjoint(self.tokens)
-            or any(word.startswith(words.STEMS) for word in self.tokens)
-            or bool(words.DENIES_WITHIN.search(self.text))
-        )
-
-    @property
-    def denies_all(self) -> bool:
-        """Return whether a remark such as "the speaker does not say this" denies all of the option named before it."""
-        return not words.DENIALS.isdisjoint(self.tokens[:3]) or (
-            self.tokens[-1] in words.ALL_OF_IT and Clause(" ".join(self.tokens[:6])).denies
-        )
+        return any(word in words.DENIALS or word.startswith(words.STEMS) for word in self.tokens)
 
     @property
     def spoken(self) -> int:
         """Return how clearly the text of an option in any sentence claims it; 0 for a letter."""
-        names_text = any(
-            ord(self.tokens[i]) >= OPTION or LETTER_AND_TEXT <= ord(self.tokens[i]) < BARE_LETTER for i in self.at
-        )
-        return SPOKEN if names_text and words.OPEN.isdisjoint(self.tokens) else 0
+        kinds = [ord(self.tokens[i]) for i in self.at]
+        if not words.OPEN.isdisjoint(self.tokens) or words.EXAMPLES.search(self.text):
+            return 0
+        if LETTER_AND_TEXT <= kinds[-1] < BARE_LETTER:
+            return PAIRED if self.at[-1] == len(self.tokens) - 1 else SPOKEN
+        return SPOKEN if max(kinds) >= OPTION else 0
 
     @property
     def stated(self) -> int:
@@ -154,34 +147,19 @@ class Clause:
         if in_chinese and not (text_before + text_after).isascii():
             return STATED
         if not _is_known(before):
-            in_own_voice = self.retracts or not words.OWN_VOICE.isdisjoint(before)
-            in_own_voice = in_own_voice and text_before.rstrip(" (").endswith(":")
-            return BARE if in_own_voice and not after else 0
-        modest = not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"]
+            in_own_voice = self.retracts or not words.OWN_VOICE.isdisjoint(before) or len(before) > _LABEL
+            return BARE if in_own_voice and not after and text_before.rstrip(" (").endswith(":") else 0
         is_named = before[-1:] and before[-1] in words.NAMES and words.OPENERS.issuperset(before[:-1])
         cues = before[:-1] if before and before[-1] in words.NAMES else before
         is_cued = not is_named and not (words.CUES | words.PRAISE).isdisjoint(cues)
-        ends = (
-            _is_known(after)
-            or after[0] in words.REASONS | words.OWN_VOICE
-            or (kind < BARE_LETTER and after[0] not in words.LIMITS)
-        )
-        if (is_cued and ends) or self._praises(after):
-            return BARE if modest else STATED
+        ends = _is_known(after) or after[0] in words.REASONS | words.OWN_VOICE
+        if (is_cued and (ends or (kind < BARE_LETTER and after[0] not in words.LIMITS))) or self._praises(after):
+            return BARE if not words.MODALS.isdisjoint(self.tokens) or after[:1] == ["would"] else STATED
         if not words.TOPICS.isdisjoint(before[:1] + before[-1:]) and words.EQUALS.isdisjoint(before):
             return 0
-        is_plain = (
-            not after
-            or after[0] in words.OWN_VOICE
-            or after in (["is"], ["was"], ["does"])
-            or set(after) <= words.LINKS - words.VERBS
-        )
-        is_label = kind < BARE_LETTER and not before and after and after[0] not in words.VERBS
-        if kind < OPTION and (
-            is_plain or is_label or ((is_named or kind < BARE_LETTER) and words.STATES.issuperset(after))
-        ):
-            return BARE
-        return 0
+        is_label = kind < BARE_LETTER and (not before and after[:1] and after[0] not in words.VERBS)
+        describes = (is_named or kind < BARE_LETTER) and words.STATES.issuperset(after)
+        return BARE if kind < OPTION and (_is_plain(after) or is_label or describes) else 0
 
     def _praises(self, after: list[str]) -> bool:
         """Return whether the words after the mention say that this option is the answer."""
@@ -193,6 +171,12 @@ class Clause:
 
 def _split_words(text: str) -> list[str]:
     return _SPLIT_WORDS.sub(" ", re.sub(f"({MENTION})", r" \1 ", text)).lower().split()
+
+
+def _is_plain(after: list[str]) -> bool:
+    """Return whether the words behind a letter add nothing to it."""
+    is_short = not after or after[0] in words.OWN_VOICE or after in (["is"], ["was"], ["does"])
+    return is_short or set(after) <= words.LINKS - words.VERBS
 
 
 def _is_known(tokens: list[str]) -> bool:

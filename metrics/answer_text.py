@@ -23,7 +23,7 @@ _SQUARED = {0x1F130 + i: chr(65 + i) for i in range(26)} | {
     start + i: chr(65 + i) for start in (0x1F150, 0x1F170) for i in range(26)
 }
 _PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
-_TICKS = dict.fromkeys(map(ord, "✅✔☑"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎"), " no ")
+_TICKS = dict.fromkeys(map(ord, "✅✔☑✓🗸"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎✕"), " wrong ")
 _CHARACTERS = _PRIVATE | _SQUARED | _TICKS
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(del|strike)>[^<]{1,200}</\1>", re.IGNORECASE)
 _UNTICKED = re.compile(r"^\W*(?:\[\s?\]|[☐□]).*$|\[[xX]\](?=.)", re.MULTILINE)

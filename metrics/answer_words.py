@@ -18,18 +18,15 @@ def _words(listed: str) -> frozenset[str]:
 CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
-    winner selected selection response answering choosing deciding decide decided opting taking lean leaning
-    inclined dirais diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points
-    pointing mark
-    solution verdict go going correct right best result matches match corresponds correspond fits fit supports support
-    suggests indicates final opt changed changing switch switched mind respuesta opción respuestas elijo elegir escojo
-    letra creo correcta correcto solución inciso antwort lösung wahl wähle nehme würde richtig richtige auswahl
-    buchstabe glaube tippe réponse choisis choix lettre bonne resposta alternativa opção escolho correta certa acho
-    risposta scelgo opzione lettera corretta giusta credo soluzione antwoord kies optie keuze juiste ответ выбираю
-    вариант буква верно правильно відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek
-    yanıt svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban
-    jawabannya pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה คำตอบ คำตอบคือ ข้อ
-    정답은 정답 답은 답 선택지
+    winner selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
+    dirais diría diria direi sage conclusion conclude concluded guess say vote tick circle point points pointing mark
+    solution verdict go going result corresponds correspond supports support suggests indicates final opt changed
+    changing switch switched mind respuesta opción respuestas elijo elegir escojo letra creo solución inciso antwort
+    lösung wahl wähle nehme würde richtige auswahl buchstabe glaube tippe réponse choisis choix lettre resposta
+    alternativa opção escolho acho risposta scelgo opzione lettera credo soluzione antwoord kies optie keuze juiste
+    ответ выбираю вариант буква відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek yanıt
+    svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban jawabannya
+    pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה ข้อ 정답은 정답 답은 답 선택지
     """
 )
 
@@ -42,24 +39,19 @@ OPENERS = _words("and but or the while whereas")
 #: Words that may come between a cue and its letter, or before a letter alone.
 LINKS = _words(
     """
-    bold is are was be to would should must may might could can will has it it's its that that's this the these those
-    of all a an i i'd i'll i'm i've im am we we've my our me let let's with for as by and then thus so therefore hence
-    think believe feel find reckon sure certain confident fairly quite pretty very most likely probably definitely
-    surely certainly clearly obviously simply just only also here there there's now okay ok yes well indeed perhaps
-    maybe actually finally ultimately appropriate accurate plausible one option choice letter answer statement claim
-    in speech speaker according based from on no yeah course high confidence given above none but rather instead left
-    leaves remaining remains leaving what which who which's means true seems appears look looks like mentioned overall
-    between either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh still si question
-    definately definetly probly prolly gotta gonna possibly mostly more final too or towards us get got make makes
-    making take takes settle settled come comes arrive myself personally toward auf yo es la el lo los las una un de
-    que que's será sería son por tanto entonces así pues creo pienso sino correcta correcto opción ist die der das den
-    lautet wäre ich denke glaube dass daher somit folglich deshalb sondern richtige richtig meine antwort ma mon mein
-    mi mia minha mijn mitt mój moja est c'est le il s'agit l l' les je pense crois réponse bonne correcte donc ainsi
-    alors mais plutôt l'option l'opzione d' ce serait é e o os seria portanto logo então acho letra alternativa
-    correta è il gli che quindi dunque perciò penso credo sarebbe risposta corretta giusta het dat ik denk dus daarom
-    maar juiste antwoord я правильный верный это поэтому значит думаю что а правильна то правильное мой prawidłowa
-    właściwa poprawna więc zatem jest doğru är det rätta rätt riktig rigtige riktige altså alltså الصحيحة هي هو الصحيح
-    सही है đúng là yang benar adalah správná tedy σωστή είναι η oikea helyes az corect este és הנכונה היא הוא คือ
+    bold is are was be to would should must may might could can will has it it's its that that's this the these those of
+    all a an i i'd i'll i'm i've im am we we've my our me let let's with for as by and then think believe feel find
+    reckon sure certain confident fairly quite pretty very most probably definitely surely certainly clearly obviously
+    simply just only also here there there's now okay ok well indeed perhaps maybe plausible one option choice letter
+    answer statement claim in speech speaker according based from on no yeah course high confidence given above none
+    rather what which who which's means seems appears look looks like mentioned between either both out wait sorry meant
+    mean hmm correction reconsider oh ah um uh er eh still si question definately definetly probly prolly gotta gonna
+    possibly mostly more too or towards us get got make makes making take takes settle settled come comes arrive myself
+    personally toward auf yo es la el lo los las una un de que que's será sería son por tanto pienso ist die der das den
+    lautet wäre ich denke dass meine mon mein mi mia minha mijn mitt mój moja est c'est le il s'agit l l' les je pense
+    crois plutôt l'option l'opzione d' ce serait é e o os seria è gli che penso sarebbe het dat ik denk я это думаю что
+    правильна то правильное мой właściwa jest är det rätta rigtige riktige الصحيحة هي هو الصحيح है là yang adalah είναι
+    η oikea az este és הנכונה היא הוא คือ
     """
 )
 
@@ -114,18 +106,21 @@ VERBS = _words(
     concerns relates applies talks contains names came comes goes happened occurred appears sounds looks needed
     """
 )
-#: The last words of a remark about all that an option says.
-ALL_OF_IT = _words(
-    """
-    this it that so mentioned said stated true correct right one here all supported anywhere speech speaker
-    """
-)
 #: The words of a clause by which the option that it begins with is what the speech states.
 STATES = _words(
     """
     is was does matches supported mentioned stated said given named confirmed true what was in by the speech speaker
     it recording clearly explicitly directly here
     """
+)
+#: Examples, which no text of an option among them claims.
+EXAMPLES = re.compile(
+    r"\bfrom [\ue000-\ue1ff] to\b|\b(?:such as|like|including|for example|e\.g\.|say),? [\ue000-\ue1ff]"
+)
+#: What a system says that has no answer.
+DECLINES = re.compile(
+    r"\b(?:don't|do not|can't|cannot|can not|couldn't|could not|unable to) (?:know|tell|say|hear|determine|answer)\b",
+    re.IGNORECASE,
 )
 #: Phrases about an option that claim it.
 PRAISES = re.compile(
@@ -197,10 +192,9 @@ EQUALS = _words("is it's be")
 #: Words of sentences that state an answer.
 SOURCE = _words(
     """
-    speech speaker text passage recording audio transcript evidence information clip talk lecture conversation says
-    said states stated mentions mentioned explains gives question sentence reason cause sense signs decision update
-    leads lead clear clearly easy after see hear you'll consider thats explicitly directly
-    reconsidering
+    text passage recording audio transcript evidence information clip talk lecture conversation says said states stated
+    mentions explains gives sentence reason cause sense signs decision update leads lead end up stay stick qui clear
+    easy after see hear you'll consider thats explicitly directly reconsidering
     """
 )
 KNOWN = LINKS | CUES | PRAISE | CONCLUDES | LEFT | CONTRASTS | NAMES | OPENERS | SOURCE | AFFIRMS
@@ -237,7 +231,8 @@ RETRACTED = re.compile(
     r"never ?mind|retract|"
     r"scratch that|correction|sorry|on (?:second|further) thoughts?|"
     r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
-    r"i (?:was wrong|mis\w+|made a mistake|take that back|meant)|my mistake|oops|strike (?:that|my \w+ \w+)|i mean|"
+    r"i (?:was wrong|mis\w+|swapped|confused|made a mistake|take that back|meant)|my mistake|oops|"
+    r"strike (?:that|my \w+ \w+)|i mean|"
     r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|i stand corrected|"
     r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
     r"ignore my|after checking|"
@@ -277,14 +272,12 @@ AFTER_IN_CHINESE = re.compile(
     r"\W*(?:番|번|项|項|选项|が|は|이|가|是|为|的|正确|正確|正しい|正解|答案|对的|最合适|だ|と|思います|考えます|です|でしょう|정답|맞습니다|입니다|이다|"
     r"예요|이에요|\W)*(?:因为.*|なぜなら.*)?"
 )
-DENIES_WITHIN = re.compile(r"不|没|沒|非|错|錯|误|誤|排除|ない|ません|なく|違|间违|ではなく|아니|않|틀")
-CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|したがって|従って|つまり|따라서|그러므로")
 #: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
 AFTER_A_LETTER = (
     r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
     r"isn't|wasn't|are|as|because|since|i'm|im|"
     r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
-    r"can't|cannot|can't|which|rather|instead|remains|wins|only(?=\W*$)|"
+    r"can't|cannot|can't|which|qui|que|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
     r"adalah|đúng|olduğu|doğru)(?!\w)))"

@@ -1,9 +1,10 @@
 """Read the letter that an answer to a multiple-choice question gives.
 
 An answer is stripped of its markup (`metrics/answer_text.py`), each mention of an option becomes one character
-(`metrics/answer_mentions.py`), and the text is split into sentences and clauses. Each clause that names options claims
-one, excludes some, lists several or leaves them open (`metrics/answer_clauses.py`); the words around the mention decide
-which (`metrics/answer_words.py`). The clearest claim that is neither contradicted nor withdrawn is the answer.
+(`metrics/answer_mentions.py`), and the text is split into sentences and clauses. A clause claims a letter only in words
+that are all known to state an answer (`metrics/answer_clauses.py`, `metrics/answer_words.py`); other clauses leave it
+open. The text of an option may be part of any sentence. The clearest claim that is neither contradicted nor withdrawn
+is the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from speechiq.metrics import answer_words as words
-from speechiq.metrics.answer_clauses import BARE, SENTENCE, SPOKEN, STATED, Clause, split_clauses
+from speechiq.metrics.answer_clauses import BARE, PAIRED, SENTENCE, SPOKEN, STATED, Clause, split_clauses
 from speechiq.metrics.answer_mentions import MENTION, find_options, mark_mentions, named_letter
 from speechiq.metrics.answer_text import strip_answer
 from speechiq.metrics.option_letters import ALPHABET, UNPARSED
@@ -66,11 +67,6 @@ class _Reading:
             if self.claims.get(letter, kept) < kept:
                 del self.claims[letter]
 
-    def exclude_vague(self) -> None:
-        """Exclude the options that were only named, before a clause that leaves them open."""
-        if max(self.claims.values(), default=0) <= BARE:
-            self.exclude(self.topic)
-
     def answer(self) -> str:
         best = max(self.claims.values(), default=0)
         clearest = [letter for letter, strength in self.claims.items() if strength == best]
@@ -103,7 +99,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
         letter, word = pair[1] or pair[4], pair[2] or pair[3]
         if word.casefold() in plain:
             return letter if plain[word.casefold()] == letter else UNPARSED
-    reading = _Reading(is_short=text.count(" ") < _SHORT and not _CUT_OFF.search(text))
+    reading = _Reading(is_short=text.count(" ") < _SHORT and not (_CUT_OFF.search(text) or words.DECLINES.search(text)))
     marked = mark_mentions(text, pattern, len(options))
     sentences = SENTENCE.split(marked)
     for letter in _read_alone(sentences):
@@ -117,7 +113,7 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
 
 
 def _read_alone(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield the letter that is the whole first line or sentence, or the last; none if another stands alone."""
+    """Yield the letter that is the whole first line or sentence, or the last; none if another is alone, too."""
     alone = [_LETTER_ALONE.fullmatch(sentence) for sentence in sentences]
     letters = {named_letter(found[1]) for found in alone if found}
     lists_options = any(_OPTION_ALONE.fullmatch(sentence) for sentence in sentences)
@@ -128,8 +124,7 @@ def _read_alone(sentences: Sequence[str]) -> Iterator[str]:
 def _read_sentence(sentence: str, reading: _Reading) -> None:
     is_question = bool(_QUESTION.search(sentence))
     before = set(reading.claims)
-    concludes = named = False
-    doubtful = retracted = False
+    concludes = named = doubtful = retracted = False
     supposed = reading.supposed and sentence.lower().startswith(("then ", "in that case"))
     for clause in split_clauses(sentence):
         if clause.retracts:
@@ -139,12 +134,12 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
         supposed = clause.supposes or (supposed and not clause.contrasts and not clause.concludes)
         reading.supposed = supposed
         doubtful = doubtful and not (clause.contrasts or clause.concludes or clause.retracts)
+        if clause.text.startswith("While ") and named:  # what comes before it is a heading
+            reading.exclude(reading.topic, STATED)
         if not clause.at:
             _read_remark(clause, named, reading)
             doubtful |= not named and not retracted and not clause.introduces
             continue
-        if named and clause.first == "while":
-            reading.exclude_vague()
         named, reading.topic = True, clause.letters
         if is_question or supposed:
             continue
@@ -154,12 +149,9 @@ def _read_sentence(sentence: str, reading: _Reading) -> None:
             continue
         if not (strength := (not doubtful and clause.stated) or clause.spoken):
             reading.undecided |= clause.letters
-        elif strength > (0 if reading.is_short else SPOKEN):
-            if (
-                strength > SPOKEN
-                and not words.HEDGES.isdisjoint(clause.tokens)
-                and reading.claims.keys() - clause.letters
-            ):
+        elif strength > (0 if reading.is_short else PAIRED):
+            hedges = strength > PAIRED and not words.HEDGES.isdisjoint(clause.tokens)
+            if hedges and reading.claims.keys() - clause.letters:
                 strength = max(strength, *reading.claims.values())
             elif clause.contrasts and strength >= BARE:
                 reading.exclude(reading.claims.keys() - before)
@@ -172,10 +164,10 @@ def _read_remark(clause: Clause, same_sentence: bool, reading: _Reading) -> None
         return
     if clause.first in ("but", "and", "so"):
         clause = Clause(clause.text.partition(" ")[2])
-    if same_sentence and clause.first in words.OPEN:
-        reading.exclude_vague()
     opens = same_sentence and clause.first in words.LINKS | words.DENIALS
-    if clause.denies and (words.VERDICTS.issuperset(clause.tokens) or (opens and clause.denies_all)):
+    if clause.denies and (
+        words.VERDICTS.issuperset(clause.tokens) or (opens and not words.DENIALS.isdisjoint(clause.tokens[:3]))
+    ):
         reading.exclude(reading.topic)
     elif words.AFFIRMING.fullmatch(clause.text) and len(reading.topic) == 1:
         reading.claim(set(reading.topic), STATED, False)
