@@ -29,6 +29,7 @@ _LOWER = re.compile(
     r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]|(?:because|since|cause|cuz)\b))",
     re.IGNORECASE,
 )
+_LOWER_LABEL = re.compile(r"\A[a-h](?=\)\s)")
 _LOWER_ALONE = re.compile(r"(?<![\w'.])[a-h](?![\w'])(?!\.\w)")
 _UPPER_ALONE = re.compile(r"(?<![\w'.])[B-H](?![\w'])(?!\.\w)")
 _BARE = [
@@ -39,6 +40,7 @@ _PAIR = re.compile(
     r"([\ue000-\ue0ff])([\s.):,(=–—-]{0,8})([\ue100-\ue1ff])|([\ue100-\ue1ff])([\s.):,(=–—-]{0,8})([\ue000-\ue0ff])"
 )
 _BETWEEN_WORDS = r"[\W_]{1,3}"
+_NONE_ABOVE = ["none", "of", "the", "above"]
 #: Number of options up to which only A to H count as letters without brackets.
 _FEW = 8
 #: Number of spaces below which a letter alone in lower case names an option.
@@ -57,9 +59,10 @@ def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[s
             articles = r"(?:(?:an?|the)\s+)?"
             while len(words) > 1 and words[0].casefold() in ("a", "an", "the"):
                 del words[0]
-            patterns.append(
-                (len("".join(words)), f"{articles}(?P<{letter}>{_BETWEEN_WORDS.join(map(re.escape, words))})")
-            )
+            text = _BETWEEN_WORDS.join(map(re.escape, words))
+            if [word.casefold() for word in words] == _NONE_ABOVE:
+                text += r"|none of (?:them|these|those)(?=\s*(?:[.;,:!]|\Z))"
+            patterns.append((len("".join(words)), f"{articles}(?P<{letter}>{text})"))
     longest_first = [pattern for _, pattern in sorted(patterns, reverse=True)]
     return plain, re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE) if longest_first else None
 
@@ -78,7 +81,9 @@ def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str
     text = _MARKS.sub("", text)
     if text.count(" ") < _SHORT and not _UPPER_ALONE.search(text):
         text = _LOWER_ALONE.sub(lambda found: found[0].upper(), text)
+    text = _LOWER_LABEL.sub(lambda found: found[0].upper(), text)
     text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
+    text = re.sub(rf"\b([{ALPHABET[count:]}]) (?=(?!is\b|was\b)[a-z])", lambda found: found[0].lower(), text)
     text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
     return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
 
@@ -90,6 +95,8 @@ def _letter(start: int, letter: str) -> str:
 def _join(pair: re.Match[str]) -> str:
     """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
     first, between, second = (part for part in pair.groups() if part is not None)
+    if ord(first) >= OPTION and "." in between:
+        return pair[0]
     if named_letter(first) == named_letter(second):
         return chr(LETTER_AND_TEXT + ALPHABET.index(named_letter(first)))
     ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")

@@ -23,24 +23,30 @@ _SQUARED = {0x1F130 + i: chr(65 + i) for i in range(26)} | {
     start + i: chr(65 + i) for start in (0x1F150, 0x1F170) for i in range(26)
 }
 _PRIVATE = dict.fromkeys(range(0xE000, 0xE200), " ")
-_TICKS = dict.fromkeys(map(ord, "✅✔☑"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎"), " no ")
+_TICKS = dict.fromkeys(map(ord, "✅✔☑✓🗸"), " yes ") | dict.fromkeys(map(ord, "❌✗✘❎✕"), " wrong ")
 _CHARACTERS = _PRIVATE | _SQUARED | _TICKS
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~|<(del|strike)>[^<]{1,200}</\1>", re.IGNORECASE)
+_UNTICKED = re.compile(r"^\W*(?:\[\s?\]|[☐□]).*$|\[[xX]\](?=.)", re.MULTILINE)
 _CONTROL = re.compile(r"<\|[^|<>]{1,30}\|>|</?s>")
 _REPLY = re.compile(r"(?:^|(?<=\s))A:\s*(?=[(\[*]*[A-Z](?:[)\].*]|\s*$))", re.MULTILINE)
 _ASKED = re.compile(r"^Q(?:uestion)?:.*\?\s*A:(?!.*^\W*B[).:])", re.DOTALL | re.MULTILINE)
 _NUMBERED = re.compile(
-    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)\b\W{0,2}\d{0,3}|\d{1,3})\s*:[ \t]*(?=\W{0,3}\w\b)",
+    r"^(answer |)(?:(?:question|q|item|exercise|no|number|problem)(?![A-Za-z])\W{0,2}\d{0,3}|\d{1,3})"
+    r"\s*:[ \t]*(?=\W{0,3}\w\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_SPACE = re.compile(r"^([A-Za-z][.):])(?=[A-Za-z]{2})", re.MULTILINE)
 _GLUED = re.compile(r"\b([Aa]nswer|[Oo]ption|[Cc]hoice|is)([A-H])\b")
 #: Key words that are read in spite of a typing error, and correct words similar to them.
-_KEY_WORDS = ("answer", "option", "correct", "choice", "choose", "letter", "because")
-_RIGHT = frozenset(
-    {*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"}
-)
-_WORD = re.compile(r"\b[A-Za-z]{3,8}\b")
+_KEY_WORDS = [
+    *("answer", "option", "correct", "choice", "choose", "letter", "because", "think", "would", "should", "pretty"),
+    "right",
+]
+_RIGHT = {
+    *(*_KEY_WORDS, "answers", "options", "corrects", "choices", "chose", "opinion", "opcion", "latter", "litter"),
+    *("could", "world", "mould", "thing", "thick", "thinks", "petty", "rights"),
+}
+_WORD = re.compile(r"\b[A-Za-z]{3,8}\b(?!')")
 _OBJECT = re.compile(r"[{\[]\s*[\"'{\[]")
 _PAIR = re.compile(r"""["']([\w ]{1,20})["']\s*:\s*(?:"([^"{}]*)"|'([^'{}]*)'|([A-Za-z]\b))""")
 _FINAL_TAGS = ("answer", "final_answer", "final", "choice", "result")
@@ -62,7 +68,7 @@ def strip_answer(answer: str) -> str:
     """
     text = drop_reasoning(answer).translate(_CHARACTERS)
     text = _CONTROL.sub(" ", _STRUCK.sub(" ", unicodedata.normalize("NFKC", text).replace("’", "'")))
-    text = _squeeze(text)
+    text = _squeeze(_UNTICKED.sub(" ", text) if "[x]" in text.lower() or "☒" in text else text)
     if (choice := _read_json(text)) is not None:
         return _untag(choice)
     if (choice := _read_tag(text)) is not None:

@@ -18,17 +18,15 @@ def _words(listed: str) -> frozenset[str]:
 CUES = _words(
     """
     answer answers answer's answered ans confirms option choice letter letters choose chose chosen pick picked select
-    selected selection response answering choosing deciding decide decided opting taking lean leaning inclined dirais
-    diría diria direi sage sagen conclusion conclude concluded guess say vote tick circle point points pointing mark
-    solution verdict go going correct right best result matches match corresponds correspond fits fit supports support
-    suggests indicates final opt changed changing switch switched mind respuesta opción respuestas elijo elegir escojo
-    letra creo correcta correcto solución inciso antwort lösung wahl wähle nehme würde richtig richtige auswahl
-    buchstabe glaube tippe réponse choisis choix lettre bonne resposta alternativa opção escolho correta certa acho
-    risposta scelgo opzione lettera corretta giusta credo soluzione antwoord kies optie keuze juiste ответ выбираю
-    вариант буква верно правильно відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek
-    yanıt svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban
-    jawabannya pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה คำตอบ คำตอบคือ ข้อ
-    정답은 정답 답은 답 선택지
+    winner selected selection response answering choosing deciding decide decided opting taking lean leaning inclined
+    dirais diría diria direi sage conclusion conclude concluded guess say vote tick circle point points pointing mark
+    solution verdict go going result corresponds correspond supports support suggests indicates final opt changed
+    changing switch switched mind respuesta opción respuestas elijo elegir escojo letra creo solución inciso antwort
+    lösung wahl wähle nehme würde richtige auswahl buchstabe glaube tippe réponse choisis choix lettre resposta
+    alternativa opção escolho acho risposta scelgo opzione lettera credo soluzione antwoord kies optie keuze juiste
+    ответ выбираю вариант буква відповідь варіант odpowiedź odpowiedz wybieram opcja cevap cevabı cevabım seçenek yanıt
+    svar svaret alternativ vælger väljer الإجابة الجواب إجابة جواب الخيار उत्तर जवाब विकल्प đáp án jawaban jawabannya
+    pilihan odpověď volba možnost απάντηση vastaus válasz răspuns răspunsul תשובה התשובה ข้อ 정답은 정답 답은 답 선택지
     """
 )
 
@@ -41,36 +39,31 @@ OPENERS = _words("and but or the while whereas")
 #: Words that may come between a cue and its letter, or before a letter alone.
 LINKS = _words(
     """
-    bold is are was be been to would should must may might could can will has have it it's its that that's this the
-    these those of all a an i i'd i'll i'm am we you my your our me let let's with for as by and then thus so therefore
-    hence think believe feel find reckon sure certain confident fairly quite pretty very most likely probably definitely
-    surely certainly clearly obviously simply just only also here there's okay ok yes well indeed perhaps maybe actually
-    finally ultimately appropriate accurate plausible one option choice letter answer statement claim in speech speaker
-    according based from on first second no yeah course high confidence given above none but rather instead left leaves
-    remaining remains leaving what which who which's means true seems appears look looks like mentioned overall between
-    either both out wait sorry meant mean hmm correction reconsider oh ah um uh er eh still si question definately
-    definetly probly prolly gotta gonna possibly mostly more final too or towards us get got make makes making take
-    takes settle settled come comes arrive myself personally toward auf es la el lo los las una un de que que's será
-    sería son por tanto entonces así pues creo pienso sino correcta correcto opción ist die der das den lautet wäre ich
-    denke glaube dass daher somit folglich deshalb sondern richtige richtig meine antwort ma mon mein mi mia minha mijn
-    mitt mój moja est c'est le l l' les je pense crois réponse bonne correcte donc ainsi alors mais plutôt l'option d'
-    ce serait é o os seria portanto logo então acho letra alternativa correta è il gli che quindi dunque perciò penso
-    credo sarebbe risposta corretta giusta het dat ik denk dus daarom maar juiste antwoord правильный верный это поэтому
-    значит думаю что а правильна то правильное мой prawidłowa poprawna więc zatem jest doğru är det rätta rätt riktig
-    rigtige riktige altså alltså الصحيحة هي هو الصحيح सही है đúng là yang benar adalah správná tedy σωστή είναι η oikea
-    helyes az corect este és הנכונה היא הוא คือ
+    bold is are was be to would should must may might could can will has it it's its that that's this the these those of
+    all a an i i'd i'll i'm i've im am we we've my our me let let's with for as by and then think believe feel find
+    reckon sure certain confident fairly quite pretty very most probably definitely surely certainly clearly obviously
+    simply just only also here there there's now okay ok well indeed perhaps maybe plausible one option choice letter
+    answer statement claim in speech speaker according based from on no yeah course high confidence given above none
+    rather what which who which's means seems appears look looks like mentioned between either both out wait sorry meant
+    mean hmm correction reconsider oh ah um uh er eh still si question definately definetly probly prolly gotta gonna
+    possibly mostly more too or towards us get got make makes making take takes settle settled come comes arrive myself
+    personally toward auf yo es la el lo los las una un de que que's será sería son por tanto pienso ist die der das den
+    lautet wäre ich denke dass meine mon mein mi mia minha mijn mitt mój moja est c'est le il s'agit l l' les je pense
+    crois plutôt l'option l'opzione d' ce serait é e o os seria è gli che penso sarebbe het dat ik denk я это думаю что
+    правильна то правильное мой właściwa jest är det rätta rigtige riktige الصحيحة هي هو الصحيح है là yang adalah είναι
+    η oikea az este és הנכונה היא הוא คือ
     """
 )
 
 #: Words about an option that claim it.
 PRAISE = _words(
     """
-    correct right true best strongest closest reflects captures fits fit matches match likely better appropriate
+    correct right true best strongest closest beats reflects captures fits fit matches match likely better appropriate
     accurate supported yes confirmed valid suitable remains remain wins stands wählen nehmen kiezen sagen korrekte
     exacte exacta esatta correcta correcto verdadera verdadero cierta cierto richtig wahr stimmt korrekt correcte vrai
     vraie juste bonne correta certa verdadeira verdadeiro corretta giusta vera juist waar goed верно правильный верный
-    правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně správná σωστή oikein helyes
-    corect
+    правильно prawidłowa poprawna doğru rätt riktig rigtig صحيحة صحيح सही đúng benar správně správná σωστή oikein
+    helyes corect
     """
 )
 
@@ -80,14 +73,16 @@ DENIALS = _words(
     not no nor neither never none nothing nobody cannot cant wrong incorrect false untrue unlikely unsupported
     irrelevant implausible inaccurate impossible invalid mistaken contradicts contradicted eliminate eliminated
     eliminating exclude excluded excludes excluding reject rejected discard discarded dismiss dismissed except without
-    doubt unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco nunca
-    incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner keinesfalls
-    weder falsch ausgeschlossen ausschließen unwahr nein ne n pas faux fausse incorrecte jamais élimine exclut exclu
-    exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata errato scarto
-    escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно неправильный исключаем
-    исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır inte ej icke fel ikke feil
-    forkert nej nei ليس ليست لا خطأ خاطئة नहीं गलत न không sai bukan tidak salah není špatně nesprávná όχι δεν λάθος ei
-    väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด 아닙니다 아니다 아니라 아니고 틀렸습니다 아니에요 아닌
+    doubt unless hardly isnt doesnt dont denies denied deny nowhere nope ruled unmentioned lacks fails ni tampoco
+    nunca incorrecta incorrecto falsa falso errónea descarto descartamos descartar excluyo nicht kein keine keiner
+    keinesfalls weder falsch ausgeschlossen ausschließen unwahr nein ne pas faux fausse incorrecte jamais élimine
+    exclut exclu exclue non aucune aucun não nem errada errado incorreta incorreto né sbagliata sbagliato errata
+    errato scarto escludo mai niet geen fout onjuist nooit noch nee не нет ни неверно неверный неправильно
+    неправильный исключаем исключаю ошибка ні невірно хибно nie nieprawidłowa błędna nieprawda değil yanlış hayır inte
+    ej icke fel ikke feil forkert nej nei ليس ليست لا خطأ خاطئة नहीं
+    गलत न không sai bukan tidak salah není špatně
+    nesprávná όχι δεν λάθος ei väärin hamis nu greșit incorect לא אינה אינו ไม่ ผิด
+    아닙니다 아니다 아니라 아니고 틀렸습니다 아니에요 아닌
     """
 )
 STEMS = tuple(
@@ -102,77 +97,30 @@ OPEN = _words(
     previously obwohl aunque quoique embora sebbene hoewel хотя
     """
 )
-#: Words that leave open whether a letter is meant; in an option's own words they may be part of the speech.
-DISTANT = _words(
-    """
-    some many people someone somebody everyone everybody anyone listeners readers students student colleague alternative
-    alternatively runner-up naive popular intuitive superficial typical usual usually often sometimes traditionally
-    normally formerly rumour rumor rumors allegedly reportedly supposedly partially partly half somewhat slightly
-    technically nearly unlike similarly manche viele einige algunos muchos certains beaucoup alcuni molti alguns muitos
-    sommigen некоторые многие teilweise teils parcialmente partiellement parzialmente gedeeltelijk частично casi presque
-    quasi quase bijna почти
-    """
-)
 #: Words about an option that make the claim less clear.
 MODALS = _words("might may could maybe perhaps possibly")
 #: Verbs by which a clause describes an option instead of claiming it.
 VERBS = _words(
     """
-    is are was were has have had does did would could might may can will refers describes needs seems mentions concerns
-    relates applies talks contains names came comes goes happened occurred appears sounds looks needed
-    """
-)
-#: The last words of a remark about all that an option says.
-ALL_OF_IT = _words(
-    """
-    this it that so mentioned said stated true correct right one here all supported anywhere speech speaker
+    is are was were has have had does did would could might may can will refers describes needs seems mentions
+    concerns relates applies talks contains names came comes goes happened occurred appears sounds looks needed
     """
 )
 #: The words of a clause by which the option that it begins with is what the speech states.
-STATES = LINKS | ALL_OF_IT | {"clearly", "explicitly", "directly"}
-OPENING = re.compile(
-    r"\bat first\b|\b(?:might|may|could) (?:think|seem|argue|say|expect|look|appear|guess|sound|be tempt)|"
-    r"\btempt(?:ed|ing)\b|"
-    r"(?<!most )(?<!more )\bplausible\b|\bsounds? good\b|\bgood guess\b|\bclose\b(?= but)|\b(?:came|comes) close\b",
+STATES = _words(
+    """
+    is was does matches supported mentioned stated said given named confirmed true what was in by the speech speaker
+    it recording clearly explicitly directly here
+    """
+)
+#: Examples, which no text of an option among them claims.
+EXAMPLES = re.compile(
+    r"\bfrom [\ue000-\ue1ff] to\b|\b(?:such as|like|including|for example|e\.g\.|say),? [\ue000-\ue1ff]"
+)
+#: What a system says that has no answer.
+DECLINES = re.compile(
+    r"\b(?:don't|do not|can't|cannot|can not|couldn't|could not|unable to) (?:know|tell|say|hear|determine|answer)\b",
     re.IGNORECASE,
-)
-#: What a sentence about the speech can begin with; what other people say or choose is no claim.
-_SOURCE = (
-    r"(?:speakers?|speech|evidence|text|passage|recording|audio|transcript|context|information|statement|clip|talk|"
-    r"lecture|conversation|discussion|description|details?|facts?|data|rest|whole|narrator)\b"
-)
-DISTANT_WITHIN = re.compile(
-    rf"\b(?!{_SOURCE})\w+ (?:thinks|believes|guesses|claims|argues|prefers|insists|suspects|assumes|feels)\b|"
-    rf"\b(?:(?:the|an?|his|her|their|my(?! (?:vote|choice|answer|guess|pick|money))) (?!{_SOURCE})\w+|he|she|they) "
-    r"(?:\w+ly |later |first )?"
-    r"(?:cho[os]+e[sn]?|pick(?:s|ed)?|select(?:s|ed)?|opt(?:s|ed)|support(?:s|ed)?|suggest(?:s|ed)?|guess(?:es|ed)?|"
-    r"vote[sd]?|prefer(?:s|red)?|want(?:s|ed)?|says?|said|thinks?|believes?|claim(?:s|ed)?|argue[sd]?|answer(?:s|ed)|"
-    r"settled?|go(?:es)?|went)\b[^\ue000-\ue1ff]{0,40}[\ue000-\ue1ff]|"
-    rf"\b(?:(?!(?:let|what|that|it|here|question|{_SOURCE[3:-3]})')\w+'s|his|her|their) (?:\w+ )?"
-    r"(?:answer|choice|guess|pick|vote|option)\b|"
-    r"\bfirst i\b|\bi first\b|\bfirst (?:choice|answer|thought|guess|instinct|idea|reaction|impression) "
-    r"(?:is|was|would|of)\b|\bwas my (?:first|initial)\b|\b(?:would|'d) (?:think|expect|assume)\b|"
-    r"(?<!\bi )(?<!'d )(?<!\bwe )(?<!^)\b(?:might|may|could|would) (?:pick|say|choose|answer|select|go)\b|"
-    r"\b(?:second|third|next)[- ](?:best|choice|guess|candidate)\b|"
-    r"\bmost (?:of|would|often|common\w*|popular)\b|\bcommon (?:answer|choice|mistake|error|guess)\b|"
-    r"\b(?:almost|about to|going to say|wanted to|would have|could have|might have|should have|'d have)\b|"
-    r"(?<!my )\bmistake\b|\btrap\b|(?<!the )\bonly (?:if|when|for|in|on|true|right|correct|partly|partially)\b|"
-    r"\b(?:case|argument)s? (?:could be made )?for\b|\b(?:kind|sort) of (?:right|true|correct)\b|"
-    r"\b(?:you|one|people) (?:could|can|may|might|would)\b(?! (?:conclude|see|infer|tell|hear|deduce))|"
-    r"[\ue000-\ue1ff](?: (?!the\b)\w+){0,4} only \w|有人|有些人|很多人|部分|只是|仅|すぎな|すぎま",
-    re.IGNORECASE,
-)
-#: What follows praise that holds elsewhere or in part.
-QUALIFIED = re.compile(
-    r"\b(?:right|true|correct|accurate|valid|matches|fits)(?: answer| option| choice| one)?(?: only)? "
-    r"(?:(?:about|that|when|if|at|to|insofar|"
-    r"until|before|of (?:their|his|her|another|other)|as far as|as an?|as the \\w+$|regarding|with respect)\b|"
-    r"(?:for|in|on)\b(?! (?:my|this|that reason|sure|these?|me|the "
-    r"(?:question|speech|recording|text|audio|passage|clip|options?)|both)\b))|"
-    r"\b(?:best|suitable|appropriate)(?: \w+)? for\b(?! (?:this|the question))|"
-    r"\blikely to\b(?! be (?:right|correct|true|the))|"
-    r"\b(?:last|next|previous|another|other) (?:year|month|week|quarter|decade|question|speaker|part|case)\b|"
-    r"\b(?:more or less|roughly|broadly|to (?:some|a) \w+|in (?:a|some) (?:sense|way))\b|\ba valid point\b|\bequally\b"
 )
 #: Phrases about an option that claim it.
 PRAISES = re.compile(
@@ -186,8 +134,8 @@ PRAISES = re.compile(
 #: Words about one option next to another that leave open which of them is meant.
 HEDGES = _words(
     """
-    maybe perhaps possibly might could or otherwise else followed bit vielleicht quizá quizás tal peut-être talvez forse
-    misschien или может
+    maybe perhaps possibly might could or otherwise else followed bit vielleicht quizá quizás tal peut-être talvez
+    forse misschien или может
     """
 )
 #: First words of a clause that make it a condition.
@@ -195,12 +143,9 @@ CONDITIONS = _words("if whether suppose supposing unless were si s'il se wenn fa
 
 #: An assumption; what follows from it in the sentence is no claim.
 SUPPOSES = re.compile(
-    r"^(?:(?:assum(?:e|ing)|imagine|had|were|provided|in case|under (?:\w+ )*circumstances|in (?:an)?other \w+|"
-    r"in (?:theory|principle)|on paper|theoretically|hypothetically|without (?:the|this|that|a)|depending|"
-    r"should (?:the|a|this|it|he|she|there)|say (?:the|that|there)|at first (?:sight|glance)|otherwise .* would|"
-    r"when asked|(?:last|next) (?:time|year|month|week|quarter)|according to (?:the )?(?:first|second|third|"
-    r"other|some|many|most|one|another)|"
-    r"let(?:'s| us| me) (?:assume|suppose|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
+    r"^(?:(?:assum(?:e|ing)|imagine|pretend|had|provided|in case|should (?:the|a|this|it|he|she|there)|"
+    r"say (?:the|that|there)|otherwise .* would|"
+    r"let(?:'s| us| me) (?:assume|suppose|pretend|say [\ue000-\ue1ff] \w))\b|如果|假如|もし)|\bwould [^,]* had\b",
     re.IGNORECASE,
 )
 #: First words of a clause that is opposed to what was said before it in the sentence.
@@ -211,15 +156,48 @@ CONTRASTING = re.compile(r"in (?:practice|fact|reality|truth)\b|really\b|now\b",
 CONCLUDES = _words(
     """
     so therefore thus hence consequently finally final ultimately overall conclusion conclude actually accordingly
-    instead reflection entonces así pues finalmente conclusión daher somit
-    folglich deshalb schließlich donc ainsi alors finalement portanto logo então quindi dunque perciò infine dus
-    daarom поэтому значит итак więc zatem alltså altså jadi maka tedy proto отже
+    instead reflection entonces así pues finalmente conclusión daher somit folglich deshalb schließlich donc ainsi
+    alors finalement portanto logo então quindi dunque perciò infine dus daarom поэтому значит итак więc zatem alltså
+    altså jadi maka tedy proto отже
     """
 )
 #: What is left of several options replaces the claims before, if it is a letter: "she left Lisbon" is no conclusion.
 LEFT = _words("left leaves remains remaining leaving")
-#: Words between a cue and its letter.
-BETWEEN = LINKS | CONCLUDES | LEFT | CONTRASTS
+AFFIRMS = _words("yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
+#: A remark that claims the option named before it.
+AFFIRMING = re.compile(
+    r"(?:which|that|this|it)(?: is|'s) (?:the )?(?:correct|right|true|best)(?: answer| option| one| choice)?\W*",
+    re.IGNORECASE,
+)
+
+#: First words of a clause behind which a claim is the answerer's own.
+FRONTS = _words(
+    """
+    as because since given based after from according looking listening having considering although though while even
+    obwohl aunque quoique embora sebbene hoewel хотя whatever i i'm i've we it it's this that there here he she they
+    nothing no not the
+    """
+)
+#: Words that begin a reason; any may follow.
+REASONS = _words("because since due given based weil denn porque car perché omdat потому")
+#: The first words of the reason behind "as".
+DETERMINERS = [[word] for word in ("it", "this", "that", "he", "she", "there", "they")]
+#: The answerer.
+OWN_VOICE = _words("i i'm im i'd we me")
+#: Words behind a letter that limit the claim.
+LIMITS = _words("in on at for if when only until unless according to but under with or and by of before after during")
+#: Words that turn to an option without claiming it.
+TOPICS = _words("for in at under before during")
+EQUALS = _words("is it's be")
+#: Words of sentences that state an answer.
+SOURCE = _words(
+    """
+    text passage recording audio transcript evidence information clip talk lecture conversation says said states stated
+    mentions explains gives sentence reason cause sense signs decision update leads lead end up stay stick qui clear
+    easy after see hear you'll consider thats explicitly directly reconsidering
+    """
+)
+KNOWN = LINKS | CUES | PRAISE | CONCLUDES | LEFT | CONTRASTS | NAMES | OPENERS | SOURCE | AFFIRMS
 
 #: Phrases that deny, as the words of `DENIALS` do.
 DENYING = re.compile(
@@ -241,19 +219,20 @@ DENIAL = (
 #: A sentence of only these words is about the option named before it.
 VERDICTS = _words(
     """
-    so hence thus out eliminated excluded rejected discarded unsupported irrelevant does doesn't apply fit match no not
-    nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either also can't
-    cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer falsch nicht richtig
-    nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет неверно
+    so hence thus out eliminated excluded rejected discarded unsupported irrelevant does doesn't apply fit match no
+    not nope that that's this it is it's was isn't wasn't wrong incorrect false right correct true wait either also
+    can't cannot be mentioned supported stated in the speech speaker by of and oh hmm sorry option answer falsch nicht
+    richtig nein incorrecta incorrecto es est faux non pas errada falso è sbagliato niet juist fout нет неверно
     """
 )
 RETRACTED = re.compile(
-    r"(?:^|\b)(?:no wait|or rather|wait|hold on|hang on|"
+    r"(?:^|\b)(?:no,? (?:wait|sorry)|or rather|wait|hold on|hang on|"
     r"apologies|my apologies|i (?:mixed|messed) (?:it |that |this )?up|whoops|"
     r"never ?mind|retract|"
-    r"scratch that|correction|sorry|on (?:second|further) thought|"
+    r"scratch that|correction|sorry|on (?:second|further) thoughts?|"
     r"let me (?:re\w+|(?:check|listen|think|look|read|try)(?: \w+){0,3} again|correct)|"
-    r"i (?:was wrong|made a mistake|take that back|meant)|my mistake|oops|strike that|i mean|"
+    r"i (?:was wrong|mis\w+|swapped|confused|made a mistake|take that back|meant)|my mistake|oops|"
+    r"strike (?:that|my \w+ \w+)|i mean|"
     r"(?:revised?|updated?|corrected|amended|edit|new)(?: final)?(?: answer)?(?=\s*:)|i stand corrected|"
     r"(?:i )?changed? (?:my mind|(?:it |my answer |that )?to)|i (?:now )?switch(?:ed)?|take back|"
     r"ignore my|after checking|"
@@ -263,39 +242,42 @@ RETRACTED = re.compile(
 )
 #: Phrases that contain a denial and deny nothing.
 HARMLESS = re.compile(
-    r"\b(?:(?:if|unless) (?:i|we|you|i'm|i've)\b"
+    r"\b(?:(?:if|unless) (?:i'm|i've|i|we|you)\b"
     r"(?!(?: [\w']+){0,8}? (?:only|were|had(?! to)|ask(?! me)|ignore|forget|skip|stop|trust|about|would)\b)"
     r"(?: (?!would|'d)[\w']+){0,8}|"
     r"if (?:forced|pressed|asked)(?: to \w+)?|i (?:would )?(?:suppose|assume)(?: that)?|"
     r"(?:but|(?:al)?though) i (?:could|might|may) be (?:wrong|mistaken)|"
-    r"almost (?:certainly|surely|certain)|(?:by |through )?(?:the )?(?:process of )?elimination|"
+    r"have to|between the two|almost (?:certainly|surely|certain)|"
+    r"(?:by |through )?(?:the )?(?:process of )?elimination|"
     r"though(?=\W*$)|without hesitation|no doubt(?: that)?|without (?:a |any )?doubt|no question|not only|"
     r"nothing else (?:was|is) \w+|no other (?:option|choice|answer)s? \w+|"
     r"no (?:one|other) else|i(?:'m| am) not (?:entirely |completely |fully |quite |100 ?% )?(?:sure|certain|positive)|"
     r"i (?:don't|do not) know for sure|not (?:sure|certain)|nothing else,?|no need|no problem|"
-    r"(?:can't|cannot|can not|couldn't|could not) be (?:anything|any) (?:but|other than)|none other than|"
+    r"(?:\w+n't|not?|cannot|nothing|none)\b[^\ue000-\ue1ff,]{0,40} (?:but|except|other than)(?=[ (]+[\ue000-\ue1ff])|"
+    r"(?:no way|impossible) (?:that )?(?:it|this|that)(?:'s| is)(?: not|n't)|"
     r"other than that|sin duda|ohne zweifel|sans (?:aucun )?doute|sem dúvida|"
     r"senza dubbio)\b",
     re.IGNORECASE,
 )
-AFFIRMS = _words("yes yeah yep definitely certainly correct right true sí si ja oui sim sì да tak evet 是 对 はい 네")
 
 #: Options that a single word answers.
 PLAIN = _words("yes no true false none not correct incorrect wrong right neither both nothing")
 #: Chinese and Japanese.
-CUE_AT_END = re.compile(
-    r"(?:答案|正确|正確|正解|答え|回答|选项|選項|選択肢|选择|選擇|应选|选|選|故选|应为|應為|正しいのは|结论|結論|是|為|为)"
-    r"(?:应该|應該|应|應|选项|選項|选择|選|选|是|为|為|は|が|項|项|了|的|:|\s|[A-Z]?\b)*$"
+BEFORE_IN_CHINESE = re.compile(
+    r"\W*(?:我|认为|覺得|觉得|想|本题|题|最终|但是|但|不过|因此|所以|故|综上|而是|那么|应该|應該|应|應|私の|思う|よって|したがって|従って|つまり|答案|正确|正確|"
+    r"正解|正しい|答え|回答|选项|選項|選択肢|选择|選擇|选|選|结论|結論|是|為|为|の|は|が|項|项|了|的|따라서|그러므로|제|정답은|정답|답은|답|"
+    r"\W)*"
 )
-DENIES_WITHIN = re.compile(r"不|没|沒|非|错|錯|误|誤|排除|ない|ません|なく|違|间违|ではなく|아니|않|틀")
-CONCLUDES_WITHIN = re.compile(r"所以|因此|故|而是|综上|よって|したがって|従って|つまり|따라서|그러므로")
-PRAISES_WITHIN = re.compile(r"正确|正確|正しい|对的|最合适|맞|정답")
+AFTER_IN_CHINESE = re.compile(
+    r"\W*(?:番|번|项|項|选项|が|は|이|가|是|为|的|正确|正確|正しい|正解|答案|对的|最合适|だ|と|思います|考えます|です|でしょう|정답|맞습니다|입니다|이다|"
+    r"예요|이에요|\W)*(?:因为.*|なぜなら.*)?"
+)
 #: "A", "E", "I" and "O" are words of many languages: a letter only before one of these.
 AFTER_A_LETTER = (
     r"(?=[ \t]*\n|\s*(?:$|[^\w\s'’]|[\ue000-\ue1ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[A-Z]\b|(?:is|was|"
-    r"isn't|wasn't|are|as|because|since|"
+    r"isn't|wasn't|are|as|because|since|i'm|im|"
     r"and|or|nor|not|no|but|it|the|over|than|wählen|fits?|seems?|looks?|would|should|must|might|may|could|can|"
-    r"can't|cannot|can't|which|rather|instead|remains|wins|only(?=\W*$)|"
+    r"can't|cannot|can't|which|qui|que|rather|instead|remains|wins|only(?=\W*$)|"
     r"matches|corresponds|best|so|if|then|yes|ist|est|es|és|é|è|nicht|oder|"
     r"und|et|ou|o|y|u|e|is|är|er|on|je|jest|to|sondern|sino|mais|mas|ma|maar|als|niet|of|или|а|и|не|неверно|верно|है|"
     r"adalah|đúng|olduğu|doğru)(?!\w)))"

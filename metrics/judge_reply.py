@@ -27,7 +27,7 @@ OUTSIDE, BROKEN, OTHER = "score outside the scale", "not a whole number", "score
 _WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 _NUMBERS = {word: str(number) for number, word in enumerate(_WORDS)}
 _LABEL = (
-    r"(?:\b(?:scores?|grades?|ratings?|rated|verdict|(?:gesamt)?(?:punktzahl|bewertung)|puntuación|puntaje|"
+    r"(?:\b(?:s[core]{4}s?|grades?|ratings?|rated|verdict|(?:gesamt)?(?:punktzahl|bewertung)|puntuación|puntaje|"
     r"calificación|pontuação|punteggio|valutazione|évaluation|beoordeling|оценка|балл)\b|评分|評分|得分|分数|分數|スコア|評価|점수|평점)"
 )
 #: Words that label a score only if nothing but its scale or unit follows.
@@ -44,10 +44,14 @@ _FENCE = re.compile(r"\s*(?:```\w*|_+)\s*")
 _TAG = re.compile(r"<\|[^|<>]{1,30}\|>|</?[A-Za-z]\w{0,15}>")
 _TEX = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|bf)\b|\\[\[\]()]|[{}$]")
 _STRUCK = re.compile(r"~~[^~]*~~")
+_CELLS = re.compile(r"(?<=[^|\s])\s*\|\s*(?=[^|\s])")
 _MARKUP = re.compile(r"[*_`#<>~|\"“”‘\[\]]|(?<!\w)'|'(?!\w)")
 _COUNTED = re.compile(r"(\d)\s*(?:分|点|點|점|です)")
 #: The steps of a sum before its result.
-_SUM = re.compile(r"(?<![\w.])(?:\([^()=]{1,60}\)\s*/\s*\d+|\d[\d.,]*(?:\s*[-+−–*×]\s*\d[\d.,]*)+)\s*=\s*(?=\d)")
+_SUM = re.compile(
+    r"(?<![\w.])(?:\([^()=]{1,60}\)\s*/\s*\d+|"
+    r"\d[\d.,]*(?:\s*\([^()=]{1,40}\))?(?:\s*[-+−–*×]\s*\d[\d.,]*(?:\s*\([^()=]{1,40}\))?)+)\s*=\s*(?=\d)"
+)
 _JSON_KEY = re.compile(rf"[\"']\s*((?:\w+[ _-])*(?:{_LABEL}|points?|marks?))\s*[\"']\s*:", re.IGNORECASE)
 _KEY = re.compile(rf"(?:{_LABEL}|\b(?:points?|marks?))$", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:max|maximum|out of|scale|highest|possible)\b")
@@ -97,6 +101,8 @@ _CORRECTED = re.compile(
     rf"reflection|second thoughts?|reconsider\w*|instead)\b|\bno(?=[,:])|[.;]\s(?!.*{_LABEL}))\D{{0,30}}{_NUMBER}",
     re.IGNORECASE,
 )
+#: A line that is a score and nothing else, or the score of a part.
+_SCORE_LINE = re.compile(rf"\W*(?:for [^:]{{1,30}}:\s*)?{_LABEL}\W{{1,6}}({_NUMBER})[^\w\n]*", re.IGNORECASE)
 _PERCENT = re.compile(r"^\s*(?:%|percent\b)", re.IGNORECASE)
 _ALTERNATIVE = re.compile(
     rf"^\s*(?:or|oder|o|ou|to|-|–|—|/|,|and|&|\.\.+|vs\.?|[+×*→]|->|=>)\s*{_NUMBER}", re.IGNORECASE
@@ -139,8 +145,11 @@ def read_reply(reply: str, rubric: Rubric) -> Verdict:
         return Verdict(math.nan, BLOCKED)
     text = drop_reasoning(reply)
     line = _read_json(text) or _last_line(text)
+    scores = {found[1] for found in map(_SCORE_LINE.fullmatch, text.splitlines()) if found}
     if not line:
         return Verdict(math.nan, UNFINISHED if reply.strip() and not text and "</think" not in reply else EMPTY)
+    if _SCORE_LINE.fullmatch(line) and len(scores) > 1:
+        return Verdict(math.nan, SEVERAL)
     verdict = _read_verdict(line, rubric) if rubric.kind == "pairwise" else _read_score(line, rubric)
     if verdict.reason == NOTHING and is_refusal(text):
         return Verdict(math.nan, REFUSED)
@@ -185,7 +194,7 @@ def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _read_score(line: str, rubric: Rubric) -> Verdict:
     line = _JSON_KEY.sub(r" \1: ", _STRUCK.sub(" ", line))
-    line = " ".join(_MARKUP.sub(" ", _TEX.sub(" ", line)).split())
+    line = " ".join(_MARKUP.sub(" ", _CELLS.sub(" : ", _TEX.sub(" ", line))).split())
     line = _SUM.sub("", _drop_own_scale(_COUNTED.sub(r"\1 points ", line), rubric))
     line = re.sub(rf"\b({'|'.join(_NUMBERS)})\b", lambda word: _NUMBERS[word[1].lower()], line, flags=re.IGNORECASE)
     found: list[tuple[str, str]] = []

@@ -1,28 +1,31 @@
 """Read the letter that an answer to a multiple-choice question gives.
 
 An answer is stripped of its markup (`metrics/answer_text.py`), each mention of an option becomes one character
-(`metrics/answer_mentions.py`), and the text is split into sentences and clauses. Each clause that names options claims
-one, excludes some, lists several or leaves them open (`metrics/answer_clauses.py`); the words around the mention decide
-which (`metrics/answer_words.py`). The clearest claim that is neither contradicted nor withdrawn is the answer.
+(`metrics/answer_mentions.py`), and the text is split into sentences and clauses. A clause claims a letter only in words
+that are all known to state an answer (`metrics/answer_clauses.py`, `metrics/answer_words.py`); other clauses leave it
+open. The text of an option may be part of any sentence. The clearest claim that is neither contradicted nor withdrawn
+is the answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from speechiq.metrics import answer_words as words
-from speechiq.metrics.answer_clauses import BARE, SENTENCE, SPOKEN, STATED, Clause, split_clauses
-from speechiq.metrics.answer_mentions import find_options, mark_mentions, named_letter
+from speechiq.metrics.answer_clauses import BARE, PAIRED, SENTENCE, SPOKEN, STATED, Clause, split_clauses
+from speechiq.metrics.answer_mentions import MENTION, find_options, mark_mentions, named_letter
 from speechiq.metrics.answer_text import strip_answer
 from speechiq.metrics.option_letters import ALPHABET, UNPARSED
 
 __all__ = ["UNPARSED", "parse_letter"]
 
+_CUT_OFF = re.compile(r"[.!?]\s.*[^\W\d_]{2}\Z", re.DOTALL)
 _QUESTION = re.compile(r"\?\W*$")
 _ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
-_LETTER_ALONE = re.compile(r"[\s().,:!]*([\ue000-\ue01f\ue040-\ue0ff])[\s().,:!]*")
+_LETTER_ALONE = re.compile(r"[\s().,:;!]*([\ue000-\ue01f\ue040-\ue0ff])[\s().,:;!]*")
+_OPTION_ALONE = re.compile(r"[\s().,:!]*[\ue020-\ue03f][\s().,:!]*")
 _WITH_WORD = re.compile(r"\W*([A-Z])[^\w?]+([A-Za-z]+)\W*|\W*([A-Za-z]+)[^\w?]+([A-Z])\W*")
 _HEAD = re.compile(r"(?:(?:the )?(?:correct )?answer(?: is)?\W{0,3})?([a-z]+)(?=\s*(?:[.,;!]|$))", re.IGNORECASE)
 #: Words up to which the text of an option alone counts as an answer; longer answers may repeat the speech.
@@ -38,6 +41,7 @@ class _Reading:
         topic: The letters named last.
         turned: Whether the answer took back all that came before.
         is_short: Whether the answer has so few words that the text of an option counts as an answer.
+        undecided: Letters of clauses that neither claim nor exclude them.
         supposed: Whether the last sentence is an assumption, so that one that begins with "then" claims nothing.
     """
 
@@ -46,6 +50,7 @@ class _Reading:
     turned: bool = False
     is_short: bool = True
     supposed: bool = False
+    undecided: set[str] = field(default_factory=set)
 
     def claim(self, letters: set[str], strength: int, concludes: bool) -> None:
         if len(letters) > 1:
@@ -56,19 +61,18 @@ class _Reading:
             self.claims[letter] = max(strength, self.claims.get(letter, 0))
         self.topic = letters
 
-    def exclude(self, letters: set[str]) -> None:
+    def exclude(self, letters: set[str], kept: int = STATED + 1) -> None:
+        """Exclude letters whose claim is less clear than `kept`."""
         for letter in letters:
-            self.claims.pop(letter, None)
-
-    def exclude_vague(self) -> None:
-        """Exclude the options that were only named, before a clause that leaves them open."""
-        if max(self.claims.values(), default=0) <= BARE:
-            self.exclude(self.topic)
+            if self.claims.get(letter, kept) < kept:
+                del self.claims[letter]
 
     def answer(self) -> str:
         best = max(self.claims.values(), default=0)
         clearest = [letter for letter, strength in self.claims.items() if strength == best]
-        return clearest[0] if len(clearest) == 1 else UNPARSED
+        if len(clearest) != 1 or (best == SPOKEN and self.undecided.difference(clearest)):
+            return UNPARSED
+        return clearest[0]
 
 
 def parse_letter(answer: str, options: Sequence[str]) -> str:
@@ -95,48 +99,59 @@ def parse_letter(answer: str, options: Sequence[str]) -> str:
         letter, word = pair[1] or pair[4], pair[2] or pair[3]
         if word.casefold() in plain:
             return letter if plain[word.casefold()] == letter else UNPARSED
-    reading = _Reading(is_short=text.count(" ") < _SHORT)
-    sentences = SENTENCE.split(mark_mentions(text, pattern, len(options)))
-    if first := _read_first(sentences):
-        reading.claim({first}, STATED, False)
+    reading = _Reading(is_short=text.count(" ") < _SHORT and not (_CUT_OFF.search(text) or words.DECLINES.search(text)))
+    marked = mark_mentions(text, pattern, len(options))
+    sentences = SENTENCE.split(marked)
+    for letter in _read_alone(sentences):
+        reading.claim({letter}, STATED, False)
     for sentence in sentences:
         _read_sentence(sentence, reading)
-    if not reading.topic and (head := _HEAD.match(text)):
+    if not re.search(MENTION, marked) and (head := _HEAD.match(text)):
         return plain.get(head[1].casefold(), UNPARSED)
     found = reading.answer()
     return found if found in letters else UNPARSED
 
 
-def _read_first(sentences: Sequence[str]) -> str | None:
-    """Return the letter that is the whole first line or sentence, unless a later line is another letter alone."""
+def _read_alone(sentences: Sequence[str]) -> Iterator[str]:
+    """Yield the letter that is the whole first line or sentence, or the last; none if another is alone, too."""
     alone = [_LETTER_ALONE.fullmatch(sentence) for sentence in sentences]
     letters = {named_letter(found[1]) for found in alone if found}
-    return letters.pop() if alone[0] and len(letters) == 1 else None
+    lists_options = any(_OPTION_ALONE.fullmatch(sentence) for sentence in sentences)
+    if len(letters) == 1 and (alone[0] or (alone[-1] and not lists_options)):
+        yield from letters
 
 
 def _read_sentence(sentence: str, reading: _Reading) -> None:
     is_question = bool(_QUESTION.search(sentence))
     before = set(reading.claims)
-    concludes = named = False
+    concludes = named = doubtful = retracted = False
     supposed = reading.supposed and sentence.lower().startswith(("then ", "in that case"))
     for clause in split_clauses(sentence):
         if clause.retracts:
             reading.claims, reading.turned = {}, True
+            retracted = True
         concludes |= clause.concludes
         supposed = clause.supposes or (supposed and not clause.contrasts and not clause.concludes)
         reading.supposed = supposed
+        doubtful = doubtful and not (clause.contrasts or clause.concludes or clause.retracts)
+        if clause.text.startswith("While ") and named:  # what comes before it is a heading
+            reading.exclude(reading.topic, STATED)
         if not clause.at:
             _read_remark(clause, named, reading)
+            doubtful |= not named and not retracted and not clause.introduces
             continue
-        if named and clause.first == "while":
-            reading.exclude_vague()
         named, reading.topic = True, clause.letters
-        if is_question or supposed or clause.leaves_open:
+        if is_question or supposed:
             continue
         if clause.denies:
-            reading.exclude(clause.letters)
-        elif (strength := clause.strength) > (0 if reading.is_short else SPOKEN):
-            if not words.HEDGES.isdisjoint(clause.tokens) and reading.claims.keys() - clause.letters:
+            reading.exclude(clause.letters, STATED + 1 if clause.is_known else BARE)
+            reading.topic = set()
+            continue
+        if not (strength := (not doubtful and clause.stated) or clause.spoken):
+            reading.undecided |= clause.letters
+        elif strength > (0 if reading.is_short else PAIRED):
+            hedges = strength > PAIRED and not words.HEDGES.isdisjoint(clause.tokens)
+            if hedges and reading.claims.keys() - clause.letters:
                 strength = max(strength, *reading.claims.values())
             elif clause.contrasts and strength >= BARE:
                 reading.exclude(reading.claims.keys() - before)
@@ -149,10 +164,12 @@ def _read_remark(clause: Clause, same_sentence: bool, reading: _Reading) -> None
         return
     if clause.first in ("but", "and", "so"):
         clause = Clause(clause.text.partition(" ")[2])
-    if same_sentence and clause.first in words.OPEN:
-        reading.exclude_vague()
     opens = same_sentence and clause.first in words.LINKS | words.DENIALS
-    if clause.denies and (words.VERDICTS.issuperset(clause.tokens) or (opens and clause.denies_all)):
+    if clause.denies and (
+        words.VERDICTS.issuperset(clause.tokens) or (opens and not words.DENIALS.isdisjoint(clause.tokens[:3]))
+    ):
         reading.exclude(reading.topic)
+    elif words.AFFIRMING.fullmatch(clause.text) and len(reading.topic) == 1:
+        reading.claim(set(reading.topic), STATED, False)
     elif clause.first in words.AFFIRMS and len(clause.tokens) <= 3 and len(reading.topic) == 1:
         reading.claim(set(reading.topic), BARE, False)
