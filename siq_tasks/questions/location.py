@@ -8,7 +8,7 @@ from pathlib import Path
 from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, is_file
+from speechiq.core.files import expand, is_file, is_folder
 
 GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
 
@@ -33,7 +33,7 @@ def locate(dataset: str, questions: str | Path | None = None) -> Path:
     found = find_question_file(dataset) if questions is None else place
     if found is not None and is_file(found):
         return found
-    if questions is not None and any(place.parent.glob("siq_*_remember.yaml")):
+    if questions is not None and is_folder(place.parent) and any(place.parent.glob("siq_*_remember.yaml")):
         dataset = str(place.parent)
     raise SpeechIQError(f"{dataset}: no question file {place}; write it with `{writing_command(dataset)}`")
 

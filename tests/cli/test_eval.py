@@ -245,9 +245,10 @@ def test_controls_run_from_end_to_end(demo_models, tmp_path):
     planned = run("siq", "eval", *LETTERS, *options, "--dry-run")
     lines = planned.stdout.splitlines()
     assert lines[0].startswith("# 3 systems x 3 tasks: 2 clips, 0.0"), planned.stderr
-    assert lines[1].startswith("# siq_demo_remember: 2 docs, 2 clips") and lines[3].startswith(
-        "# siq_demo_apply: 6 docs"
-    )
+    docs = {"apply": 6, "remember": 2, "understand": 2}
+    assert [line.partition(" clips")[0] for line in lines[1:4]] == [
+        f"# siq_demo_{level}: {number} docs, 2" for level, number in docs.items()
+    ]
     assert lines[4:7] == [f"# {letter}: runs no model" for letter in LETTERS]
     assert [line.split()[0] for line in lines[7:]] == ["lm_eval"] * 3
     assert not list(tmp_path.iterdir())

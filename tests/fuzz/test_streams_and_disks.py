@@ -111,7 +111,7 @@ def test_no_stream_and_no_disk_ends_a_command_in_a_traceback(way, tmp_path, demo
         code, errors, new = json.loads(line)
         writes = bool(WRITES & set(command))
         expected = {"full stdout": (0, 1), "full disk": (int(writes),)}.get(way, (0,))
-        told = not code or "siq: cannot write " in errors
+        told = not code or "siq: error: cannot write " in errors
         if "Traceback" in errors or code not in expected or not told or (way == "full disk" and new):
             faults.append(f"{' '.join(command)}: exit code {code}, {new} files, {errors[-1500:]}")
     assert not faults, "\n\n".join(faults)

@@ -131,7 +131,7 @@ def test_no_process_ends_before_the_results_are_written_or_by_an_abort(tmp_path)
 
 def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):
     printed = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
-    assert "siq_demo_remember: 1 docs for 2 processes leave one without work; raise --limit" in printed
+    assert "siq_demo_apply: 1 docs for 2 processes leave one without work; raise --limit" in printed
 
 
 def test_a_clip_is_one_processes_and_the_work_is_even():

@@ -111,7 +111,7 @@ def cut(audio):
 @pytest.mark.parametrize(
     ("given", "metadata", "message"),
     [
-        (rows(1.0), {}, "subset=2: only 1 clips can be scored"),
+        (rows(1.0), {}, "subset=2: only 1 clip can be scored"),
         (rows(1.0, 2.0), {"subset": 0}, "subset=0: neither"),
         (rows(1.0, 2.0), {"selection": "shortest"}, "selection=shortest: unknown; known are longest-audio"),
         (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has dataset, text, id"),
@@ -248,7 +248,7 @@ def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache,
         ({"audio_column": "text"}, r"own/00000: .*one two: No such file"),
         ({"subset": True}, "subset=True: neither"),
         ({"subset": Path("all")}, "subset=all: neither"),
-        ({"subset": 10**400}, "subset=10{39}: only 1 clips"),
+        ({"subset": 10**400}, "subset=10{39}: only 1 clip "),
         ({"dataset_path": "./" + "x" * 300}, "no such folder"),
         ({"dataset_path": "~nobody-of-this-name/x"}, "dataset_path=~nobody-of-this-name/x: no such folder"),
     ],

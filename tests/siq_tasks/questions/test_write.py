@@ -267,7 +267,7 @@ def test_one_ctrl_c_ends_writing_at_once_and_keeps_what_was_answered(answered, t
     assert took < AT_ONCE and status == 130 and "Traceback" not in errors
     last = errors.splitlines()[-1]
     assert re.match(r"siq: stopped by hand after \d+ of 14; \d+ of 14 clips .*q\.answers: run the same command", last)
-    assert f" {answered} answers are cached" in last and "Abort" not in errors
+    assert f" {answered} answers cached in" in last and "Abort" not in errors
     _, requests = run(good_author, tmp_path / "q")
     assert len(requests) == 98 - answered
 
