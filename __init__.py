@@ -13,8 +13,9 @@ Each name is imported when it is first used, so that `import speechiq` itself is
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+#: True to a type checker; defined here because `typing` must not be imported at interpreter start (`speechiq.pth`).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from speechiq import plot
     from speechiq.core.errors import SpeechIQError

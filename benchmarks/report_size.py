@@ -113,7 +113,9 @@ def run(runs: Path, browser: str) -> dict[str, float]:
     report.write(report.build([runs]), page)
     built = time.perf_counter() - start
     opened, shown = open_page(page, browser)
-    return {"build_s": built, "mb": page.stat().st_size / 1e6, "open_s": opened, "clips_s": shown}
+    size = page.stat().st_size
+    page.unlink()
+    return {"build_s": built, "mb": size / 1e6, "open_s": opened, "clips_s": shown}
 
 
 def main() -> None:

@@ -48,6 +48,7 @@ def work(part: str, clips: str) -> None:
     from speechiq.engines.registry import build
     from speechiq.metrics import embedder
     from speechiq.metrics.similarity import PROMPTS
+    from speechiq.metrics.text_model import TextModel
     from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
     weights = [0.0]
@@ -61,7 +62,7 @@ def work(part: str, clips: str) -> None:
 
         return loading
 
-    Checkpoint._load, embedder.Embedder.__init__ = map(watched, (Checkpoint._load, embedder.Embedder.__init__))
+    Checkpoint._load, TextModel.load = map(watched, (Checkpoint._load, TextModel.load))
     measure.tasks()
     listed = {clip["id"]: clip for clip in list_clips()[: int(clips)]}
     questions = [json.loads(line) for line in HERE.joinpath("questions.jsonl").read_text(encoding="utf-8").splitlines()]

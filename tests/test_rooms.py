@@ -26,7 +26,8 @@ FENCE = {"harness_patch/_lm_eval.py": {"lm_eval"}, "engines/_transformers.py": {
 #: Holds the package under its name, in an installed environment and beside a checkout.
 PATH = Path(speechiq.__file__).parent.parent
 CHEAP = (
-    "import speechiq; print(*(name for name in sys.modules if name.split('.')[0] in ('speechiq', 'numpy', 'plotly')))"
+    "import speechiq; unwanted = {'numpy', 'plotly', 'typing'}; "
+    "print(*(name for name in sys.modules if name.split('.')[0] in {'speechiq', *unwanted}))"
 )
 HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
 

@@ -17,7 +17,7 @@ SMALLEST = {
     "long_form": ("--minutes", "0.1", "0.2"),
     "proportions": ("--sets", "3"),
     "prepare_subset": ("--clips", "2", "4", "--rounds", "1"),
-    "report_size": ("--systems", "3", "--clips", "4", "--browser", str(CHROMIUM)),
+    "report_size": ("--systems", "3", "--clips", "4", "5", "--browser", str(CHROMIUM)),
     "resume": ("--rounds", "1", "--limit", "1"),
     "resume_killed": ("--kills", "1", "--limit", "1"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
