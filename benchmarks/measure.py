@@ -105,7 +105,7 @@ def cost(way: Callable[[], Any]) -> Cost:
 
 
 class Spread(NamedTuple):
-    """A number that was measured in several rounds: its median, lowest and highest value.
+    """Hold a number that was measured in several rounds: its median, lowest and highest value.
 
     >>> str(Spread.of([1.02, 1.1, 1.0]))
     '1.02 (1 to 1.1)'

@@ -43,7 +43,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """The finished runs of a folder, one per system and settings.
+    """Record the finished runs of a folder, one per system and settings.
 
     Attributes:
         schema: Kind of content.

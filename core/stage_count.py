@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class StageCount(NamedTuple):
-    """The rows of one stage of a system.
+    """Count the rows of one stage of a system.
 
     Attributes:
         stage: Kind of the stage: `asr`, `text`, `audio`, `speech` or `reply`.

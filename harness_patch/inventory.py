@@ -14,7 +14,7 @@ Samples = dict[str, list[int]]
 
 
 class TaskWork(Struct, frozen=True):
-    """The docs of one task that are run.
+    """Count the docs of one task that are run.
 
     Attributes:
         task: Its name.
@@ -34,7 +34,7 @@ class TaskWork(Struct, frozen=True):
 
 
 class SystemWork(Struct, frozen=True):
-    """What the response cache has of one system.
+    """State what the response cache has of one system.
 
     Attributes:
         system: Spec and options, as the user wrote them.
@@ -50,7 +50,7 @@ class SystemWork(Struct, frozen=True):
 
 
 class Inventory(Struct, frozen=True):
-    """The work of a run of several systems.
+    """Describe the work of a run of several systems.
 
     Attributes:
         tasks: The tasks, in the order in which they run.

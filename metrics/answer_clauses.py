@@ -65,7 +65,7 @@ def split_clauses(sentence: str) -> list[Clause]:
 
 
 class Clause:
-    """A part of a sentence.
+    """Hold a part of a sentence.
 
     Attributes:
         text: As it is written, without phrases that take an answer back.

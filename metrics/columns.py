@@ -11,7 +11,7 @@ Aggregation = str | Callable[..., float]
 
 
 class Column(NamedTuple):
-    """One column of the sample rows of a task.
+    """Describe one column of the sample rows of a task.
 
     Attributes:
         name: Name of the column.

@@ -63,7 +63,7 @@ class Reader(Protocol):
 
 
 class SndfileReader:
-    """A reader of the formats of libsndfile: WAV, FLAC, OGG and MP3."""
+    """Read the formats of libsndfile: WAV, FLAC, OGG and MP3."""
 
     def __init__(self, source: Path | bytes, warning: str | None) -> None:
         import soundfile
@@ -130,7 +130,7 @@ class FlacDigest:
 
 
 class FFmpegReader:
-    """A reader of the formats of FFmpeg: MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile cannot read.
+    """Read the formats of FFmpeg: MP4, WebM, and the codings of WAV, OGG and MP3 that libsndfile cannot read.
 
     Of a video, the first sound track is read.
     """

@@ -13,7 +13,7 @@ STREAMED = {0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF}
 
 
 class Chunk(NamedTuple):
-    """A chunk: its name, and the place and length of its content according to its header."""
+    """Hold a chunk: its name, and the place and length of its content according to its header."""
 
     name: bytes
     start: int

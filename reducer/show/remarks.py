@@ -70,7 +70,7 @@ class Count(NamedTuple):
 
 
 class Beaten(NamedTuple):
-    """A control `gold` that other systems beat on a level.
+    """Name a control `gold` that other systems beat on a level.
 
     Attributes:
         control: Name of the control.
