@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.inventory import Inventory, SystemWork
 from speechiq.siq_tasks.suite import SUITE
@@ -13,11 +14,12 @@ def describe_work(inventory: Inventory) -> Iterator[str]:
     """Yield the work in words, a line each; each begins with `#`, so that the output with its commands is a script."""
     systems, tasks = len(inventory.systems), len(inventory.tasks)
     yield (
-        f"# {_count(systems, 'system')} x {_count(tasks, 'task')}: {_count(inventory.clips, 'clip')}, "
+        f"# {count_of(systems, 'system')} x {count_of(tasks, 'task')}: {count_of(inventory.clips, 'clip')}, "
         f"{inventory.seconds / 3600:.2f} h of audio"
     )
     for task in inventory.tasks:
-        yield f"# {task.task}: {_count(task.docs, 'doc')}, {_count(task.clips, 'clip')}, {task.seconds / 3600:.2f} h"
+        sizes = f"{count_of(task.docs, 'doc')}, {count_of(task.clips, 'clip')}, {task.seconds / 3600:.2f} h"
+        yield f"# {task.task}: {sizes}"
     for system in inventory.systems:
         yield f"# {system.system}: {_describe_cache(system)}"
 
@@ -41,7 +43,3 @@ def refuse_norms(inventory: Inventory, norms_file: str | None) -> None:
             f"--norms {norms_file}: only SIQ has norms, and the tasks are of suite {', '.join(sorted(suites))}; "
             "leave --norms out"
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -10,7 +10,7 @@ from typing import Any
 from speechiq.cli.evaluation_record import Record, Run, describe, write_record
 from speechiq.cli.report import report
 from speechiq.cli.score import score
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files import hash_file
 from speechiq.harness_patch.processes import Settings
@@ -45,7 +45,7 @@ def publish(settings: Settings, record: Record, norms_file: str | None, allow_mi
         write_record(record, output)
     if len(runs) < len(record.runs):
         others = len(record.runs) - len(runs)
-        say(f"scores and report are of these settings; {output} also has {others} run{'s' * (others > 1)} with others")
+        say(f"scores and report are of these settings; {output} also has {count_of(others, 'run')} with others")
     if (hint := _advise(settings, record, runs, sources, norms_file, has_bars)) is not None:
         say(f"hint: {hint}")
 

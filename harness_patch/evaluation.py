@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from speechiq.core.addresses import refuse_secrets
-from speechiq.core.console import say
+from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.store import store_folder
 from speechiq.engines._transformers import WHISPER_NOISE
@@ -134,8 +134,8 @@ def _explain_limit(suite: Mapping[str, Any], limit: float) -> None:
         clips = len({doc["id"] for doc in docs.select(range(count))})
         if 0 < clips < count:
             say(
-                f"--limit {limit:g} counts docs: {name} runs {count} questions about {clips} "
-                f"clip{'s' * (clips > 1)}; `siq eval --limit` counts clips"
+                f"--limit {limit:g} counts docs: {name} runs {count} questions about {count_of(clips, 'clip')}; "
+                f"`siq eval --limit` counts clips"
             )
 
 
