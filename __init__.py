@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from speechiq import plot
     from speechiq.core.errors import SpeechIQError
     from speechiq.reducer.api import compare, predict, rank, read_systems
-    from speechiq.reducer.siq.ranking import Ranking
-    from speechiq.reducer.stats.comparison import Comparison
+    from speechiq.reducer.scores.ranking import Ranking
+    from speechiq.reducer.studies.comparison import Comparison
 
     __version__: str
 
@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Comparison": "speechiq.reducer.stats.comparison",
-    "Ranking": "speechiq.reducer.siq.ranking",
+    "Comparison": "speechiq.reducer.studies.comparison",
+    "Ranking": "speechiq.reducer.scores.ranking",
     "SpeechIQError": "speechiq.core.errors",
     "compare": "speechiq.reducer.api",
     "predict": "speechiq.reducer.api",

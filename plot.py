@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.show.report import figures
-from speechiq.reducer.siq.ranking import Ranking
-from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.report import figures
+from speechiq.reducer.scores.ranking import Ranking
+from speechiq.reducer.studies.comparison import Comparison
 
 #: The colors of the report's light theme, by the names that its charts use.
 COLORS = {

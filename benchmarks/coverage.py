@@ -23,10 +23,10 @@ from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
-from speechiq.reducer.read.runs import System
-from speechiq.reducer.siq.scale import DEFAULT_RULE, flat
-from speechiq.reducer.stats.comparison import draw_gap, draw_pair
-from speechiq.reducer.stats.draws import draw
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.draws import draw
+from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
+from speechiq.reducer.studies.comparison import draw_gap, draw_pair
 
 TRUTH, PART = 1_000_000, 100_000
 TAILS = (2.5, 97.5)

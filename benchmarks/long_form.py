@@ -43,7 +43,7 @@ def transcribe(file: str, minutes: str, words: str, engine: str, model: str) -> 
     from speechiq.core.clip import file_sha256
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
-    from speechiq.metrics.wer import wer
+    from speechiq.metrics.words.wer import wer
 
     asr = build("asr", model, {}, Setup(engine=engine))
     clip = Clip(AudioFile(file, file_sha256(Path(file))), 0.0, float(minutes) * 60)

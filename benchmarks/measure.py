@@ -173,7 +173,7 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
     """
     from lm_eval import simple_evaluate
 
-    from speechiq.metrics import embedder
+    from speechiq.metrics.distance import embedder
 
     os.environ["SIQ_STORE"] = "off"
     embedder.load_embedder.cache_clear()

@@ -31,10 +31,10 @@ from typing import NamedTuple
 
 import measure
 
-from speechiq.core.cache import cache_dir
-from speechiq.core.checkpoints import resolve
-from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.wer import Errors, count_errors
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.checkpoints.names import resolve
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.wer import Errors, count_errors
 from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
 PEER = "lmms-eval==0.7.3"

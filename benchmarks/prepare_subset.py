@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
 )
 PROGRAM = """
 import json, resource, sys, time
-from speechiq.siq_tasks.loading import prepare
+from speechiq.siq_tasks.loaders.clips import prepare
 start = time.perf_counter()
 prepare(dataset="noise", dataset_path=sys.argv[1], subset=int(sys.argv[2]))
 first = time.perf_counter() - start

@@ -18,9 +18,9 @@ from measure import write
 from tqdm import tqdm
 
 from speechiq.reducer import Pool
-from speechiq.reducer.read.measure import Category, Measure
-from speechiq.reducer.siq.scale import flat
-from speechiq.reducer.stats.draws import draw
+from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.scores.draws import draw
+from speechiq.reducer.scores.scale import flat
 from speechiq.reducer.stats.proportion import bound_means
 
 LEVEL = "mean"

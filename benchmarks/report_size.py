@@ -23,7 +23,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
-from speechiq.reducer.show import report
+from speechiq.reducer import report
 
 WORDS, VOCABULARY, QUESTIONS = 90, 8000, 3
 LETTERS = "ABCDE"

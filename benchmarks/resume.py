@@ -65,7 +65,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
     from speechiq.engines.asr import checkpoint as recognizer
     from speechiq.engines.text import hf as transformers_llm
-    from speechiq.metrics import text_model
+    from speechiq.metrics.distance import text_model
 
     with Path(journal).open("a", buffering=1) as lines:
 

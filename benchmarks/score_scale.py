@@ -30,7 +30,7 @@ PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from speechiq.reducer import align, calibrate, read_systems, score
-from speechiq.reducer.stats.bootstrap import resample
+from speechiq.reducer.scores.bootstrap import resample
 ticks = [time.perf_counter()]
 def tick():
     ticks.append(time.perf_counter())

@@ -46,9 +46,9 @@ def work(part: str, clips: str) -> None:
     from speechiq.engines._shared.checkpoint import Checkpoint
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
-    from speechiq.metrics import embedder
+    from speechiq.metrics.distance import embedder
+    from speechiq.metrics.distance.text_model import TextModel
     from speechiq.metrics.similarity import PROMPTS
-    from speechiq.metrics.text_model import TextModel
     from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
     weights = [0.0]

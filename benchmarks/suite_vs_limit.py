@@ -30,7 +30,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.engines._shared.checkpoint import CPU_BATCH
 from speechiq.engines.asr.checkpoint import CheckpointASR

@@ -29,7 +29,7 @@ from transformers import (
     LogitsProcessorList,
 )
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.prefill import greedy_config

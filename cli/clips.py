@@ -25,7 +25,7 @@ def list_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]
         SpeechIQError: A setting has no value, or as for `suite.list_clips`.
     """
     from speechiq.harness_patch._lm_eval import parse_value
-    from speechiq.siq_tasks import suite
+    from speechiq.siq_tasks.catalog import suite
 
     given = {}
     for item in metadata or ():

@@ -29,20 +29,20 @@ from speechiq.cli.references import compare_references
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import suites
-from speechiq.reducer.coupled import compare_metrics
-from speechiq.reducer.pairs import Held, choose, pair_up
-from speechiq.reducer.read.texts import read_texts
-from speechiq.reducer.scoring import Compared, Options, Pair
-from speechiq.reducer.show import coupled_table, side_by_side
-from speechiq.reducer.show.by_suite import join
-from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.records import as_text
-from speechiq.reducer.show.table import fits, print_unbroken
-from speechiq.reducer.siq.levels import LEVELS
-from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.stats.comparison import SIQ
-from speechiq.reducer.stats.draws import DRAWS
+from speechiq.reducer.runs.texts import read_texts
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.scores.scoring import Compared, Options, Pair
+from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.metric_comparison import compare_metrics
+from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.tables import coupled_table, side_by_side
+from speechiq.reducer.tables.by_suite import join
+from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.tables.records import as_text
+from speechiq.reducer.tables.table import fits, print_unbroken
 
 SCHEMA = "speechiq-comparison"
 METRICS_SCHEMA = "speechiq-metric-comparison"

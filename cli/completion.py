@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from speechiq.core.cache import cache_dir
-from speechiq.core.checkpoints import DEMO
-from speechiq.reducer.siq.norms import SHIPPED
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.checkpoints.names import DEMO
+from speechiq.reducer.scores.norms import SHIPPED
 
 CONTROLS = ("gold+", "silence+", "letter:A", "letter:B", "letter:C", "letter:D", "letter:E")
 
@@ -25,7 +25,7 @@ def complete_system(incomplete: str) -> list[str]:
 
 def complete_tasks(incomplete: str) -> list[str]:
     """Return tasks and groups of the suite that begin like the last of the given names."""
-    from speechiq.siq_tasks.catalog import list_tasks
+    from speechiq.siq_tasks.catalog.tasks import list_tasks
 
     before, comma, last = incomplete.rpartition(",")
     names = set[str]().union(*(task.names for task in list_tasks(check_files=False)))

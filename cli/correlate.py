@@ -22,13 +22,13 @@ from speechiq.cli.options import (
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer.read.ranks import read_ranks
-from speechiq.reducer.show import correlation_table, records
-from speechiq.reducer.show.origin import origin
-from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.correlated import as_records, correlate_ranks
-from speechiq.reducer.siq.levels import choose_levels
-from speechiq.reducer.siq.ranking import rank
+from speechiq.reducer.runs.ranks import read_ranks
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.scores.ranking import rank
+from speechiq.reducer.studies.correlated import as_records, correlate_ranks
+from speechiq.reducer.tables import correlation_table, records
+from speechiq.reducer.tables.origin import origin
 
 SCHEMA = "speechiq-correlation"
 FORMATS = ("json", "csv")

@@ -15,7 +15,7 @@ from speechiq.cli.score import score
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, refuse_to_overwrite
+from speechiq.core.files.plain import check_output_folder, refuse_to_overwrite
 from speechiq.harness_patch.processes import Settings, lm_eval_command, run_in_view
 from speechiq.siq_tasks.demo.systems import OPTIONS, SYSTEMS, TASKS
 

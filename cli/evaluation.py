@@ -28,11 +28,11 @@ from speechiq.cli.options import AllowMismatch, NormsFile, read_norms
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, is_folder
+from speechiq.core.files.plain import check_output_folder, is_folder
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.inventory import Inventory
 from speechiq.harness_patch.processes import Settings, lm_eval_command
-from speechiq.reducer.read.results_file import CONDITION
+from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.siq_tasks.conditions.spec import parse_condition
 
 LOGS = "logs"

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, hash_file, is_file
+from speechiq.core.files.plain import expand, hash_file, is_file
 from speechiq.harness_patch.processes import Settings
 from speechiq.harness_patch.systems.spec import parse
-from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.questions.location import find_question_file
 
 #: Endings of the files of a folder of tasks that hold texts; its audio is checked by the tasks themselves.

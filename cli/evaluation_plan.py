@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.inventory import Inventory, SystemWork
-from speechiq.siq_tasks.suite import SUITE
+from speechiq.siq_tasks.catalog.suite import SUITE
 
 
 def describe_work(inventory: Inventory) -> Iterator[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from speechiq.cli.evaluation_inputs import hash_inputs
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, hash_file, read_plain, refuse_to_overwrite, write_whole
+from speechiq.core.files.plain import exists, hash_file, read_plain, refuse_to_overwrite, write_whole
 from speechiq.harness_patch.processes import Settings
 
 NAME = "eval.json"

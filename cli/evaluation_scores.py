@@ -12,9 +12,9 @@ from speechiq.cli.report import report
 from speechiq.cli.score import score
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import hash_file
+from speechiq.core.files.plain import hash_file
 from speechiq.harness_patch.processes import Settings
-from speechiq.reducer.read.results_file import CONDITION
+from speechiq.reducer.runs.results_file import CONDITION
 
 SCORES, PAGE = "siq.json", "report.html"
 #: Fewer systems than these give a scale that says little, or none.

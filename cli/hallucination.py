@@ -13,9 +13,9 @@ from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer.read.answers import read_answers
-from speechiq.reducer.siq import hallucination as counting
-from speechiq.reducer.siq import unanswerable
+from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.studies import hallucination as counting
+from speechiq.reducer.studies import unanswerable
 
 WRITERS = {"json": counting.as_json, "csv": counting.as_csv}
 EXAMPLES = examples(

@@ -15,9 +15,9 @@ from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say
-from speechiq.reducer.judges.rejudging import plan, rejudge
-from speechiq.reducer.judges.result_files import choose_targets, write_run
-from speechiq.reducer.read.judged import find_judged
+from speechiq.reducer.runs.judged import find_judged
+from speechiq.reducer.studies.judges.rejudging import plan, rejudge
+from speechiq.reducer.studies.judges.result_files import choose_targets, write_run
 
 RUN = "run"
 EXAMPLES = examples(

@@ -12,12 +12,12 @@ from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, read
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer import suites
-from speechiq.reducer.judges.second_judge import compare
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import judge_agreement_table, records, table
-from speechiq.reducer.show.origin import origin
-from speechiq.reducer.stats.draws import DRAWS
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.studies.judges.second_judge import compare
+from speechiq.reducer.tables import judge_agreement_table, records, table
+from speechiq.reducer.tables.origin import origin
 
 SCHEMA = "speechiq-judge-agreement"
 FORMATS = ("json", "csv")

@@ -14,17 +14,17 @@ from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, write_whole
-from speechiq.reducer.judges.check import FEWEST
-from speechiq.reducer.judges.check import check as compare
-from speechiq.reducer.judges.human_scores import read_human_scores
-from speechiq.reducer.judges.sample import choose
-from speechiq.reducer.judges.settings import JudgeSettings, read_settings
-from speechiq.reducer.read.judged import JudgedRow, find_judged, read_judged
-from speechiq.reducer.read.results_file import TaskRun
-from speechiq.reducer.show import judge_tables, records
-from speechiq.reducer.show.origin import command_line, origin
-from speechiq.reducer.stats.draws import DRAWS
+from speechiq.core.files.plain import check_output, write_whole
+from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.studies.judges.check import FEWEST
+from speechiq.reducer.studies.judges.check import check as compare
+from speechiq.reducer.studies.judges.human_scores import read_human_scores
+from speechiq.reducer.studies.judges.sample import choose
+from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
+from speechiq.reducer.tables import judge_tables, records
+from speechiq.reducer.tables.origin import command_line, origin
 
 SCHEMA = "speechiq-judge-check"
 FORMATS = ("json", "csv")
@@ -113,8 +113,8 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
 
 
 def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
-    from speechiq.reducer.show.report import judge_check
-    from speechiq.reducer.show.report.provenance import made_of
+    from speechiq.reducer.report import judge_check
+    from speechiq.reducer.report.provenance import made_of
 
     judge, answers = found.settings.name, found.answers
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]

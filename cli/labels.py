@@ -16,20 +16,20 @@ from speechiq.cli.stopping import stop_in_one_line
 from speechiq.cli.tables import open_console
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, write_whole
-from speechiq.reducer.read.labels import Label, refuse_alike, write_labels
-from speechiq.reducer.show import agreement_table
-from speechiq.reducer.show.records import FIX
-from speechiq.reducer.stats.draws import DRAWS
-from speechiq.reducer.validity import answer_key
-from speechiq.reducer.validity.agreement import compare
-from speechiq.reducer.validity.answer_key import Success, label_answers, leave_out
-from speechiq.reducer.validity.exchanges import read_exchanges
-from speechiq.reducer.validity.sources import read_sources
-from speechiq.reducer.validity.tables import Tables, read_tables
+from speechiq.core.files.plain import check_output, write_whole
+from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.studies.validity import answer_key
+from speechiq.reducer.studies.validity.agreement import compare
+from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
+from speechiq.reducer.studies.validity.exchanges import read_exchanges
+from speechiq.reducer.studies.validity.sources import read_sources
+from speechiq.reducer.studies.validity.tables import Tables, read_tables
+from speechiq.reducer.tables import agreement_table
+from speechiq.reducer.tables.records import FIX
 
 if TYPE_CHECKING:
-    from speechiq.metrics.judging import Judging
+    from speechiq.metrics.judge.judging import Judging
 
 app = typer.Typer(no_args_is_help=True, help="Label whether the task behind each transcript succeeded.")
 JUDGE = "judge"
@@ -85,7 +85,7 @@ def make(
     check_output(output, force, FIX)
     judging = None
     if judge:
-        from speechiq.metrics.judging import read_judging
+        from speechiq.metrics.judge.judging import read_judging
 
         judging = read_judging(read_judge_options(judge_option or ()) | {"judge": judge}, default_rubric=RUBRIC)
     author = f"{JUDGE} {judge}" if judge else answer_key.BY
@@ -113,7 +113,7 @@ def review(
 ) -> None:
     """Write a page on which a person compares the answers to transcripts with those to references, offline."""
     list_outputs([output], ["page"], force)
-    from speechiq.reducer.show.report.label_review import render_review
+    from speechiq.reducer.report.label_review import render_review
 
     tables = read_tables(runs, allow_missing, allow_mismatch)
     for warning in tables.warnings:
@@ -142,7 +142,7 @@ def agree(
 
 
 def _label_judged(tables: Tables, judging: Judging) -> Success:
-    from speechiq.reducer.validity.judged import label_judged
+    from speechiq.reducer.studies.validity.judged import label_judged
 
     with stop_in_one_line("the same command continues from the response cache"):
         return label_judged(read_exchanges(tables), judging)

@@ -20,16 +20,16 @@ from speechiq.cli.options import (
     read_set,
 )
 from speechiq.cli.tables import AsJson, print_json, print_table
-from speechiq.core.checksummed import shorten
 from speechiq.core.console import count_of, say, show
-from speechiq.core.files import check_output
-from speechiq.reducer.show.remarks import FEW
-from speechiq.reducer.siq import norms
-from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.levels import choose_levels
-from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.norms.file import ADVICE_FILE
-from speechiq.reducer.siq.norms.norms import VERSION
+from speechiq.core.files.checksummed import shorten
+from speechiq.core.files.plain import check_output
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.norms.file import ADVICE_FILE
+from speechiq.reducer.scores.norms.norms import VERSION
+from speechiq.reducer.scores.remarks import FEW
 
 app = typer.Typer(
     no_args_is_help=True, help="Build norms, the scale that a reference population sets, and show those that exist."

@@ -10,14 +10,15 @@ import typer
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.read.measure import Category
-from speechiq.reducer.read.runs import System
-from speechiq.reducer.siq import norms, unanswerable
-from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.levels import LEVELS
-from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.systems import read_systems
-from speechiq.reducer.siq.unanswerable import ConfirmedSet
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 MAX_DRAWS = 1_000_000
 

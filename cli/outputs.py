@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, refuse_same, write_whole
+from speechiq.core.files.plain import check_output, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.show.records import FIX
+from speechiq.reducer.tables.records import FIX
 
 #: Format -> the ending of its files.
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}

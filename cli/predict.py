@@ -13,14 +13,14 @@ from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.show import agreement_table, prediction_table, records
-from speechiq.reducer.show.origin import command_line, origin
-from speechiq.reducer.show.table import print_unbroken
-from speechiq.reducer.stats.draws import DRAWS
-from speechiq.reducer.validity.agreement import as_records, compare
-from speechiq.reducer.validity.from_runs import predict_runs
-from speechiq.reducer.validity.sources import read_sources
-from speechiq.reducer.validity.tables import read_tables
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.studies.validity.agreement import as_records, compare
+from speechiq.reducer.studies.validity.from_runs import predict_runs
+from speechiq.reducer.studies.validity.sources import read_sources
+from speechiq.reducer.studies.validity.tables import read_tables
+from speechiq.reducer.tables import agreement_table, prediction_table, records
+from speechiq.reducer.tables.origin import command_line, origin
+from speechiq.reducer.tables.table import print_unbroken
 
 SCHEMA = "speechiq-prediction"
 FORMATS = ("json", "csv", "page")
@@ -120,7 +120,7 @@ def predict(
         "csv": lambda: records.rows_as_csv(prediction_table.as_rows(found)),
     }
     if any(file.format == "page" for file in outputs):
-        from speechiq.reducer.show.report import prediction as page
+        from speechiq.reducer.report import prediction as page
 
         texts["page"] = lambda: page.render(found, agreements, tables.tasks, command_line())
     write_outputs(outputs, texts)

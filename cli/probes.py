@@ -18,11 +18,11 @@ from packaging.requirements import Requirement
 from rich.filesize import decimal
 
 from speechiq.cli.versions import find_version
-from speechiq.core.cache import cache_dir
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.cache.store import VARIABLE, store_folder
+from speechiq.core.checkpoints.hub import find_hub_fault, within
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, exists
-from speechiq.core.hub import find_hub_fault, within
-from speechiq.core.store import VARIABLE, store_folder
+from speechiq.core.files.plain import check_output_folder, exists
 
 #: Seconds for anything that needs the network.
 PATIENCE_S = 2.0
@@ -186,7 +186,7 @@ def find_models() -> Iterator[Finding]:
 def _examine_embedder() -> Finding:
     from huggingface_hub import try_to_load_from_cache
 
-    from speechiq.metrics.embedder import DEFAULT_EMBEDDER
+    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
 
     name = f"embedder {DEFAULT_EMBEDDER}"
     if isinstance(try_to_load_from_cache(DEFAULT_EMBEDDER, "config.json"), str):

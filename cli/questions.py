@@ -12,7 +12,7 @@ from speechiq.cli.clips import Metadata, list_clips
 from speechiq.cli.examples import examples
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say, show
-from speechiq.core.files import check_output_folder
+from speechiq.core.files.plain import check_output_folder
 
 app = typer.Typer(no_args_is_help=True, help="Write, import and check the questions of the level Apply.")
 app.command("import", epilog=question_import.EXAMPLES)(question_import.import_questions)
@@ -56,11 +56,11 @@ def write_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost, and stop.")] = False,
 ) -> None:
     """Write three questions per clip from its reference; complete a partial file and resume a stopped run."""
+    from speechiq.siq_tasks.catalog.suite import metadata as about
     from speechiq.siq_tasks.questions import file, location
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.answers import Answers
     from speechiq.siq_tasks.questions.endpoints import parse_authors
-    from speechiq.siq_tasks.suite import metadata as about
 
     authors: dict[str, Any] = parse_authors([writer, *checker])
     clips = list_clips(dataset, metadata)

@@ -8,11 +8,11 @@ from pathlib import Path
 from speechiq.cli.options import read, read_set
 from speechiq.cli.outputs import Output, write_outputs
 from speechiq.cli.tables import open_console
-from speechiq.reducer.show.origin import origin
-from speechiq.reducer.show.records import as_text
-from speechiq.reducer.show.references_table import as_table
-from speechiq.reducer.siq import references
-from speechiq.reducer.siq.levels import choose_levels
+from speechiq.reducer.scores.levels import choose_levels
+from speechiq.reducer.studies import references
+from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.tables.records import as_text
+from speechiq.reducer.tables.references_table import as_table
 
 SCHEMA = "speechiq-references"
 

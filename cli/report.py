@@ -24,10 +24,10 @@ from speechiq.cli.options import (
 )
 from speechiq.cli.outputs import list_outputs
 from speechiq.core.console import say
-from speechiq.reducer import suites
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.show.origin import command_line
-from speechiq.reducer.siq import scale as siq
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.tables.origin import command_line
 
 EXAMPLES = examples(
     "siq report runs --output report.html", "siq report runs/my_system --norms demo --output report.html --force"
@@ -50,7 +50,7 @@ def report(
     """Write one page about the systems found in RUNS: ranking, charts, suspect items, and every clip."""
     list_outputs([output], ["page"], force)
     siq.check_rule(weights or siq.DEFAULT_RULE)
-    from speechiq.reducer.show import report as page
+    from speechiq.reducer import report as page
 
     options = Options(weights, read_norms(norms_file, weights), read_set(exclude), allow_mismatch, bootstrap)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)

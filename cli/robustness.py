@@ -12,14 +12,14 @@ from speechiq.cli.options import AllowMissing, Draws, Force, Measures, NormsFile
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer import suites
-from speechiq.reducer.robustness.study import as_json, as_records, study
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import records
-from speechiq.reducer.show.origin import command_line, origin
-from speechiq.reducer.show.robustness_table import as_tables, caption, describe
-from speechiq.reducer.show.table import print_unbroken
-from speechiq.reducer.stats.draws import DRAWS
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.studies.robustness.study import as_json, as_records, study
+from speechiq.reducer.tables import records
+from speechiq.reducer.tables.origin import command_line, origin
+from speechiq.reducer.tables.robustness_table import as_tables, caption, describe
+from speechiq.reducer.tables.table import print_unbroken
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")
@@ -67,8 +67,8 @@ def robustness(
     about = origin(SCHEMA, runs, tasks)
 
     def page() -> str:
-        from speechiq.reducer.show.report.provenance import made_of
-        from speechiq.reducer.show.report.robustness import render
+        from speechiq.reducer.report.provenance import made_of
+        from speechiq.reducer.report.robustness import render
 
         return render(studies, made_of(tasks, command_line()))
 

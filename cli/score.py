@@ -31,16 +31,16 @@ from speechiq.cli.outputs import (
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output_folder, refuse_same
+from speechiq.core.files.plain import check_output_folder, refuse_same
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer import suites
-from speechiq.reducer.read.speeds import read_speeds
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.show import dashboards, markup, records, speed_table, table
-from speechiq.reducer.show.by_suite import join, join_rows
-from speechiq.reducer.show.origin import as_columns, origin
-from speechiq.reducer.siq import scale as siq
-from speechiq.reducer.siq.presets import PRESETS
+from speechiq.reducer.runs.speeds import read_speeds
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.presets import PRESETS
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.tables import dashboards, markup, records, speed_table, table
+from speechiq.reducer.tables.by_suite import join, join_rows
+from speechiq.reducer.tables.origin import as_columns, origin
 
 SCHEMA = "speechiq-scores"
 FORMATS = ("json", "csv", "markdown", "latex")

@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.cli.examples import examples
+from speechiq.core.cache.stage_cache import STAGE
+from speechiq.core.cache.stages import StageFolder, find_drafts, list_stages, merge
+from speechiq.core.cache.stages import prune as remove
+from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, printable, say
-from speechiq.core.stage_cache import STAGE
-from speechiq.core.stages import StageFolder, find_drafts, list_stages, merge
-from speechiq.core.stages import prune as remove
-from speechiq.core.store import store_folder
 
 app = typer.Typer(no_args_is_help=True, help="List and remove what runs have computed (the response cache).")
 

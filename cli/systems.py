@@ -9,7 +9,7 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.tables import AsJson, print_json, print_table
-from speechiq.core.checkpoints import DEMO, demo_folder
+from speechiq.core.checkpoints.names import DEMO, demo_folder
 from speechiq.core.console import show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean

@@ -12,9 +12,9 @@ from speechiq.cli.examples import examples
 from speechiq.cli.tables import AsJson, print_json, print_table
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import is_folder
+from speechiq.core.files.plain import is_folder
 from speechiq.core.suggestions import did_you_mean
-from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
+from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
 
 app = typer.Typer(no_args_is_help=True, help="List and show tasks, and make tasks of your own recordings.")
 
@@ -57,8 +57,8 @@ def new_command(
     ] = None,
 ) -> None:
     """Make three tasks, one per level, of your own clips and references, without writing Python."""
-    from speechiq.metrics.embedder import DEFAULT_EMBEDDER
-    from speechiq.siq_tasks.new import create
+    from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER
+    from speechiq.siq_tasks.catalog.new import create
 
     folder = output or Path(name)
     made = create(name, audio, text, folder, embedder or DEFAULT_EMBEDDER, assistant)
@@ -90,7 +90,7 @@ def show_command(
     json: AsJson = False,
 ) -> None:
     """Show a task or group, and the rows, columns, questions and clips of its data sets."""
-    from speechiq.siq_tasks.overview import describe
+    from speechiq.siq_tasks.catalog.overview import describe
 
     tasks = list_tasks()
     found = [task for task in tasks if name in {task.dataset, *task.names}]

@@ -10,9 +10,9 @@ import typer
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
-from speechiq.core.files import refuse_to_overwrite
-from speechiq.reducer.read.answers import read_answers
-from speechiq.reducer.siq import unanswerable
+from speechiq.core.files.plain import refuse_to_overwrite
+from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.studies import unanswerable
 
 app = typer.Typer(no_args_is_help=True, help="Find candidates of unanswerable questions, and confirm them.")
 

@@ -15,8 +15,8 @@ from speechiq.cli.systems import find_missing, show_backend
 from speechiq.cli.tables import AsJson, print_json, print_table
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import check_output, write_whole
-from speechiq.core.json_lines import as_lines
+from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.plain import check_output, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import Backend, list_backends
 
@@ -92,8 +92,8 @@ def speak_command(
 
     What was spoken is in the response cache, so that the same command continues where a stopped one ended.
     """
-    from speechiq.siq_tasks.folders import check_folder
-    from speechiq.siq_tasks.spoken import METADATA, read_texts, write_set
+    from speechiq.siq_tasks.catalog.folders import check_folder
+    from speechiq.siq_tasks.catalog.spoken import METADATA, read_texts, write_set
 
     check_folder(output)
     found = read_texts(texts)
@@ -121,7 +121,7 @@ def texts_command(
     force: Force = False,
 ) -> None:
     """Write short English queries of people, from the conversations of OpenAssistant, for `siq voices speak`."""
-    from speechiq.siq_tasks.oasst import list_queries
+    from speechiq.siq_tasks.catalog.oasst import list_queries
 
     check_output(output, force, FIX)
     found = list_queries(source, split, limit)
@@ -131,7 +131,7 @@ def texts_command(
 
 def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> dict[str, Any]:
     """Return the cached engine of each voice, after every check that needs no speech."""
-    from speechiq.core.store import store_folder
+    from speechiq.core.cache.store import store_folder
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
     from speechiq.harness_patch.systems.cached import CachedSpeech
@@ -179,7 +179,7 @@ def _read_options(options: Sequence[str], engines: set[str]) -> dict[str, dict[s
 def _speak(texts: Sequence[Any], voices: Mapping[str, Any], seed: int) -> list[Any]:
     """Return all texts with their speech, in their order; one voice after the other works."""
     from speechiq.engines._shared.speech import LONGEST_S
-    from speechiq.siq_tasks.spoken import Spoken, choose_seed, choose_voice
+    from speechiq.siq_tasks.catalog.spoken import Spoken, choose_seed, choose_voice
 
     spoken = {}
     chosen = {text.id: choose_voice(text, list(voices)) for text in texts}

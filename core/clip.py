@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from speechiq.core.cache import cache_dir
+from speechiq.core.cache.folder import cache_dir
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
 from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure, measure_peak, warn_once

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from speechiq.core.clip import Clip
-from speechiq.core.json_text import replace_halves
+from speechiq.core.files.json_text import replace_halves
 
 #: How a corrector's text became the transcript (`harness_patch/systems/correction.py`).
 CORRECTIONS = {

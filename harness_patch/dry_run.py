@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from speechiq.core.addresses import refuse_secrets
+from speechiq.core.cache.stage_count import counting
+from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.stage_count import counting
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import _lm_eval, plugins
 from speechiq.harness_patch.inventory import Inventory, Samples, SystemWork, choose_clips, list_work

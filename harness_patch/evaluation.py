@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.addresses import refuse_secrets
+from speechiq.core.cache.store import store_folder
 from speechiq.core.console import count_of, say
+from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.store import store_folder
 from speechiq.engines._transformers import WHISPER_NOISE
 from speechiq.harness_patch import _lm_eval, hints
 from speechiq.harness_patch.outputs import check_output_path
@@ -156,7 +156,7 @@ def choose_tasks(names: Any) -> Any:
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
     from speechiq.harness_patch.missing_questions import leave_out_apply
-    from speechiq.siq_tasks.catalog import list_keys
+    from speechiq.siq_tasks.catalog.tasks import list_keys
     from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
 
     if given.get().metadata:

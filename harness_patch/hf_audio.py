@@ -16,13 +16,13 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 from tqdm.contrib.logging import logging_redirect_tqdm
 
+from speechiq.core.cache.stage_count import end_count
+from speechiq.core.cache.store import store_folder, use_store
 from speechiq.core.clip import Clip
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
-from speechiq.core.stage_count import end_count
-from speechiq.core.store import store_folder, use_store
 from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
@@ -34,7 +34,7 @@ from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.voices import SPEAKS
-from speechiq.metrics.reply_transcript import find_audible, transcribe_replies
+from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
 
 log = logging.getLogger(__name__)
 

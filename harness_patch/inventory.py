@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from speechiq.core.stage_count import StageCount
+from speechiq.core.cache.stage_count import StageCount
 
 #: Docs to run: task -> their positions in the task.
 Samples = dict[str, list[int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
+from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
 from speechiq.siq_tasks.questions.location import find_question_file
 
 

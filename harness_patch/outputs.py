@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.cache.store import VARIABLE, store_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.store import VARIABLE, store_folder
 from speechiq.harness_patch._lm_eval import find_saved_file
 from speechiq.harness_patch.hints import output_folder
 

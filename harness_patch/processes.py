@@ -19,7 +19,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress
 from speechiq.harness_patch.hints import SILENT
 from speechiq.harness_patch.inventory import Inventory, Samples
-from speechiq.siq_tasks.suite import HERE
+from speechiq.siq_tasks.catalog.suite import HERE
 
 #: Environment of a run whose output the user sees.
 QUIET = {"LMEVAL_LOG_LEVEL": "WARNING", "TRANSFORMERS_VERBOSITY": "error"}

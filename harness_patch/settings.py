@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import first_line
 from speechiq.harness_patch._lm_eval import normalize_settings
 
 LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")

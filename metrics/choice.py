@@ -1,6 +1,6 @@
 """Score the level Apply: five answers to a question, their letters, and the vote (paper, section 3.3).
 
-A letter is read from each answer (`metrics/letters.py`); an answer without one is unparsed (`?`). The system's answer
+A letter is read from each answer (`letters/reading.py`); an answer without one is unparsed (`?`). The system's answer
 is the letter that most answers give; in a tie, the letter that got to its count first. If no answer can be read, the
 vote is unparsed too, and the question does not count as answered correctly.
 """
@@ -15,8 +15,8 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of, reword
 from speechiq.metrics.columns import higher, lower, returns
-from speechiq.metrics.letters import parse_letter
-from speechiq.metrics.option_letters import LETTERS, UNPARSED
+from speechiq.metrics.letters.options import LETTERS, UNPARSED
+from speechiq.metrics.letters.reading import parse_letter
 
 __all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "STRICT", "UNPARSED", "Vote", "score", "vote"]
 

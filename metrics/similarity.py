@@ -19,9 +19,9 @@ from lm_eval.api.filter import Filter
 
 from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, returns
-from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
-from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.pairs import pair_texts
+from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS, embed, read_embedding
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.pairs import pair_texts
 
 PROMPTS = {
     "background": "The background scenario of the speech [{text}] in one word is",

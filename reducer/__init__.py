@@ -1,15 +1,14 @@
 """Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
-from speechiq.reducer.read.flags import Flags
-from speechiq.reducer.read.measure import Category, Measure
-from speechiq.reducer.read.runs import Runs, System
-from speechiq.reducer.show.records import as_csv, as_json, write_csv, write_json
-from speechiq.reducer.show.table import as_table
-from speechiq.reducer.siq.by_dataset import macro_average, rank_by_dataset
-from speechiq.reducer.siq.levels import LEVELS
-from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.ranking import Context, Ranking, rank
-from speechiq.reducer.siq.scale import (
+from speechiq.reducer.runs.flags import Flags
+from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.runs.systems import Runs, System
+from speechiq.reducer.scores.bootstrap import Bootstrap, leave_one_out, resample
+from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import Context, Ranking, rank
+from speechiq.reducer.scores.scale import (
     RULES,
     LevelScale,
     LevelScores,
@@ -21,11 +20,12 @@ from speechiq.reducer.siq.scale import (
     score,
     sensitivity,
 )
-from speechiq.reducer.siq.systems import read_systems
-from speechiq.reducer.stats.bootstrap import Bootstrap, leave_one_out, resample
-from speechiq.reducer.stats.comparison import Comparison
+from speechiq.reducer.scores.score_matrix import Pool, align
+from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.stats.pool import Pool, align
+from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.tables.records import as_csv, as_json, write_csv, write_json
+from speechiq.reducer.tables.table import as_table
 
 __all__ = [
     "LEVELS",

@@ -7,26 +7,27 @@ from os import PathLike
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import suites
-from speechiq.reducer.pairs import Held, choose, pair_up
-from speechiq.reducer.read.runs import Runs, System
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.siq import norms as norms_files
-from speechiq.reducer.siq import scored, unanswerable
-from speechiq.reducer.siq.levels import SUITE, choose_levels
-from speechiq.reducer.siq.norms import Norms
-from speechiq.reducer.siq.ranking import Ranking
-from speechiq.reducer.siq.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.siq.scoring import SiqScoring
-from speechiq.reducer.siq.systems import read_systems as read_siq_systems
-from speechiq.reducer.siq.unanswerable import ConfirmedSet
-from speechiq.reducer.stats.comparison import Comparison
-from speechiq.reducer.stats.draws import DRAWS
-from speechiq.reducer.suites import Found
-from speechiq.reducer.validity.from_runs import predict_runs
-from speechiq.reducer.validity.prediction import Prediction
-from speechiq.reducer.validity.sources import read_sources
-from speechiq.reducer.validity.tables import read_tables
+from speechiq.reducer.runs.systems import Runs, System
+from speechiq.reducer.scores import norms as norms_files
+from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import SUITE, choose_levels
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import Ranking
+from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.studies.unanswerable import ConfirmedSet
+from speechiq.reducer.studies.validity.from_runs import predict_runs
+from speechiq.reducer.studies.validity.prediction import Prediction
+from speechiq.reducer.studies.validity.sources import read_sources
+from speechiq.reducer.studies.validity.tables import read_tables
+from speechiq.reducer.tables import siq_scored as scored
+from speechiq.reducer.tables.siq_scoring import SiqScoring
 
 Place = str | PathLike[str]
 

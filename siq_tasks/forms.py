@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics import reply_settings
-from speechiq.metrics.embedder import OPTIONS, read_embedding
-from speechiq.metrics.entities import check_entities
-from speechiq.metrics.judging import KEYS, read_judging, read_settings
-from speechiq.metrics.normalizer import read_normalizer
-from speechiq.metrics.semantic_distance import KEYS as DISTANCE_KEYS
-from speechiq.metrics.semantic_distance import read_distance
-from speechiq.siq_tasks.asked import read_choice, read_label, read_nothing, read_open, read_query
+from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
+from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
+from speechiq.metrics.distance.semantic import read_distance
+from speechiq.metrics.judge.judging import KEYS, read_judging, read_settings
+from speechiq.metrics.reply import settings as reply_settings
+from speechiq.metrics.words.entities import check_entities
+from speechiq.metrics.words.normalizer import read_normalizer
+from speechiq.siq_tasks.loaders.asked import read_choice, read_label, read_nothing, read_open, read_query
 
 Settings = dict[str, Any]
 #: Takes the values of a row by role (`asked.Columns.pick`), the task's metadata with its settings, and file and row

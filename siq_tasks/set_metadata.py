@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, read_plain
+from speechiq.core.files.plain import expand, read_plain
 
 #: Key that names a YAML file: data set -> key -> value.
 FILE = "sets"

@@ -10,11 +10,11 @@ from lm_eval.api.task import ConfigurableTask
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
-from speechiq.metrics.judge import check_docs
+from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
-from speechiq.siq_tasks.docs import digest_content
 from speechiq.siq_tasks.forms import name_form
+from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 from speechiq.siq_tasks.task_files import join_metadata
@@ -58,7 +58,7 @@ class SpeechTask(ConfigurableTask):
         if not callable(self.config.custom_dataset):
             raise SpeechIQError(
                 f"{self.config.task}: custom_dataset: {self.config.custom_dataset!r:.80} is not a loader; write "
-                f"custom_dataset: !function speechiq.siq_tasks.loading.load"
+                f"custom_dataset: !function speechiq.siq_tasks.loaders.clips.load"
             )
         about = self.config.metadata
         loaded = self.config.custom_dataset(**about)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import is_file
+from speechiq.core.files.plain import is_file
 
 #: Maximum bytes of a task file, and maximum depth of includes.
 LARGEST, DEEPEST = 1 << 20, 16

@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip
 from speechiq.core.response import Response
-from speechiq.siq_tasks.audio import AudioItems
+from speechiq.siq_tasks.loaders.audio import AudioItems
 
 
 def named(name: str, seconds: float = 1.0) -> Clip:

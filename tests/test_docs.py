@@ -24,8 +24,8 @@ from speechiq.engines.text.lm_eval_model_types import ModelType
 from speechiq.harness_patch.systems.build import ALIASES
 from speechiq.harness_patch.systems.spec import parse
 from speechiq.harness_patch.systems.voices import OWN
-from speechiq.metrics.judge_settings import JudgeOptions
-from speechiq.metrics.rubric import read_rubric
+from speechiq.metrics.judge.rubric import read_rubric
+from speechiq.metrics.judge.settings import JudgeOptions
 from speechiq.siq_tasks.demo.systems import SYSTEMS
 from speechiq.siq_tasks.task_files import Function, read_task
 from tests.reducer.conftest import write_run

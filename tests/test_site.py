@@ -14,7 +14,7 @@ from docs.hooks.repository import PAGES, rewrite
 from docs.hooks.tasks import describe_metrics, describe_tasks
 from speechiq.cli.main import app
 from speechiq.engines.registry import KINDS, list_backends
-from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.catalog.tasks import list_tasks
 from tests.test_docs import ROOT, SETUP
 from tests.test_rooms import ROOMS as ALL_ROOMS
 
@@ -54,7 +54,7 @@ def test_every_task_and_metric_is_listed():
     tasks = list_tasks(check_files=False)
     listed, metrics = describe_tasks(tasks), describe_metrics(tasks)
     assert all(f"`{task.name}`" in listed and f"| `{task.measure}` |" in metrics for task in tasks)
-    assert "::: speechiq.metrics.wer.score" in metrics and "the measure" in metrics
+    assert "::: speechiq.metrics.words.wer.score" in metrics and "the measure" in metrics
 
 
 def test_the_python_reference_has_the_public_names_and_every_metric():

@@ -16,7 +16,7 @@ from rich.table import Table
 import speechiq
 from speechiq.core.clip import Clip
 from speechiq import Ranking, rank, read_systems
-from speechiq.metrics.wer import wer
+from speechiq.metrics.words.wer import wer
 from speechiq.reducer import Scores, as_table
 
 runs = read_systems([Path("runs"), "more"])
@@ -38,7 +38,7 @@ WRONG = """
 import speechiq
 from speechiq.core.clip import Clip
 from speechiq import compare, rank, read_systems
-from speechiq.metrics.wer import wer
+from speechiq.metrics.words.wer import wer
 from speechiq.reducer import as_table
 
 runs = read_systems(7)  # arg-type

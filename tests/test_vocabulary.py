@@ -12,8 +12,8 @@ READ = {".py", ".md", ".yaml", ".yml", ".toml", ".cfg", ".j2", ".js", ".html", "
 #: Texts of prompts and lists of English words are data: another wording would be another test.
 DATA = {
     "harness_patch/systems/correction.py",
-    "metrics/answer_words.py",
-    "metrics/refusal.py",
+    "metrics/letters/words.py",
+    "metrics/rules/refusal.py",
     "siq_tasks/questions/prompts.py",
     "siq_tasks/demo/README.md",
     "tools/make_clips.py",

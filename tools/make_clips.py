@@ -30,7 +30,7 @@ import soxr
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files import write_whole
+from speechiq.core.files.plain import write_whole
 from speechiq.core.recordings.ogg import checksum_of, read_pages
 
 DEMO = Path(__file__).resolve().parents[1] / "siq_tasks" / "demo"

@@ -19,7 +19,7 @@ import numpy as np
 
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.core.errors import print_in_one_line
-from speechiq.core.files import write_whole
+from speechiq.core.files.plain import write_whole
 from speechiq.tools.make_clips import DEMO, RATE, encode, level
 
 SET = DEMO.with_name("audiobench_demo")

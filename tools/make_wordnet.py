@@ -17,8 +17,8 @@ import json
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.files import write_whole
-from speechiq.metrics.wordnet import LICENSE, TABLE
+from speechiq.core.files.plain import write_whole
+from speechiq.metrics.rules.wordnet import LICENSE, TABLE
 
 PARTS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 #: Part of speech -> sha256 of its data file in WordNet 3.0 as Debian packages it.

@@ -18,8 +18,8 @@ from urllib.parse import quote
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.show import report
-from speechiq.reducer.show.report import Study
+from speechiq.reducer import report
+from speechiq.reducer.report import Study
 
 SIZES = {"": {"width": 1440, "height": 900}, "-phone": {"width": 360, "height": 740}}
 #: Picture -> what is in it once the page has drawn it.

@@ -14,16 +14,16 @@ from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.metrics.assistant import DEFAULT_ASSISTANT, DTYPES, TEMPLATES
-from speechiq.metrics.embedder import DEFAULT_EMBEDDER, OPTIONS
-from speechiq.metrics.encoder import DEFAULT_ENCODER
-from speechiq.metrics.judge_settings import REPLY
-from speechiq.metrics.normalizer import RULES
-from speechiq.metrics.rubric import read_rubric, shipped_rubrics
-from speechiq.metrics.semantic_distance import OPTIONS as SEMDIST
+from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT, DTYPES, TEMPLATES
+from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS
+from speechiq.metrics.distance.encoder import DEFAULT_ENCODER
+from speechiq.metrics.distance.semantic import OPTIONS as SEMDIST
+from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
+from speechiq.metrics.judge.settings import REPLY
+from speechiq.metrics.words.normalizer import RULES
 from speechiq.siq_tasks.conditions.spec import KINDS
 from speechiq.siq_tasks.forms import FORMS
-from speechiq.siq_tasks.loading import load
+from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.options import CONDITION, DECLARED
 
 PAGE = "reference/commands.md"

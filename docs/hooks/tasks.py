@@ -11,8 +11,8 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.metrics.columns import columns_of
-from speechiq.siq_tasks.catalog import TaskInfo, list_tasks
-from speechiq.siq_tasks.suite import HERE
+from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.catalog.tasks import TaskInfo, list_tasks
 from speechiq.siq_tasks.task_files import read_task
 
 TASKS = """# Tasks

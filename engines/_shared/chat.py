@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from speechiq.core.batches import OnResult, drop
-from speechiq.core.endpoint import Malformed, NoConnection, Refusal
+from speechiq.core.endpoint.client import Malformed, NoConnection, Refusal
+from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.replies import CONTENT_FILTER, LENGTH, Choice
 from speechiq.core.usage import measured
 from speechiq.engines._shared.independence import check_samples
 from speechiq.engines._shared.remote import RemoteModel

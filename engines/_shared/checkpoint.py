@@ -12,11 +12,11 @@ import torch
 from transformers import GenerationConfig, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import needing_memory
-from speechiq.core.checkpoints import INSTEAD, read_config, resolve
-from speechiq.core.damage import check_filled, find_damaged_weights
+from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
+from speechiq.core.checkpoints.identity import find_commit, identity
+from speechiq.core.checkpoints.names import INSTEAD, read_config, resolve
+from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.identity import find_commit, identity
-from speechiq.core.opening import opening
 from speechiq.engines._shared.loading import ADAPTER, Loading
 from speechiq.engines._shared.residence import Residence
 from speechiq.engines._transformers import generation_config_name

@@ -9,11 +9,11 @@ import torch
 from msgspec import Meta
 from transformers import BitsAndBytesConfig
 
-from speechiq.core.damage import find_damaged_weights
+from speechiq.core.checkpoints.damage import find_damaged_weights
+from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files import expand
-from speechiq.core.opening import opening
+from speechiq.core.files.plain import expand
 from speechiq.engines.options import Options
 
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}

@@ -23,8 +23,8 @@ from transformers import (
     TypicalLogitsWarper,
 )
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import first_line
 from speechiq.engines._transformers import default_sampling
 
 PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}

@@ -18,7 +18,7 @@ from torch import nn
 from transformers import Wav2Vec2Config, Wav2Vec2Model
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import open_plain
+from speechiq.core.files.plain import open_plain
 
 #: Size of the embeddings of the listening test and of the listener, of an LSTM's state, and of the projection.
 EMBEDDING, STATE, HIDDEN = 128, 512, 2048

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from transformers import AutoProcessor, BatchFeature, PreTrainedConfig, PreTrainedModel, ProcessorMixin
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints import find_recognizer
+from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar

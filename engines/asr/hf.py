@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from speechiq.core.checkpoints import find_audio_language_model, read_config
+from speechiq.core.checkpoints.names import find_audio_language_model, read_config
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import ORDER
 from speechiq.engines._shared.loading import Loading

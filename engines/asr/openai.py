@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
-from speechiq.core.replies import NoAnswer
+from speechiq.core.endpoint.replies import NoAnswer
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.remote import AudioEndpointOptions, RemoteModel

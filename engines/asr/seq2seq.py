@@ -11,9 +11,9 @@ import numpy as np
 from msgspec import Meta
 from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import first_line
 from speechiq.engines.asr.chunked import TOKENS_PER_S, ChunkedASR, ChunkedOptions, TokenBudget
 from speechiq.engines.asr.nbest import count_beams
 from speechiq.engines.asr.whisper import WhisperASR

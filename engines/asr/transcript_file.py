@@ -9,9 +9,9 @@ from typing import Any
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, hash_file, is_file
+from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.plain import expand, hash_file, is_file
 from speechiq.core.ids import find_listed
-from speechiq.core.json_lines import read_objects
 from speechiq.core.response import Response
 from speechiq.engines.asr.nbest import distinct_texts
 from speechiq.engines.base import ASREngine, Setup

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Meta
 from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.checkpoints import find_recognizer
+from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import Loading

@@ -6,7 +6,7 @@ from typing import Any
 
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from speechiq.core.checkpoints import find_audio_language_model
+from speechiq.core.checkpoints.names import find_audio_language_model
 
 
 class AutoAudioModel:

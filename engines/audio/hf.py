@@ -15,8 +15,8 @@ from msgspec import Meta
 from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, collect_parts, drop, once, run_in_batches
-from speechiq.core.checkpoints import is_language_model, is_speech_recognizer
-from speechiq.core.context import read_context
+from speechiq.core.checkpoints.context import read_context
+from speechiq.core.checkpoints.names import is_language_model, is_speech_recognizer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from speechiq.core.checkpoints.context import check_tokens
 from speechiq.core.clip import Clip
-from speechiq.core.context import check_tokens
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines._shared.prefill import LONGER

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
-from speechiq.core.endpoint import Refusal
+from speechiq.core.endpoint.client import Refusal
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.usage import measured

@@ -15,9 +15,9 @@ import torch
 from jinja2 import TemplateError
 from transformers import BatchFeature, ProcessorMixin
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import first_line
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.

@@ -12,9 +12,9 @@ from msgspec import Meta
 from transformers import AutoProcessor, BatchFeature, GenerationConfig, PreTrainedModel
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
-from speechiq.core.context import read_context
+from speechiq.core.checkpoints.context import read_context
+from speechiq.core.checkpoints.opening import describe
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import describe
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response

@@ -13,9 +13,9 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.endpoint.replies import CONTENT_FILTER, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
-from speechiq.core.replies import CONTENT_FILTER, Choice, NoAnswer
 from speechiq.core.response import Response
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chat import sampling_parameters

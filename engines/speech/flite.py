@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, is_file
+from speechiq.core.files.plain import expand, is_file
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.speech.program import ProgramOptions, ProgramSpeech, read_output
 

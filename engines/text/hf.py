@@ -20,10 +20,10 @@ from transformers import (
 )
 
 from speechiq.core.batches import OnResult, drop, once, run_in_batches
-from speechiq.core.checkpoints import is_language_model, resolve
-from speechiq.core.context import check_tokens, read_context
+from speechiq.core.checkpoints.context import check_tokens, read_context
+from speechiq.core.checkpoints.names import is_language_model, resolve
+from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import opening
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured

@@ -19,11 +19,11 @@ from tqdm import tqdm
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, drop, run_in_batches
-from speechiq.core.checkpoints import is_speech_recognizer, read_config, resolve
-from speechiq.core.context import count_by_bytes
+from speechiq.core.checkpoints.context import count_by_bytes
+from speechiq.core.checkpoints.identity import identity
+from speechiq.core.checkpoints.names import is_speech_recognizer, read_config, resolve
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.identity import identity
-from speechiq.core.opening import first_line
 from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured, usage

@@ -12,10 +12,10 @@ from lm_eval.api.registry import get_model
 from lm_eval.models.api_models import TemplateAPI
 from lm_eval.models.huggingface import HFLM
 
-from speechiq.core.addresses import refuse_secrets
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.console import printable
+from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.opening import first_line
 from speechiq.engines.base import Engine, Setup, TextEngine
 from speechiq.engines.text.lm_eval import LMEvalOptions, LMEvalText
 from speechiq.engines.text.lm_eval_transformers import LMEvalTransformers

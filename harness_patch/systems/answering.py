@@ -14,7 +14,7 @@ from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.independence import check_settings
 from speechiq.engines._shared.sampling import draw, uniforms
 from speechiq.harness_patch.systems.system import AudioModel, Question
-from speechiq.metrics.option_letters import ALPHABET
+from speechiq.metrics.letters.options import ALPHABET
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
 LIKELIHOOD_PROMPT_VERSION = 1

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
+from speechiq.core.cache.store import store_folder
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.store import store_folder
 from speechiq.engines.asr.controls import NeedsReferences
 from speechiq.engines.base import BatchSize, Engine, Setup, Writer
 from speechiq.engines.options import list_names, read_options

@@ -14,11 +14,11 @@ from typing import Any, TypedDict, TypeVar
 from msgspec import Struct
 
 from speechiq.core.batches import OnResult
+from speechiq.core.cache.clip_folder import save_samples
+from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.clip import AudioFile, Clip, file_clip
-from speechiq.core.clip_folder import save_samples
 from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
-from speechiq.core.stage_cache import StageCache, cached
 
 Input = TypeVar("Input", Clip, Prompt)
 

@@ -10,7 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.system import Question
-from speechiq.metrics.option_letters import ALPHABET
+from speechiq.metrics.letters.options import ALPHABET
 
 
 class ConstantLetter:

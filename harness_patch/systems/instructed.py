@@ -9,7 +9,7 @@ from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.system import AudioModel
-from speechiq.siq_tasks.audio import transcription_prompt
+from speechiq.siq_tasks.loaders.audio import transcription_prompt
 
 
 class Instructed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from speechiq.core.checkpoints import DEMO
+from speechiq.core.checkpoints.names import DEMO
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.registry import list_backends

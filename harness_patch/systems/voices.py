@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from speechiq.core.cache.store import store_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.store import store_folder
 from speechiq.engines.base import BatchSize, Setup
 from speechiq.engines.registry import build, list_backends
 from speechiq.harness_patch.systems.cached import CachedReply, CachedSpeech

@@ -10,8 +10,8 @@ import evaluate
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.choice import score, vote
 from speechiq.metrics.evaluate import CITATION, PAPER
-from speechiq.metrics.letters import parse_letter
-from speechiq.metrics.option_letters import ALPHABET, UNPARSED
+from speechiq.metrics.letters.options import ALPHABET, UNPARSED
+from speechiq.metrics.letters.reading import parse_letter
 
 DESCRIPTION = """\
 Accuracy of the vote over several answers to each multiple-choice question, and how far the answers agree: the measure

@@ -1,4 +1,4 @@
-"""Judge free answers as a module of `evaluate`; see `speechiq.metrics.judge`."""
+"""Judge free answers as a module of `evaluate`; see `speechiq.metrics.judge.free_answers`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import evaluate
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.defined import mean
 from speechiq.metrics.evaluate import CITATION, PAPER
-from speechiq.metrics.judge import Judge, score
-from speechiq.metrics.judging import read_settings
+from speechiq.metrics.judge.free_answers import Judge, score
+from speechiq.metrics.judge.judging import read_settings
 
 DESCRIPTION = """\
 Scores of free answers by a judge: the rule match, or a language model that grades each answer by a rubric; beside it
@@ -37,7 +37,7 @@ SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "em
 
 
 class SpeechiqJudge(evaluate.Metric):
-    """Average the scores of answers; see `speechiq.metrics.judge.score`."""
+    """Average the scores of answers; see `speechiq.metrics.judge.free_answers.score`."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -1,4 +1,4 @@
-"""Compute METEOR of captions as a module of `evaluate`, offline; see `speechiq.metrics.meteor`."""
+"""Compute METEOR of captions as a module of `evaluate`, offline; see `speechiq.metrics.rules.meteor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import datasets
 import evaluate
 
 from speechiq.metrics.evaluate import CITATION, PAPER
-from speechiq.metrics.meteor import meteor
+from speechiq.metrics.rules.meteor import meteor
 
 DESCRIPTION = """\
 METEOR of captions against one or several references, by NLTK's own function over a table of WordNet 3.0 that is part of
@@ -25,7 +25,7 @@ Returns:
 
 
 class SpeechiqMeteor(evaluate.Metric):
-    """Average the scores of captions; see `speechiq.metrics.meteor.meteor`."""
+    """Average the scores of captions; see `speechiq.metrics.rules.meteor.meteor`."""
 
     def _info(self) -> evaluate.MetricInfo:
         text = datasets.Value("string")

@@ -8,10 +8,10 @@ import datasets
 import evaluate
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.embedder import DEFAULT_EMBEDDER, read_embedding
+from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, read_embedding
 from speechiq.metrics.evaluate import CITATION, PAPER
-from speechiq.metrics.pairs import pair_texts
 from speechiq.metrics.similarity import PROMPTS, compute_cosines
+from speechiq.metrics.words.pairs import pair_texts
 
 DESCRIPTION = """\
 Cosines of a language model's hidden states of transcript and reference under two one-word prompts: the measure of the

@@ -1,4 +1,4 @@
-"""Compute word and character error rates as a module of `evaluate`; see `speechiq.metrics.wer`."""
+"""Compute word and character error rates as a module of `evaluate`; see `speechiq.metrics.words.wer`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import datasets
 import evaluate
 
 from speechiq.metrics.evaluate import CITATION, PAPER
-from speechiq.metrics.normalizer import DEFAULT, RULES
-from speechiq.metrics.pairs import pair_texts
-from speechiq.metrics.wer import score, wer
+from speechiq.metrics.words.normalizer import DEFAULT, RULES
+from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.wer import score, wer
 
 DESCRIPTION = """\
 Word and character error rates of transcripts, after the normalization of both texts by Whisper's rules: the measure of
@@ -33,7 +33,7 @@ RATES = ("wer", "cer", "substitutions", "deletions", "insertions")
 
 
 class SpeechiqWer(evaluate.Metric):
-    """Average the rates of clips; see `speechiq.metrics.wer.score`."""
+    """Average the rates of clips; see `speechiq.metrics.words.wer.score`."""
 
     def _info(self) -> evaluate.MetricInfo:
         return evaluate.MetricInfo(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from speechiq.reducer.stats.draws import count_clips
+from speechiq.reducer.scores.draws import count_clips
 
 #: Cells of the largest array of weights.
 BLOCK_CELLS = 2**21

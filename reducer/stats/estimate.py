@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.stats.draws import count_clips
+from speechiq.reducer.scores.draws import count_clips
 from speechiq.reducer.stats.interval import CONFIDENCE
 
 #: Cells of the largest array of counts that a statistic gets.

@@ -12,9 +12,9 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from speechiq.reducer.scores.score_matrix import Pool
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
-from speechiq.reducer.stats.pool import Pool
 
 #: Variances below this are rounding.
 ROUNDING = 1e-12

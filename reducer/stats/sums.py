@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.siq.scale import ROUNDING, LevelScale, Scale
+from speechiq.reducer.scores.scale import ROUNDING, LevelScale, Scale
 
 LARGEST_STRETCH = 4.0
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.forms import name_form, read_form
+from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
 
 HERE = Path(__file__).parent

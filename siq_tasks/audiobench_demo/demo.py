@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks import loading
-from speechiq.siq_tasks.docs import Loaded
+from speechiq.siq_tasks.loaders import clips as loading
+from speechiq.siq_tasks.loaders.docs import Loaded
 from speechiq.siq_tasks.options import takes
 
 HERE = Path(__file__).parent

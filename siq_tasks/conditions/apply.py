@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from datasets import Dataset
 
+from speechiq.core.cache.clip_folder import save_audio
 from speechiq.core.clip import file_clip
-from speechiq.core.clip_folder import save_audio
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.base import measure_rms

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.forms import read_form
+from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions
 

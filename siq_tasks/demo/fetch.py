@@ -24,11 +24,11 @@ from zipfile import ZipFile
 
 from tqdm import tqdm
 
-from speechiq.core.checkpoints import demo_folder
-from speechiq.core.damage import find_damage
+from speechiq.core.checkpoints.damage import find_damage
+from speechiq.core.checkpoints.names import demo_folder
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
-from speechiq.core.files import write_whole, writing
+from speechiq.core.files.plain import write_whole, writing
 from speechiq.core.suggestions import did_you_mean
 
 SOURCE = "source.txt"

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from speechiq.core.batches import OnResult
-from speechiq.core.stage_cache import StageCache, cached
+from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.siq_tasks.questions.endpoints import Author
 
 #: The next run requests an empty answer again.

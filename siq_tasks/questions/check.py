@@ -14,7 +14,7 @@ from speechiq.core.batches import run_concurrently
 from speechiq.core.console import count_of
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.metrics.letters import UNPARSED, parse_letter
+from speechiq.metrics.letters.reading import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.drafts import derive_seed, reveals_answer
 from speechiq.siq_tasks.questions.endpoints import Author

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from speechiq.core.addresses import refuse_secrets
-from speechiq.core.advice import Advice
-from speechiq.core.checkpoints import resolve
-from speechiq.core.endpoint import RETRIES, TIMEOUT, Endpoint
+from speechiq.core.checkpoints.names import resolve
+from speechiq.core.endpoint.addresses import refuse_secrets
+from speechiq.core.endpoint.advice import Advice
+from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.errors import SpeechIQError
 
 if TYPE_CHECKING:

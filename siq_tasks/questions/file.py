@@ -14,8 +14,8 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import exists, write_whole
-from speechiq.core.json_lines import as_lines, read_objects
+from speechiq.core.files.json_lines import as_lines, read_objects
+from speechiq.core.files.plain import exists, write_whole
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.siq_tasks.questions.location import writing_command
 

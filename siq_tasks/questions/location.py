@@ -8,7 +8,7 @@ from pathlib import Path
 from platformdirs import user_data_dir
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import expand, is_file, is_folder
+from speechiq.core.files.plain import expand, is_file, is_folder
 
 GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
 

@@ -19,10 +19,10 @@ import msgspec
 from rapidfuzz import fuzz, process
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import read_plain
-from speechiq.core.json_text import decode
+from speechiq.core.files.json_text import decode
+from speechiq.core.files.plain import read_plain
 from speechiq.metrics.choice import LETTERS
-from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_fault
 
 #: The lowest similarity of two references (0 to 100) that counts as a near match.

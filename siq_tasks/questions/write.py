@@ -19,7 +19,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
-from speechiq.metrics.letters import UNPARSED, parse_letter
+from speechiq.metrics.letters.reading import UNPARSED, parse_letter
 from speechiq.siq_tasks.questions import prompts
 from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.drafts import (

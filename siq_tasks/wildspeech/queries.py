@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.docs import Loaded, build_docs
 from speechiq.siq_tasks.forms import read_form
+from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
 
 HERE = Path(__file__).parent / "demo"

@@ -11,14 +11,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.reducer.robustness.study import study
-from speechiq.reducer.scoring import Options
-from speechiq.reducer.show.robustness_table import as_tables
-from speechiq.reducer.show.table import fits
-from speechiq.reducer.suites import find
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.suites import find
+from speechiq.reducer.studies.robustness.study import study
+from speechiq.reducer.tables.robustness_table import as_tables
+from speechiq.reducer.tables.table import fits
 from speechiq.tools.curves import SIZE, take
 from tests.reducer.browser import Visit
-from tests.reducer.robustness.test_curves import STRENGTHS, write_study
+from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study
 
 
 @pytest.fixture(scope="module")

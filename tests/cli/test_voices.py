@@ -16,9 +16,9 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
-from speechiq.siq_tasks.folders import complete_folder
-from speechiq.siq_tasks.loading import prepare
-from speechiq.siq_tasks.spoken import LONGEST_TEXT, Spoken, Text, write_set
+from speechiq.siq_tasks.catalog.folders import complete_folder
+from speechiq.siq_tasks.catalog.spoken import LONGEST_TEXT, Spoken, Text, write_set
+from speechiq.siq_tasks.loaders.clips import prepare
 from tests.conftest import full_disk
 from tests.siq_tasks.questions.server import serving
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from speechiq.core.advice import Advice
-from speechiq.core.endpoint import Endpoint
+from speechiq.core.endpoint.advice import Advice
+from speechiq.core.endpoint.client import Endpoint
 from speechiq.core.errors import SpeechIQError
 from tests.conftest import KEY
 

@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from speechiq.core.checkpoints import DEMO_MODELS, read_config, resolve
+from speechiq.core.checkpoints.names import DEMO_MODELS, read_config, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.demo.fetch import MODELS, ON_REQUEST
 

@@ -14,7 +14,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import usage
 from speechiq.harness_patch.systems.cached import CachedASR
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
-from speechiq.siq_tasks.audio import to_answer, to_transcribe
+from speechiq.siq_tasks.loaders.audio import to_answer, to_transcribe
 from tests.records import items
 
 

@@ -34,7 +34,7 @@ def test_no_error_controls_the_terminal():
 STOPPED = """
 import _thread, time
 from speechiq.core.errors import print_in_one_line
-from speechiq.core.files import write_whole
+from speechiq.core.files.plain import write_whole
 print_in_one_line()
 def parts():
     _thread.interrupt_main()

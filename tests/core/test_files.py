@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from speechiq.core import files
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
+from speechiq.core.files import plain as files
+from speechiq.core.files.plain import append_plain, expand, is_file, is_folder, open_plain, read_plain, write_whole
 from tests.conftest import full_disk
 
 

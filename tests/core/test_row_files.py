@@ -3,8 +3,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.core import row_files
-from speechiq.core.row_files import RowIndex, is_intact, seal
+from speechiq.core.cache import row_files
+from speechiq.core.cache.row_files import RowIndex, is_intact, seal
 
 rows = st.dictionaries(st.text("0123456789abcdef", min_size=1), st.lists(st.text() | st.floats(allow_nan=False)))
 

@@ -9,12 +9,12 @@ from threading import Thread
 
 import pytest
 
-from speechiq.core import row_files
-from speechiq.core.checksummed import content_sha256
-from speechiq.core.files import open_plain
-from speechiq.core.row_files import seal
-from speechiq.core.stage_cache import StageCache, cached
-from speechiq.core.stages import list_stages, merge, prune
+from speechiq.core.cache import row_files
+from speechiq.core.cache.row_files import seal
+from speechiq.core.cache.stage_cache import StageCache, cached
+from speechiq.core.cache.stages import list_stages, merge, prune
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.plain import open_plain
 from tests.core.stage_rows import STAGE, square, stored
 
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.core import stage_cache as module
-from speechiq.core.checksummed import content_sha256
+from speechiq.core.cache import stage_cache as module
+from speechiq.core.cache.row_files import seal
+from speechiq.core.cache.stage_cache import StageCache, cached
+from speechiq.core.cache.stages import list_stages, prune
+from speechiq.core.cache.store import store_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.row_files import seal
-from speechiq.core.stage_cache import StageCache, cached
-from speechiq.core.stages import list_stages, prune
-from speechiq.core.store import store_folder
+from speechiq.core.files.checksummed import content_sha256
 from tests.conftest import full_disk
 from tests.core.stage_rows import STAGE, square, stored
 

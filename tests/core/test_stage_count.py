@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from speechiq.core.stage_cache import StageCache, cached
-from speechiq.core.stage_count import StageCount, counting, end_count
+from speechiq.core.cache.stage_cache import StageCache, cached
+from speechiq.core.cache.stage_count import StageCount, counting, end_count
 
 
 def compute(new, on_result):

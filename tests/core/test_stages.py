@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.core import stage_cache, stages
+from speechiq.core.cache import stage_cache, stages
+from speechiq.core.cache.stage_cache import StageCache
+from speechiq.core.cache.stages import list_stages, merge, prune
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.stage_cache import StageCache
-from speechiq.core.stages import list_stages, merge, prune
 from tests.conftest import full_disk
 
 

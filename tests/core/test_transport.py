@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 import httpx2
 import pytest
 
-from speechiq.core.advice import Advice
-from speechiq.core.endpoint import Endpoint
+from speechiq.core.endpoint.advice import Advice
+from speechiq.core.endpoint.client import Endpoint
+from speechiq.core.endpoint.replies import read_choices
+from speechiq.core.endpoint.retries import find_pause
+from speechiq.core.endpoint.transport import LARGEST
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.replies import read_choices
-from speechiq.core.retries import find_pause
-from speechiq.core.transport import LARGEST
 from tests.conftest import KEY
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
@@ -306,8 +306,8 @@ def test_the_parameter_that_is_refused_is_named():
 
 HANGING = """
 import sys
-from speechiq.core.advice import Advice
-from speechiq.core.endpoint import Endpoint
+from speechiq.core.endpoint.advice import Advice
+from speechiq.core.endpoint.client import Endpoint
 Endpoint("m", sys.argv[1], advice=Advice("", "", "", "")).post("/x", "x", print, {})
 """
 

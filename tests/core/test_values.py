@@ -13,7 +13,8 @@ from speechiq.core.prompt import Prompt, TextPrompt, Turn
 from speechiq.core.response import Response, response_of, reword
 from speechiq.harness_patch.lm_eval_types import CarryingText
 from speechiq.harness_patch.systems.system import Question
-from speechiq.metrics import choice, wer
+from speechiq.metrics import choice
+from speechiq.metrics.words import wer
 from tests.records import named
 
 CLIP = named("a")

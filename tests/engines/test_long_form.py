@@ -17,7 +17,7 @@ from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.asr.transducer import TDTASR
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.audio.limits import AudioLimits
-from speechiq.metrics.wer import wer
+from speechiq.metrics.words.wer import wer
 from tests.engines.opener import open_engine
 from tests.engines.tiny_recognizers import save
 from tests.records import texts

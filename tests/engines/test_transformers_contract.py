@@ -10,7 +10,12 @@ import torch
 import transformers
 from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCausalLM, WhisperConfig
 
-from speechiq.core.checkpoints import AUDIO_LANGUAGE_MODELS, RECOGNIZERS, find_audio_language_model, find_recognizer
+from speechiq.core.checkpoints.names import (
+    AUDIO_LANGUAGE_MODELS,
+    RECOGNIZERS,
+    find_audio_language_model,
+    find_recognizer,
+)
 from speechiq.engines import _transformers as private
 from speechiq.engines._shared.encodings import cache_encodings
 from speechiq.engines._shared.prefill import can_join, fill_cache, join, loglikelihoods, prefill_text

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 import transformers as tf
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 
 TOKENIZER = "demo:SmolLM2-135M-Instruct"
 MELS = 16

@@ -14,7 +14,7 @@ import tokenizers
 import torch
 import transformers
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 
 CANARY_PROMPT = (
     "{% for said in messages[0].content if said.type == 'text' %}"

@@ -6,8 +6,8 @@ import random
 import shutil
 from pathlib import Path
 
-from speechiq.core.cache import cache_dir
-from speechiq.core.clip_folder import CLIPS
+from speechiq.core.cache.clip_folder import CLIPS
+from speechiq.core.cache.folder import cache_dir
 from tests.fuzz.mutations import displace, mutate, rearrange, retype
 from tests.fuzz.targets.audio import AUDIO
 from tests.fuzz.targets.checkpoints import HEARER, RECOGNISER, WRITER

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 PROGRAM = """
 import json, os, resource, sys, traceback
 from pathlib import Path
-import jinja2, jiwer, scipy.stats, speechiq.reducer.suites
+import jinja2, jiwer, scipy.stats, speechiq.reducer.scores.suites
 from speechiq.cli.main import main
 
 def disturb(way):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from speechiq.core.cache.stages import list_stages
 from speechiq.core.clip import AudioFile
-from speechiq.core.stages import list_stages
 from speechiq.core.usage import usage
 from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.harness_patch.systems.cached import CachedSpeech

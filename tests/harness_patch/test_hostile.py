@@ -11,11 +11,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.embedder import Embedder, check_embedder
+from speechiq.metrics.distance.embedder import Embedder, check_embedder
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognizers
 

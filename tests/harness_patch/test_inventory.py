@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from speechiq.core.stage_count import StageCount
+from speechiq.core.cache.stage_count import StageCount
 from speechiq.harness_patch.inventory import SystemWork, choose_clips, list_work
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import transformers
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.ctc import CTCASR

@@ -71,7 +71,7 @@ def test_a_working_directory_with_folders_of_our_names_does_not_shadow_ours(tmp_
     for name in ("metrics", "speechiq"):
         tmp_path.joinpath(name).mkdir()
     tmp_path.joinpath("metrics.py").write_text("raise SystemExit('shadowed')")
-    done = run("python", "-c", "import speechiq.metrics.wer as wer; print(wer.__file__)", cwd=tmp_path)
+    done = run("python", "-c", "import speechiq.metrics.words.wer as wer; print(wer.__file__)", cwd=tmp_path)
     assert done.returncode == 0 and str(tmp_path) not in done.stdout
 
 

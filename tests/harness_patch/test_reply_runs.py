@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.usage import since, snapshot
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.metrics.rubric import read_rubric
-from speechiq.reducer.read.judged import read_item
+from speechiq.metrics.judge.rubric import read_rubric
+from speechiq.reducer.runs.judged import read_item
 from speechiq.siq_tasks.demo.fetch import fetch
 
 pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")

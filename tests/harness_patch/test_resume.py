@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from speechiq.core.stages import list_stages
+from speechiq.core.cache.stages import list_stages
 from tests.conftest import run
 
 pytestmark = pytest.mark.slow

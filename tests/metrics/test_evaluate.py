@@ -10,11 +10,11 @@ import evaluate
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.embedder import read_embedding
+from speechiq.metrics.distance.embedder import read_embedding
 from speechiq.metrics.evaluate import CITATION, MODULES, path
-from speechiq.metrics.meteor import meteor
+from speechiq.metrics.rules.meteor import meteor
 from speechiq.metrics.similarity import compute_cosines, similarity
-from speechiq.metrics.wer import score, wer
+from speechiq.metrics.words.wer import score, wer
 
 REFERENCES = ["So it goes, for two thousand years.", "yes", "we are very glad"]
 HYPOTHESES = ["so he goes on for 2000 years", "", "Thank you. " * 4]

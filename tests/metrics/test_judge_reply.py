@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.metrics.judge_reply import read_reply
-from speechiq.metrics.rubric import read_rubric
+from speechiq.metrics.judge.rubric import read_rubric
+from speechiq.metrics.judge.verdict import read_reply
 
 #: Name of a rubric, a reply, and what a careful reader takes from it: a score, or the reason why there is none.
 HARD = json.loads(Path(__file__).with_name("hard_replies.json").read_text(encoding="utf-8"))

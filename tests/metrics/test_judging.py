@@ -11,10 +11,10 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
 from speechiq.engines._shared.independence import PROBE
-from speechiq.metrics import judge_draws
 from speechiq.metrics.defined import mean
-from speechiq.metrics.judge import Judge, judge, score
-from speechiq.metrics.judging import Case, PairCase, judge_cases, judge_pairs, read_judging, read_settings
+from speechiq.metrics.judge import draws as judge_draws
+from speechiq.metrics.judge.free_answers import Judge, judge, score
+from speechiq.metrics.judge.judging import Case, PairCase, judge_cases, judge_pairs, read_judging, read_settings
 from tests.siq_tasks.questions.server import completion, serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from speechiq.metrics.labels import UNPARSED, parse_label
+from speechiq.metrics.rules.labels import UNPARSED, parse_label
 
 LABELS = {
     "joy": ["happy", "joyful", "happiness"],

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from speechiq.metrics.match import match, match_f1
+from speechiq.metrics.rules.exact_match import match, match_f1
 
 RIGHT = [
     ("Paris", "paris.", ()),

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from speechiq.metrics.mention import mention, score
+from speechiq.metrics.rules.contains_answer import mention, score
 
 
 @pytest.mark.parametrize(

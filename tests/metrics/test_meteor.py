@@ -15,8 +15,8 @@ from nltk.translate.meteor_score import meteor_score, single_meteor_score
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.lm_eval_types import CarryingText
-from speechiq.metrics import wordnet
-from speechiq.metrics.meteor import meteor, score, split_words
+from speechiq.metrics.rules import wordnet
+from speechiq.metrics.rules.meteor import meteor, score, split_words
 from speechiq.tools.make_wordnet import make
 from tests.debian import fetch_package
 
@@ -170,7 +170,7 @@ def test_a_caption_is_scored_with_its_coverage():
 @pytest.mark.slow
 def test_the_table_is_read_only_when_it_is_needed():
     code = (
-        "import sys, speechiq.metrics.meteor as m; from speechiq.metrics import wordnet;"
+        "import sys, speechiq.metrics.rules.meteor as m; from speechiq.metrics import wordnet;"
         "assert 'nltk' not in sys.modules and not wordnet.load.cache_info().currsize;"
         "m.meteor('a', 'a'); assert wordnet.load.cache_info().currsize"
     )

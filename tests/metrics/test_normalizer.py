@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.normalizer import RULES, normalize, read_normalizer
-from speechiq.metrics.wer import score, wer
+from speechiq.metrics.words.normalizer import RULES, normalize, read_normalizer
+from speechiq.metrics.words.wer import score, wer
 from tests.metrics.whisper_texts import hash_outputs, write_texts
 
 OPENAI = json.loads(Path(__file__).with_name("whisper_texts.json").read_text())
@@ -15,7 +15,7 @@ OPENAI = json.loads(Path(__file__).with_name("whisper_texts.json").read_text())
 
 @pytest.mark.parametrize("kind", OPENAI)
 def test_the_rules_equal_those_of_openais_own_code(kind):
-    import speechiq.metrics.normalizer as ours
+    import speechiq.metrics.words.normalizer as ours
 
     assert [hash_outputs(texts, ours._normalizer(kind)) for texts in write_texts()] == OPENAI[kind]
 
@@ -55,7 +55,8 @@ def test_the_version_of_the_rules_is_recorded():
 
 def test_normalizing_does_not_import_torch():
     code = (
-        "import sys; from speechiq.metrics.normalizer import normalize; normalize('a'); print('torch' in sys.modules)"
+        "import sys; from speechiq.metrics.words.normalizer import normalize; "
+        "normalize('a'); print('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["False"]
 

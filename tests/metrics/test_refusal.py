@@ -2,7 +2,7 @@
 
 import pytest
 
-from speechiq.metrics.refusal import is_refusal
+from speechiq.metrics.rules.refusal import is_refusal
 
 REFUSALS = [
     "I'm sorry, but I can't help with that.",

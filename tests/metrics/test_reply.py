@@ -14,12 +14,12 @@ from speechiq.core.transforms.noise import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.harness_patch.lm_eval_types import CarryingText
-from speechiq.metrics import reply
-from speechiq.metrics.judging import Judgment
-from speechiq.metrics.reply_settings import read_settings
-from speechiq.metrics.reply_transcript import find_audible, open_reply_asr, transcribe_replies
-from speechiq.metrics.speech_quality import rate
-from speechiq.reducer.read.judged import read_item, read_stored
+from speechiq.metrics.judge.judging import Judgment
+from speechiq.metrics.reply import scores as reply
+from speechiq.metrics.reply.quality import rate
+from speechiq.metrics.reply.settings import read_settings
+from speechiq.metrics.reply.transcript import find_audible, open_reply_asr, transcribe_replies
+from speechiq.reducer.runs.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries
 
 ASR = "pocketsphinx:en-us"

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.rubric import read_rubric, shipped_rubrics
+from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 
 #: Name and version of each rubric -> its content; a changed rubric gives other scores: its version must change with it.
 FROZEN = {

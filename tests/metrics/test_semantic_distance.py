@@ -9,10 +9,10 @@ import transformers as tf
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.metrics import assistant, encoder, gram
-from speechiq.metrics.assistant import PROMPTS, Choice, find_head, read_vectors
-from speechiq.metrics.semantic_distance import KINDS, Distances, measure, read_distance, semantic_distance
-from speechiq.metrics.text_model import TextModel
+from speechiq.metrics.distance import assistant, encoder, gram
+from speechiq.metrics.distance.assistant import PROMPTS, Choice, find_head, read_vectors
+from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
+from speechiq.metrics.distance.text_model import TextModel
 from tests.metrics import tiny_text
 
 PAIRS = [
@@ -156,7 +156,7 @@ def test_equal_texts_have_distance_0_exactly(settings):
 def test_a_batch_changes_nothing(tiny, settings, monkeypatch):
     alone = measure(PAIRS, settings)
     forget()
-    monkeypatch.setattr("speechiq.metrics.text_model.CPU_BATCH", 4)
+    monkeypatch.setattr("speechiq.metrics.distance.text_model.CPU_BATCH", 4)
     for load in (assistant.load_assistant, encoder.load_encoder):
         load.cache_clear()
     for kind, values in measure(PAIRS, settings).items():

@@ -7,9 +7,9 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
-from speechiq.metrics import embedder
-from speechiq.metrics.embedder import Embedder, check_embedder, load_embedder, read_embedding
-from speechiq.metrics.embedder import embed as states
+from speechiq.metrics.distance import embedder
+from speechiq.metrics.distance.embedder import Embedder, check_embedder, load_embedder, read_embedding
+from speechiq.metrics.distance.embedder import embed as states
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"

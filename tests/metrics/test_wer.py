@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.harness_patch.lm_eval_types import CarryingText
-from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.wer import ErrorRate, Errors, cer, count_errors, pool, score, wer
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.wer import ErrorRate, Errors, cer, count_errors, pool, score, wer
 
 WORDS = ["the", "cod", "quota", "was", "cut", "by", "a", "third"]
 texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)

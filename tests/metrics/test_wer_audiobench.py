@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics import wer
-from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.wer_audiobench import NUMBERS, normalize_audiobench, score, wer_audiobench
+from speechiq.metrics.words import wer
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.wer_audiobench import NUMBERS, normalize_audiobench, score, wer_audiobench
 
 #: Texts of our own | what AudioBench's code made of them.
 NORMALIZED = """

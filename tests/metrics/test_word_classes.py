@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.metrics import entities as tagging
-from speechiq.metrics import word_classes
-from speechiq.metrics.entities import check_entities, entity_wer, find_entities
-from speechiq.metrics.normalizer import normalize
-from speechiq.metrics.semantic_distance import score
-from speechiq.metrics.wer import Errors, count_errors, pool
-from speechiq.metrics.word_classes import count_entities, count_rare, rare_wer, read_rare_words
+from speechiq.metrics.distance.semantic import score
+from speechiq.metrics.words import entities as tagging
+from speechiq.metrics.words import word_classes
+from speechiq.metrics.words.entities import check_entities, entity_wer, find_entities
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.wer import Errors, count_errors, pool
+from speechiq.metrics.words.word_classes import count_entities, count_rare, rare_wer, read_rare_words
 from tests.metrics import tiny_text
 
 WORDS = ["who", "the", "calculus", "cactus", "new", "york"]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.core.checksummed import add_checksum
+from speechiq.core.files.checksummed import add_checksum
 from speechiq.metrics.choice import vote
-from speechiq.reducer.read.answers import Question
-from speechiq.reducer.siq.unanswerable import SCHEMA, VERSION, write_set
+from speechiq.reducer.runs.answers import Question
+from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from speechiq.metrics.rubric import read_rubric
+from speechiq.metrics.judge.rubric import read_rubric
 
 NAN = math.nan
 #: What a judged template describes, and what a run with a judge records.

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import speechiq
 from speechiq.cli.main import app
-from speechiq.reducer.read.samples import FLAGS
+from speechiq.reducer.runs.samples import FLAGS
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {

@@ -10,9 +10,10 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks import audio, loading
 from speechiq.siq_tasks.assistant import queries
-from speechiq.siq_tasks.new import create
+from speechiq.siq_tasks.catalog.new import create
+from speechiq.siq_tasks.loaders import audio
+from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
 from tests.siq_tasks.conftest import encode
 

@@ -7,7 +7,7 @@ import pytest
 
 from speechiq.core.clip import PACKAGE, AudioFile
 from speechiq.metrics.choice import LETTERS
-from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.tools.make_clips import VOICES
 
 HERE = PACKAGE / "assistant" / "demo"

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from speechiq.siq_tasks.audiobench_demo import demo
-from speechiq.siq_tasks.catalog import IN_PACKAGE, list_tasks
+from speechiq.siq_tasks.catalog.tasks import IN_PACKAGE, list_tasks
 from speechiq.siq_tasks.demo.demo import list_clips
 from speechiq.siq_tasks.task_files import read_task
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make

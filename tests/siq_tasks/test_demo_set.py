@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from speechiq.metrics.choice import LETTERS
-from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.demo import HERE
 
 CLIPS = json.loads(HERE.joinpath("clips.json").read_text(encoding="utf-8"))

@@ -7,14 +7,14 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.metrics.judging import Case, judge_cases, read_judging
-from speechiq.siq_tasks.suite import HERE
+from speechiq.metrics.judge.judging import Case, judge_cases, read_judging
+from speechiq.siq_tasks.catalog.suite import HERE
 from tests.siq_tasks.questions.server import serving
 
 LOADER = """
 from datasets import Dataset
 from speechiq.siq_tasks.demo import demo
-from speechiq.siq_tasks.docs import Loaded
+from speechiq.siq_tasks.loaders.docs import Loaded
 from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.options import takes
 

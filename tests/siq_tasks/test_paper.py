@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.siq_tasks.catalog import list_tasks
+from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.demo import demo
 from tests.conftest import run
 from tests.siq_tasks.conftest import write_parquet

@@ -3,7 +3,8 @@
 import hashlib
 
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
-from speechiq.metrics import assistant, similarity
+from speechiq.metrics import similarity
+from speechiq.metrics.distance import assistant
 from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.task_files import read_task
 from tests.siq_tasks.test_tasks import FILES

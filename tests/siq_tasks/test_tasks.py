@@ -9,8 +9,8 @@ from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
 import speechiq.core.clip as clip_module
+import speechiq.siq_tasks.catalog.suite as suite
 import speechiq.siq_tasks.demo.demo as demo
-import speechiq.siq_tasks.suite as suite
 import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.suite import HERE, list_clips, metadata
+from speechiq.siq_tasks.catalog.suite import HERE, list_clips, metadata
 from speechiq.siq_tasks.task_files import LARGEST, read_task
 
 TASK = """
@@ -11,7 +11,7 @@ task: siq_x_remember
 custom_dataset: !function {loader}
 metadata: {metadata}
 """
-OURS = "speechiq.siq_tasks.loading.load"
+OURS = "speechiq.siq_tasks.loaders.clips.load"
 
 
 def write(folder, text):

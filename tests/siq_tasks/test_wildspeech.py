@@ -5,9 +5,9 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks import audio
-from speechiq.siq_tasks.row_choice import read_where
-from speechiq.siq_tasks.suite import HERE
+from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.loaders import audio
+from speechiq.siq_tasks.loaders.row_choice import read_where
 from speechiq.siq_tasks.task import SpeechTask
 from speechiq.siq_tasks.wildspeech import queries
 from tests.siq_tasks.conftest import encode, write_table

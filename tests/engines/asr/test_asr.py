@@ -6,7 +6,7 @@ from faster_whisper import WhisperModel
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.whisper import WhisperASR
-from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
 

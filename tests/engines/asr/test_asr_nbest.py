@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from transformers import AutoProcessor, WhisperForConditionalGeneration
 from transformers.models.whisper.generation_whisper import WhisperGenerationMixin
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.engines.asr.nbest import OneTimestamp, join_nbest, read_windows
 from speechiq.engines.asr.whisper import WhisperASR
 from tests.engines.opener import open_engine

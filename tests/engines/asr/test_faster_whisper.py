@@ -10,7 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.faster_whisper import FasterWhisperASR
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.normalizer import normalize
+from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
 

@@ -19,10 +19,10 @@ from transformers import (
     Qwen2_5OmniThinkerForConditionalGeneration,
 )
 
+from speechiq.core.cache.stages import list_stages
 from speechiq.core.clip import SAMPLING_RATE, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.core.stages import list_stages
 from speechiq.core.usage import usage
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM

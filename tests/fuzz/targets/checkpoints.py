@@ -8,8 +8,8 @@ from pathlib import Path
 
 import transformers
 
-from speechiq.core.checkpoints import resolve
-from speechiq.core.identity import identity
+from speechiq.core.checkpoints.identity import identity
+from speechiq.core.checkpoints.names import resolve
 from speechiq.engines.base import Setup
 from speechiq.engines.registry import build
 from tests.engines import tiny

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from speechiq.siq_tasks.catalog.suite import LEVELS
 from speechiq.siq_tasks.forms import FORMS
-from speechiq.siq_tasks.loading import load
-from speechiq.siq_tasks.rows import Source
-from speechiq.siq_tasks.suite import LEVELS
+from speechiq.siq_tasks.loaders.clips import load
+from speechiq.siq_tasks.loaders.rows import Source
 from speechiq.siq_tasks.task_files import read_task
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq

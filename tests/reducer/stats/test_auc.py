@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
 from speechiq.reducer.stats import logistic
 from speechiq.reducer.stats.auc import auc, draw_aucs, p_value, roc
-from speechiq.reducer.validity.predictors import validate, validate_auc
+from speechiq.reducer.studies.validity.predictors import validate, validate_auc
 
 
 def make_items(seed, items=200, covariates=1, decimals=1):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from speechiq.reducer import Pool, align
-from speechiq.reducer.read.measure import Category, Measure
-from speechiq.reducer.read.runs import System
-from speechiq.reducer.stats.bootstrap import resample_alone, resample_raw
+from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
 from speechiq.reducer.stats.proportion import share, wilson
 
 CLIPS = st.integers(2, 60)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from speechiq.core.checkpoints import resolve
+from speechiq.core.checkpoints.names import resolve
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.check import check_file
 from speechiq.siq_tasks.questions.endpoints import HarnessAuthor, OpenAIAuthor

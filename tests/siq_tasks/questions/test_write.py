@@ -12,8 +12,8 @@ from collections import Counter
 
 import pytest
 
+from speechiq.core.cache.row_files import seal, unseal
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.row_files import seal, unseal
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.questions.answers import Answers
 from speechiq.siq_tasks.questions.endpoints import OpenAIAuthor

@@ -1,0 +1,70 @@
+"""Write audio to the clip folder under the name of its content, complete or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.clip import SAMPLING_RATE
+from speechiq.core.files.plain import write_whole
+from speechiq.core.recordings.inspection import inspect
+
+CLIPS = "clips"
+ADVICE = "free some space or set SIQ_CACHE to a folder on another disk"
+BLOCK = 1 << 20
+
+
+def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
+    """Copy encoded audio into the clip folder, once and unchanged.
+
+    The audio is first decoded to its end, which finds files that are cut off.
+
+    Args:
+        audio: File, or its bytes.
+        name: Name of the row, for errors.
+
+    Returns:
+        The items of a clip: `path` (below the cache folder), `sha256`, `sampling_rate`, `duration` (s), and `warnings`,
+        reasons to check it.
+
+    Raises:
+        SpeechIQError: The audio is missing, cut off, damaged or without samples, or the disk is full.
+    """
+    found = inspect(audio, name)
+    with _opened(audio) as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    path = f"{CLIPS}/{sha256[:2]}/{sha256}.{found.kind}"
+    if not cache_dir(path).is_file():
+        write_whole(cache_dir(path), _read_blocks(audio), ADVICE, make_folders=True)
+    clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
+    return clip | {"warnings": found.warnings}
+
+
+def save_samples(samples: np.ndarray, name: str) -> dict[str, Any]:
+    """Write samples into the clip folder, as 16-bit FLAC; see `save_audio`.
+
+    Args:
+        samples: float32, shape (samples,), mono, `SAMPLING_RATE`.
+        name: Name of the sound, for errors.
+    """
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, samples, SAMPLING_RATE, format="FLAC", subtype="PCM_16")
+    return save_audio(file.getvalue(), name)
+
+
+def _opened(audio: Path | bytes) -> io.BytesIO | io.BufferedReader:
+    return io.BytesIO(audio) if isinstance(audio, bytes) else audio.open("rb")
+
+
+def _read_blocks(audio: Path | bytes) -> Iterator[bytes]:
+    with _opened(audio) as stream:
+        while block := stream.read(BLOCK):
+            yield block

@@ -1,0 +1,178 @@
+"""Cache what the stages of a run compute: nothing is computed twice, and a run may be killed at any moment.
+
+`<folder>/<stage>/` contains the rows of one stage: `stage.json` records what they depend on, and every process appends
+its rows to a file of its own. Processes and machines may share a folder, also on a network file system. Nothing is
+deleted or rewritten while runs are active; `siq store prune` does that (`speechiq.core.cache.stages`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from threading import RLock
+from typing import Any, TypeVar
+
+import msgspec
+
+from speechiq.core.cache.row_files import FIX, TRIES, RowFile, RowIndex, list_files, seal
+from speechiq.core.cache.stage_count import counter
+from speechiq.core.checkpoints.identity import without_places
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import is_file, read_plain, write_whole
+
+STAGE = "stage.json"
+#: Raised if the content of rows changes, or how they are computed. Rows of other formats are not read.
+FORMAT = 5
+LONGEST_STAGE = 2**20
+_STAGE = msgspec.json.Decoder(dict[str, Any])
+
+Item = TypeVar("Item")
+log = logging.getLogger(__name__)
+
+
+class StageCache:
+    """The rows of one stage: all of them on disk, and in memory those that were fetched or computed here.
+
+    Threads may share one. If a key has several rows, which are equal by design, the last one counts.
+
+    Args:
+        stage: Everything its rows depend on in addition to their keys: model, revision or files, dtype, prompt version.
+        folder: The response cache; `None` for memory only.
+        fix: What a user can do if a file cannot be written ("free disk space, or ...") or read ("remove it, ...").
+
+    Attributes:
+        rows: Key -> row, for the rows in memory.
+        added: Number of rows that this object added.
+
+    Raises:
+        SpeechIQError: The folder cannot be written.
+    """
+
+    def __init__(self, stage: Mapping[str, Any], folder: Path | None, fix: str = FIX) -> None:
+        self.stage = {**stage, "store_format": FORMAT}
+        self.folder = folder / content_sha256(without_places(self.stage))[:16] if folder else None
+        self.rows: dict[str, Any] = {}
+        self.added, self._skipped = 0, 0
+        self._fix, self._lock = fix, RLock()
+        if self.folder:
+            self._file, self._index = RowFile(self.folder, fix), RowIndex(fix)
+            self._describe(self.folder / STAGE)
+
+    def __len__(self) -> int:
+        """Return the number of rows, those of other processes included."""
+        with self._lock:
+            return len(self._refresh(self.folder)) if self.folder else len(self.rows)
+
+    def fetch(self, keys: Collection[str], form: Any = Any) -> None:
+        """Read the rows of those `keys` that are on disk into memory.
+
+        Args:
+            keys: Keys of the rows.
+            form: Type of a row; rows of another form are left out, with one warning for all of them.
+
+        Raises:
+            SpeechIQError: A file cannot be read.
+        """
+        with self._lock:
+            if self.folder and (missing := set(keys) - self.rows.keys()):
+                rows = self._read(self.folder, missing)
+                valid = {key: row for key, row in rows.items() if _has_form(row, form)}
+                if invalid := len(rows) - len(valid):
+                    log.warning("%s: %d rows have another form and are computed again", self.folder, invalid)
+                self.rows |= valid
+
+    def add(self, rows: Mapping[str, Any]) -> None:
+        """Add rows, key -> JSON types; they are on disk when this returns.
+
+        Raises:
+            SpeechIQError: They cannot be written.
+        """
+        with self._lock:
+            if self.folder:
+                self._file.append(b"".join(seal(key, row) for key, row in rows.items()))
+                if not is_file(self.folder / STAGE):
+                    self._describe(self.folder / STAGE)
+            self.rows |= json.loads(json.dumps(rows))
+            self.added += len(rows)
+
+    def _read(self, folder: Path, keys: Collection[str]) -> dict[str, Any]:
+        """Return rows from the disk; if a file is removed meanwhile, search its rows in the others."""
+        for _ in range(TRIES):
+            rows = self._refresh(folder).read(keys)
+            if not self._index.gone:
+                break
+            self._index = RowIndex(self._fix)
+        return rows
+
+    def _refresh(self, folder: Path) -> RowIndex:
+        self._index.refresh(list_files(folder))
+        if (skipped := self._index.skipped) > self._skipped:
+            log.warning("%s: %d damaged lines are skipped, their rows are computed again if needed", folder, skipped)
+            self._skipped = skipped
+        return self._index
+
+    def _describe(self, file: Path) -> None:
+        """Write `stage.json` if it is missing or cannot be read; its time of change is the time of the last use."""
+        if read_stage(file):
+            with suppress(OSError):
+                os.utime(file)
+        else:
+            stage = json.dumps(self.stage | {"speechiq": version("speechiq")}, indent=2, sort_keys=True)
+            write_whole(file, f"{stage}\n".encode(), f"free disk space, or {self._fix}", make_folders=True)
+
+
+def cached(
+    cache: StageCache,
+    items: Sequence[Item],
+    key: Callable[[Item], Any],
+    compute: Callable[[list[Item], Callable[[Sequence[int], Sequence[Any]], None]], Any],
+    form: Any = Any,
+) -> list[Any]:
+    """Return the rows of `items`: read if they are cached, else computed and added, each once.
+
+    Args:
+        cache: The cache of the stage.
+        items: In any order, duplicates included.
+        key: Takes an item and returns what distinguishes it from others: JSON types.
+        compute: Takes the new items and a function that it calls as soon as a batch is done, with the batch's
+            positions among these items and its rows.
+        form: Type of a row; a row on disk of another form is computed again.
+
+    Raises:
+        Counted: Rows are counted (`stage_count.counting`), and some are missing.
+    """
+    keys = [content_sha256(key(item)) for item in items]
+    cache.fetch(keys, form)
+    new = {name: item for name, item in zip(keys, items, strict=True) if name not in cache.rows}
+    if (counts := counter.get()) is not None:
+        counts.add(cache.stage, keys, new)
+    if new:
+        names = list(new)
+        compute(
+            list(new.values()),
+            lambda places, rows: cache.add({names[i]: row for i, row in zip(places, rows, strict=True)}),
+        )
+    return [cache.rows[name] for name in keys]
+
+
+def read_stage(file: Path) -> dict[str, Any]:
+    """Return the content of a `stage.json`; empty if it is missing or has another form."""
+    with suppress(OSError, ValueError):
+        stage: dict[str, Any] = decode(read_plain(file, LONGEST_STAGE), _STAGE)
+        refuse_extremes(stage)
+        return stage
+    return {}
+
+
+def _has_form(row: Any, form: Any) -> bool:
+    try:
+        msgspec.convert(row, form)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,175 @@
+"""Resolve names of models: a hub id, a folder, or `demo:NAME` for a model that `siq demo fetch` put here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.checkpoints.opening import TRUSTING, opening
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import expand, is_file
+from speechiq.core.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
+
+DEMO = "demo:"
+#: Models that `siq demo fetch` knows.
+DEMO_MODELS = ("SmolLM2-135M-Instruct", "all-MiniLM-L6-v2", "distillmos", "whisper-base", "whisper-tiny.en")
+RECOGNIZERS = {
+    "AutoModelForSpeechSeq2Seq": "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
+    "AutoModelForCTC": "MODEL_FOR_CTC_MAPPING",
+    "AutoModelForTDT": "MODEL_FOR_TDT_MAPPING",
+    "AutoModelForRNNT": "MODEL_FOR_RNNT_MAPPING",
+}
+AUDIO_LANGUAGE_MODELS = {
+    "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING",
+    "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING",
+}
+
+
+def demo_folder(name: str) -> Path:
+    """Return the folder of the demo model `name`, whether it exists or not."""
+    return cache_dir("models", name)
+
+
+def resolve(name: str) -> str:
+    """Return what `from_pretrained` takes for `name`: a folder that exists, or the hub id.
+
+    Raises:
+        SpeechIQError: A demo model was not fetched, or a folder does not exist.
+    """
+    if name.startswith(DEMO):
+        folder = demo_folder(name.removeprefix(DEMO))
+        if not is_file(folder / "config.json"):
+            raise SpeechIQError(_explain_missing(name, folder))
+        return str(folder)
+    if name.startswith((".", "~", os.sep)):
+        folder = expand(name)
+        if not is_file(folder / "config.json"):
+            raise SpeechIQError(
+                f"{name}: no folder with a config.json is there; give a folder that "
+                f"`save_pretrained` wrote, a hub id, or `demo:NAME`"
+            )
+        return str(folder)
+    notice_offline()
+    return name
+
+
+def _explain_missing(name: str, folder: Path) -> str:
+    """Return the error for a demo model that is not there: to be fetched, or mistyped."""
+    if folder.name in DEMO_MODELS:
+        return f"{name}: no such model in {folder.parent}; run `siq demo fetch {folder.name}` first"
+    known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
+    names = [DEMO + each for each in known]
+    return f"{name}: no such demo model; {did_you_mean(name, names)}known are {', '.join(names)}"
+
+
+#: What to give instead of a model that is not available.
+INSTEAD = "try `pretrained=demo` (`siq demo fetch`), which needs no hub"
+
+
+def read_config(
+    name: str, *, called: str | None = None, instead: str = INSTEAD, trusting: str = TRUSTING, **options: Any
+) -> PreTrainedConfig:
+    """Read the `transformers` config of `name`; no weight is loaded.
+
+    Args:
+        name: As for `resolve`.
+        called: The name in errors, if another one.
+        instead: What else the user can do, for the error.
+        trusting: See `opening`.
+        **options: `revision` and `trust_remote_code`, passed to `AutoConfig.from_pretrained`. The config of a
+            checkpoint that is not trusted has no `auto_map`, which lists classes of the checkpoint's own code.
+
+    Raises:
+        SpeechIQError: No config is available under that name.
+    """
+    from transformers import AutoConfig
+
+    place, trusted = resolve(name), options.pop("trust_remote_code", False)
+    fix = f"check the name and the connection to the hub, give a folder instead, or {instead}"
+    with opening(f"{called or name}: its config cannot be read", fix, place, trusting=trusting):
+        config = AutoConfig.from_pretrained(place, trust_remote_code=trusted, **options)
+    if not trusted:
+        vars(config).pop("auto_map", None)
+    return config
+
+
+def is_language_model(config: PreTrainedConfig) -> bool:
+    """Return whether transformers, or the checkpoint's own code, loads this config as a text-only causal model."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
+    known = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING or _brings("AutoModelForCausalLM", config)
+    return known and not config.is_encoder_decoder
+
+
+def is_encoder(config: PreTrainedConfig) -> bool:
+    """Return whether transformers knows this config as a bidirectional encoder: a model that fills in masked words.
+
+    >>> from transformers import BertConfig, LlamaConfig, RobertaConfig
+    >>> is_encoder(RobertaConfig()), is_encoder(LlamaConfig()), is_encoder(BertConfig(is_decoder=True))
+    (True, False, False)
+    """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING
+
+    causal = config.is_encoder_decoder or config.to_dict().get("is_decoder")
+    return type(config) in MODEL_FOR_MASKED_LM_MAPPING and not causal
+
+
+def _brings(auto: str, config: PreTrainedConfig) -> bool:
+    """Return whether the checkpoint's own code has a class for this auto class."""
+    return auto in (getattr(config, "auto_map", None) or {})
+
+
+def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
+    """Return the class that loads this config as a recognizer, by the auto mappings of transformers or by its own code.
+
+    Returns:
+        The auto class, or None for any other kind, such as an audio model.
+    """
+    import transformers
+
+    for auto, mapping in RECOGNIZERS.items():
+        known = type(config) in getattr(transformers, mapping) or _brings(auto, config)
+        if known and find_audio_language_model(config) is None:
+            found: type[Any] = getattr(transformers, auto)
+            return found
+    return None
+
+
+def is_speech_recognizer(config: PreTrainedConfig) -> bool:
+    """Return whether transformers loads this config as a model that transcribes speech and does nothing else."""
+    return find_recognizer(config) is not None
+
+
+def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
+    """Return what loads this config as an audio model, by the auto mappings of transformers.
+
+    A model that also generates speech is loaded without that part.
+
+    Returns:
+        The auto class and the config to load, or None for any other kind: text alone, images alone, a recognizer.
+    """
+    import transformers
+
+    for auto, mapping in AUDIO_LANGUAGE_MODELS.items():
+        kinds = getattr(transformers, mapping)
+        for part in (*_parts(config), config):
+            if type(part) in kinds and not part.is_encoder_decoder and "audio" in _modalities(kinds[type(part)]):
+                return getattr(transformers, auto), part
+        if _brings(auto, config):
+            return getattr(transformers, auto), config
+    return None
+
+
+def _parts(config: PreTrainedConfig) -> list[PreTrainedConfig]:
+    return [part for name in config.sub_configs if (part := getattr(config, name, None)) is not None]
+
+
+def _modalities(model_class: type) -> tuple[str, ...]:
+    return tuple(getattr(model_class, "input_modalities", ()))

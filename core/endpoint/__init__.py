@@ -1,0 +1,1 @@
+"""Call models behind an endpoint: client, transport, retries, addresses and replies."""

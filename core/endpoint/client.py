@@ -1,0 +1,315 @@
+"""Call the server of a model: retries, hidden keys, and errors in one line, the same for all callers.
+
+The openai package builds requests and sorts errors by HTTP status. Its own retries are off: they ignore a reply without
+an answer, do not announce a long wait, and do not limit the time from the first to the last byte.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tqdm import tqdm
+
+from speechiq.core.console import printable, say
+from speechiq.core.endpoint.addresses import check_address
+from speechiq.core.endpoint.advice import UNKNOWN_KEY, Advice
+from speechiq.core.endpoint.event_loop import run
+from speechiq.core.endpoint.replies import CONTENT_FILTER, FILTERED, Choice, NoAnswer, Unusable, read_choices, read_json
+from speechiq.core.endpoint.retries import find_pause, is_temporary
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
+from speechiq.core.files.json_text import replace_halves
+from speechiq.core.usage import usage
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+OPENAI = "https://api.openai.com/v1"
+#: Variables that the openai package puts into headers in addition to the key.
+ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
+TIMEOUT, RETRIES = 300.0, 8
+PROBE_TIMEOUT, SHOWN = 10.0, 200
+#: Characters of the shortest key that is removed from answers; a shorter one may be a word of theirs.
+SHORTEST_SECRET = 8
+#: Seconds from which a wait is announced.
+ANNOUNCED = 3.0
+
+Result = TypeVar("Result")
+Send = Callable[[], Awaitable["httpx2.Response"]]
+
+
+class Refusal(SpeechIQError):
+    """An HTTP error that the server answered, after all retries.
+
+    Attributes:
+        status: The HTTP status.
+        code: The endpoint's own name for the reason, such as `content_filter`.
+    """
+
+    def __init__(self, message: str, status: int, code: str | None) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+class NoConnection(SpeechIQError):
+    """A server that does not answer at its address, after all retries."""
+
+
+class Malformed(SpeechIQError):
+    """A reply that is not what the API promises, such as JSON that is cut off; it is not retried."""
+
+
+class Endpoint:
+    """A model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
+
+    Args:
+        model: The model's name at the endpoint.
+        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
+        key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
+            endpoint other than OpenAI's.
+        timeout: Seconds for one call, from the connection to the last byte of the reply.
+        max_retries: How often a call is retried after a 408, 409, 429, 5xx, a lost connection, or a reply that is late
+            or has no answer. Pauses grow, or last as long as the server requests.
+        advice: For the errors.
+
+    Raises:
+        SpeechIQError: The key is missing, the address is invalid or contains a secret, the key does not fit into a
+            header, the proxy is unusable, or the package openai is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        *,
+        key_variable: str | None = None,
+        timeout: float = TIMEOUT,
+        max_retries: int = RETRIES,
+        advice: Advice,
+    ) -> None:
+        self.model, self.name, self.advice = model, f"openai:{model}", advice
+        self.key_variable = key_variable or KEY
+        self._key = os.environ.get(self.key_variable, "").strip()
+        own = base_url or os.environ.get(ADDRESS)
+        self.address = OPENAI
+        if own:
+            given_by = f"{self.name}: {advice.base_url if base_url else ADDRESS}"
+            fix = f"set the environment variable {self.key_variable}"
+            self.address = check_address(own, given_by, fix, "http://HOST:8000/v1", [self._key])
+        if not self._key and (key_variable or not own):
+            other_way = "" if key_variable else f", or give {advice.base_url}"
+            raise SpeechIQError(f"{self.name}: no key; set the environment variable {self.key_variable}{other_way}")
+        self._timeout, self._max_retries, self._quiet_until = timeout, max_retries, 0.0
+        self._client = self._open()
+        self.host = self._client.base_url.host
+
+    def _open(self) -> openai.AsyncOpenAI:
+        account = {variable: os.environ.get(variable, "") for variable in ACCOUNT}
+        for variable, value in {self.key_variable: self._key, **account}.items():
+            if not (value.isascii() and value.isprintable()):
+                raise SpeechIQError(
+                    f"{self.name}: {variable} contains a line break or a letter that no key has; set it again"
+                )
+        try:
+            from openai import AsyncOpenAI
+
+            from speechiq.core.endpoint.transport import open_transport
+        except ImportError as error:
+            raise SpeechIQError(f"{self.name}: {missing('openai')}") from error
+        try:
+            pool = open_transport()
+        except (OSError, ValueError) as error:
+            raise SpeechIQError(
+                f"{self.name}: {type(error).__name__} from the proxy or the certificates that the environment names; "
+                f"correct HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or SSL_CERT_FILE"
+            ) from None
+        return AsyncOpenAI(
+            api_key=self._key or "none", base_url=self.address, http_client=pool, max_retries=0, timeout=None
+        )
+
+    def check(self) -> None:
+        """Refuse an endpoint that does not answer or refuses the key; any other answer is accepted.
+
+        Raises:
+            SpeechIQError: The connection fails, or the key is refused.
+        """
+        options = self._options({})
+        try:
+            limits = min(PROBE_TIMEOUT, self._timeout), min(1, self._max_retries)
+            run(self._call(lambda: self._client.get("/models", **options), lambda _: None, "reply", *limits))
+        except Refusal as refusal:
+            if refusal.status == UNKNOWN_KEY:
+                raise
+
+    def chat(
+        self, content: str | Sequence[Mapping[str, Any]], *, may_be_empty: bool = True, **parameters: Any
+    ) -> list[Choice]:
+        """Return the answers to a message; if a content filter blocked it, `FILTERED` for each requested answer.
+
+        Args:
+            content: Content of the message, text or parts.
+            may_be_empty: Whether an answer without text counts; if not, it is a failed call.
+            **parameters: Parameters of the chat API.
+
+        Raises:
+            Refusal: The server answered with an HTTP error.
+            SpeechIQError: It gave no answer, or something other than a chat completion.
+        """
+        body = {"model": self.model, "messages": [{"role": "user", "content": content}], **parameters}
+
+        def read(reply: Any) -> list[Choice]:
+            return read_choices(reply, self.name, self.advice.length, may_be_empty)
+
+        try:
+            return self.post("/chat/completions", "chat completion", read, body)
+        except Refusal as refusal:
+            if refusal.code != CONTENT_FILTER:
+                raise
+            return [Choice(FILTERED, CONTENT_FILTER)] * parameters.get("n", 1)
+
+    def post(
+        self,
+        path: str,
+        expected: str,
+        read: Callable[[Any], Result],
+        body: Mapping[str, Any],
+        file: tuple[str, bytes, str] | None = None,
+    ) -> Result:
+        """Post a request and return its reply, parsed by `read`.
+
+        Args:
+            path: Path below the address.
+            expected: What the reply should be, in words, for the error.
+            read: Parses the JSON of the reply; a `NoAnswer` is a failed call.
+            body: JSON, or the fields of a form if there is a file.
+            file: Name, content and media type of the file.
+
+        Raises:
+            Refusal: The server answered with an HTTP error.
+            SpeechIQError: It gave no answer, or another kind of reply.
+        """
+        return self._post(path, expected, lambda reply: read(read_json(reply, self._clean)), body, file)
+
+    def download(self, path: str, expected: str, read: Callable[[bytes], Result], body: Mapping[str, Any]) -> Result:
+        """Post a request and return its reply, whose bytes `read` parses; see `post`."""
+        return self._post(path, expected, lambda reply: read(reply.content), body, None)
+
+    def _post(
+        self,
+        path: str,
+        expected: str,
+        read: Callable[[httpx2.Response], Result],
+        body: Mapping[str, Any],
+        file: tuple[str, bytes, str] | None,
+    ) -> Result:
+        files = {"file": file} if file else None
+        options = self._options({"Content-Type": "multipart/form-data"} if file else {})
+
+        def send() -> Awaitable[httpx2.Response]:
+            usage["calls"] += 1
+            return self._client.post(path, body=body, files=files, **options)
+
+        return run(self._call(send, read, expected, self._timeout, self._max_retries))
+
+    def _options(self, headers: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of each call of the openai package, which adds the header of the key."""
+        from httpx2 import Response
+        from openai import Omit
+
+        keyless = {} if self._key else {"Authorization": Omit()}
+        return {"cast_to": Response, "options": {"headers": headers | keyless}}
+
+    async def _call(
+        self, send: Send, read: Callable[[httpx2.Response], Result], expected: str, timeout: float, retries: int
+    ) -> Result:
+        from openai import APIStatusError
+
+        fault: SpeechIQError
+        for number in range(1, retries + 2):
+            began, response = time.monotonic(), None
+            try:
+                async with asyncio.timeout(timeout):
+                    response = await send()
+                return read(response)
+            except APIStatusError as error:
+                response = error.response
+                fault, may_pass = self._refuse(error), is_temporary(response)
+            except Exception as error:
+                fault, may_pass = self._explain(error, expected)
+            if not may_pass or number > retries:
+                break
+            pause = find_pause(number, response)
+            self._announce(fault, pause, time.monotonic() - began, number + 1, retries + 1)
+            await asyncio.sleep(pause)
+        raise fault
+
+    def _explain(self, error: Exception, expected: str) -> tuple[SpeechIQError, bool]:
+        """Return the cause of a failed call in one line, and whether the same call may succeed later.
+
+        Raises:
+            Exception: The error itself, if neither the server nor the connection caused it.
+        """
+        import httpx2
+        import openai
+
+        check = f"check {self.advice.base_url}"
+        match error:
+            case TimeoutError():
+                return self._fault("no answer in time", f"try {self.advice.patience}"), True
+            case NoAnswer():
+                return self._fault(self._quote(error), "try another model or prompt"), True
+            case openai.APIConnectionError(__cause__=httpx2.NetworkError() | httpx2.TimeoutException()):
+                return NoConnection(str(self._fault("no connection", f"{check} and that the endpoint is up"))), True
+            case openai.APIConnectionError(__cause__=cause):
+                symptom = f"broke off its reply ({self._quote(cause)})"
+                return self._fault(symptom, f"{check} and that the endpoint is up"), True
+            case Unusable():
+                return self._fault(self._quote(error), check), False
+            case ValueError() | AttributeError() | LookupError() | TypeError() | RecursionError():
+                reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+                symptom = f"sent no {expected} ({self._quote(reason)})"
+                return Malformed(str(self._fault(symptom, f"{check}, which often ends in /v1"))), False
+        raise error
+
+    def _refuse(self, error: openai.APIStatusError) -> Refusal:
+        status, body = error.status_code, error.body
+        code, parameter = (body.get("code"), body.get("param")) if isinstance(body, dict) else (None, None)
+        message = body.get("message") if isinstance(body, dict) else body
+        text = message if isinstance(message, str) else error.response.text[: 4 * SHOWN]
+        if isinstance(parameter, str) and parameter not in text:
+            text = f"{text[: SHOWN // 2]} ({parameter})"
+        fault = self._fault(f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable))
+        return Refusal(str(fault), status, code if isinstance(code, str) else None)
+
+    def _fault(self, symptom: str, fix: str) -> SpeechIQError:
+        return SpeechIQError(f"{self.name} at {self.host}: {symptom}; {fix}")
+
+    def _quote(self, text: Any) -> str:
+        """Return text of a server or library as one short line without the key and without control characters."""
+        text = str(text)
+        if self._key:
+            text = text.replace(self._key, "***")
+        return printable(" ".join(text.split())[:SHOWN])
+
+    def _clean(self, text: str) -> str:
+        """Return text of a reply as it may be stored: without half surrogate pairs and without the key.
+
+        A plain word, such as EMPTY for a server without keys, is kept: answers may contain it.
+        """
+        secret = len(self._key) >= SHORTEST_SECRET and not self._key.isalpha()
+        return replace_halves(text.replace(self._key, "***") if secret else text)
+
+    def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
+        """Announce the wait, unless another call has just announced one."""
+        now = time.monotonic()
+        if pause + took >= ANNOUNCED and now >= self._quiet_until:
+            self._quiet_until = now + pause
+            with tqdm.external_write_mode(file=sys.stderr):
+                say(f"{str(fault).partition(';')[0]}; waits {pause:.0f} s, then try {number} of {tries}")

@@ -1,0 +1,107 @@
+"""Read replies of endpoints: JSON, chat completions in it, and replies without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import load
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONTENT_FILTER = "content_filter"
+#: The text of an answer that a content filter removed.
+FILTERED = "[content filter]"
+LENGTH = "length"
+
+
+class Unusable(Exception):
+    """A reply that is refused for any content; the message says what the server did."""
+
+
+class NoAnswer(Exception):
+    """A valid reply without an answer, which counts as a failed call; the message says what the server sent instead."""
+
+
+class Choice(NamedTuple):
+    """One answer of a completion.
+
+    Attributes:
+        text: The text; for a refusal its text, for an answer that a content filter removed `FILTERED`.
+        end: The server's name for the reason why it ended.
+        audio: What was spoken, a file as base64; empty if nothing was. The text is then what the server states that
+            was spoken.
+    """
+
+    text: str
+    end: str | None
+    audio: str = ""
+
+
+def read_json(reply: httpx2.Response, change: Callable[[str], str]) -> Any:
+    """Return the JSON in the body of a reply, with each key and text in it changed.
+
+    Raises:
+        ValueError: It is not JSON, not UTF-8, or nested too deeply.
+    """
+    try:
+        return load(reply.content.decode(), change)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    except ValueError as error:
+        kind = reply.headers.get("content-type", "json").partition(";")[0]
+        raise ValueError(error if "json" in kind else f"{kind} instead of JSON") from None
+
+
+def read_choices(reply: Any, name: str, length: str, may_be_empty: bool = True) -> list[Choice]:
+    """Return the answers in a chat completion.
+
+    Args:
+        reply: The JSON of the completion.
+        name: Name of the model, for errors.
+        length: The option that limits the tokens of an answer, for errors.
+        may_be_empty: Whether an answer without text counts.
+
+    Raises:
+        NoAnswer: The completion has no answer, one has neither content nor refusal, one has speech without its text, or
+            one is empty and may not be.
+        SpeechIQError: An answer ended at the token limit before it had any text.
+        ValueError, TypeError, LookupError: It is not a chat completion.
+    """
+    choices = reply["choices"]
+    if not choices:
+        raise NoAnswer("sent no chat completion (no choices)")
+    answers = [_read(choice, name, length) for choice in choices]
+    if not may_be_empty and not all(answer.text for answer in answers):
+        raise NoAnswer("sent an empty reply")
+    return answers
+
+
+def _read(choice: Any, name: str, length: str) -> Choice:
+    message, end = choice["message"], choice.get("finish_reason")
+    spoken = {} if message.get("audio") is None else message["audio"]
+    texts = {
+        "content": message.get("content"),
+        "transcript": spoken.get("transcript"),
+        "refusal": message.get("refusal"),
+    }
+    audio = spoken.get("data")
+    for part, value in {**texts, "audio": audio}.items():
+        if not isinstance(value, str | None):
+            raise TypeError(f"{part} is a {type(value).__name__}")
+    text = next(filter(None, texts.values()), FILTERED if end == CONTENT_FILTER else "")
+    if audio:
+        if not text.strip():
+            raise NoAnswer("sent speech without its text (no content and no transcript)")
+        return Choice(text, end if isinstance(end, str) else None, audio)
+    if not text and end == LENGTH:
+        raise SpeechIQError(
+            f"{name}: a reply ended at the token limit before it had any text; a model that reasons first needs more "
+            f"tokens, {length}=4096"
+        )
+    if not text and message.get("content") is None:
+        reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
+        raise NoAnswer(f"sent a reply without text ({reason})")
+    return Choice(text, end if isinstance(end, str) else None)

@@ -1,0 +1,82 @@
+"""Write and read checksummed JSON files: each names its schema and contains the sha256 of its content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import read_plain
+
+SHORT = 12
+_CONTENT = msgspec.json.Decoder()
+
+
+def add_checksum(schema: str, version: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the file: `schema` and `version` in front, `sha256` at the end.
+
+    >>> list(add_checksum("things", 1, {"names": ["a"]}))
+    ['schema', 'version', 'names', 'sha256']
+    """
+    named = {"schema": schema, "version": version, **content}
+    return named | {"sha256": content_sha256(named)}
+
+
+def content_sha256(content: Any) -> str:
+    """Return the sha256 of JSON content in canonical form: keys sorted, no spaces, ASCII.
+
+    >>> content_sha256({"b": 1, "a": 2}) == content_sha256({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def shorten(sha256: str) -> str:
+    """Return the first digits of a sha256, which are enough for people to compare."""
+    return sha256[:SHORT]
+
+
+def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[str, Any]:
+    """Read a checksummed file; return its content without `sha256`.
+
+    Args:
+        path: The file.
+        schema: The schema that it must have.
+        version: The one version that is read.
+        fix: The command that makes such a file.
+
+    Raises:
+        SpeechIQError: The file cannot be read, is another kind or version, or was changed after it was made.
+    """
+    try:
+        content = decode(read_plain(path), _CONTENT, strict=True)
+        refuse_extremes(content)
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {fix}") from error
+    except ValueError as error:
+        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}; {fix}") from error
+    if not isinstance(content, dict) or content.get("schema") != schema:
+        raise SpeechIQError(f"{str(path)!r} is not a {schema} file; {fix}")
+    if content.get("version") != version:
+        raise SpeechIQError(
+            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}; {fix}"
+        )
+    recorded = content.pop("sha256", None)
+    if recorded != content_sha256(content):
+        raise SpeechIQError(f"{str(path)!r} was changed after it was made: its sha256 does not match; {fix}")
+    return content
+
+
+def _find_kind(path: Path) -> str:
+    """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
+    try:
+        decode(read_plain(path).partition(b"\n")[0], _CONTENT)
+    except ValueError:
+        return ""
+    return "has a JSON text per line, as sample rows and files to review have"

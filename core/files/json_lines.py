@@ -1,0 +1,65 @@
+"""Read and write JSON lines that a person edits: one object per line; errors name file and line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import read_plain
+
+_ANY = msgspec.json.Decoder()
+
+
+class Line(NamedTuple):
+    """A line with an object.
+
+    Attributes:
+        number: Number of the line, from 1.
+        where: File and line, for errors.
+        row: The object.
+    """
+
+    number: int
+    where: str
+    row: dict[str, Any]
+
+
+def read_objects(path: Path, fix: str) -> Iterator[Line]:
+    """Yield the lines of a file; empty ones are skipped.
+
+    Args:
+        path: A file in UTF-8, with or without a byte order mark.
+        fix: What to do about a line that is not an object.
+
+    Raises:
+        SpeechIQError: The file cannot be read, or a line is not a JSON object.
+    """
+    try:
+        lines = read_plain(path).decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: it is not UTF-8 ({error}); save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; correct the path") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{str(path)!r} line {number}"
+        try:
+            row = decode(line.encode(), _ANY, strict=True)
+            refuse_extremes(row)
+        except ValueError as error:
+            raise SpeechIQError(f"{where} is not a whole JSON object ({error}); {fix}") from error
+        if not isinstance(row, dict):
+            raise SpeechIQError(f"{where} is not a whole JSON object (it is {row!r:.80}); {fix}")
+        yield Line(number, where, row)
+
+
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return the bytes of such a file; half of a surrogate pair, which UTF-8 cannot encode, is written as an escape."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(errors="backslashreplace")

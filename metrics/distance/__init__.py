@@ -1,0 +1,1 @@
+"""Measure the distance between texts by the states of language models."""

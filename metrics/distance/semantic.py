@@ -1,0 +1,313 @@
+"""Measure how far a transcript is from its reference for an assistant that reads it.
+
+The distances are those of Liu et al., "Evaluating Speech Recognition Performance Towards Large Language Model Based
+Voice Assistants": 1 - cosine of two sentence embeddings, by a sentence encoder (`semdist`, eq. 2) or by the assistant's
+own language model (`llm_semdist_...`, eqs. 5, 7 and 9). Call `semantic_distance` on texts. `Distances` and `score` are
+what the tasks of lm-eval name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from lm_eval.api.filter import Filter
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
+from speechiq.metrics.distance.assistant import (
+    DEFAULT_ASSISTANT,
+    DTYPES,
+    PROMPTS,
+    TEMPLATES,
+    Choice,
+    check_assistant,
+    find_head,
+    read_vectors,
+)
+from speechiq.metrics.distance.assistant import ROLE as ASSISTANT
+from speechiq.metrics.distance.encoder import DEFAULT_ENCODER, encode
+from speechiq.metrics.distance.encoder import ROLE as ENCODER
+from speechiq.metrics.distance.gram import distance
+from speechiq.metrics.distance.text_model import check_checkpoint, check_name
+from speechiq.metrics.words.entities import ROLE as TAGGER
+from speechiq.metrics.words.entities import find_entities
+from speechiq.metrics.words.normalizer import RULES, normalize, read_normalizer
+from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.repetition import repetition
+from speechiq.metrics.words.wer import ErrorRate, count_errors, pool
+from speechiq.metrics.words.word_classes import OFF, count_entities, count_rare, find_rare_words, read_rare_words
+
+#: Kind of distance -> its column. `raw_layers` and `raw_tokens` are the variants of the paper's table 4.
+KINDS = {
+    "encoder": "semdist",
+    "raw": "llm_semdist_raw",
+    "raw_layers": "llm_semdist_raw_layers",
+    "raw_tokens": "llm_semdist_raw_tokens",
+    "prompt": "llm_semdist_prompt",
+    "eowl": "llm_semdist_eowl",
+}
+#: The kinds that one pass over the bare texts gives, in the order of `Assistant._read_raw`.
+RAW = ("raw", "raw_layers", "raw_tokens")
+OPTIONS = {
+    "assistant_template": TEMPLATES,
+    "assistant_dtype": DTYPES,
+    "semdist_text": ("raw", *RULES),
+}
+#: Keys of metadata that name a checkpoint -> its role and its default. `off` leaves its columns undefined.
+MODELS = {"assistant": (ASSISTANT, DEFAULT_ASSISTANT), "encoder": (ENCODER, DEFAULT_ENCODER), "ner": (TAGGER, OFF)}
+KEYS = frozenset({*MODELS, *OPTIONS, "rare_words", "normalizer"})
+Settings = Mapping[str, Any]
+Pairs = Sequence[tuple[str, str]]
+
+
+def semantic_distance(
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    kind: str = "eowl",
+    *,
+    assistant: str = DEFAULT_ASSISTANT,
+    encoder: str = DEFAULT_ENCODER,
+    assistant_template: str = "plain",
+    assistant_dtype: str = "float32",
+    semdist_text: str = "raw",
+) -> float:
+    """Return the semantic distance of one hypothesis from its reference, or the mean over several (eq. 3).
+
+    The model is loaded on the first call and stays in memory; vectors are cached on disk (`SIQ_STORE`).
+
+    Args:
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        kind: `eowl` (logits of the next token after "means in one word"), `prompt` (the last state of the text inside
+            the assistant's prompt), `raw` (of the bare text), `raw_layers` and `raw_tokens` (its variants in table 4),
+            or `encoder` (a sentence encoder, mean-pooled).
+        assistant: A causal language model: hub id, folder, or `demo:NAME`. Not used by `encoder`.
+        encoder: A bidirectional encoder: hub id, folder, or `demo:NAME`. Used by `encoder` alone.
+        assistant_template: For `prompt`: `plain` (table 1), or `chat` (the text as a user's turn of the model's chat
+            template).
+        assistant_dtype: The dtype in which the assistant computes: `float32`, `bfloat16` or `float16`.
+        semdist_text: `raw`, or the normalizer that is applied to both texts.
+
+    Returns:
+        Between 0 (equal texts) and 2. NaN for empty lists.
+
+    Raises:
+        SpeechIQError: The kind or an option is unknown, the lists have different lengths, a model cannot be used for
+            its role, or a text is longer than its context.
+
+    >>> pairs = ["who invented the jeans", "who invented the genes"]
+    >>> round(semantic_distance(*pairs, kind="raw", assistant="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
+    """
+    if kind not in KINDS:
+        raise SpeechIQError(f"kind={kind!r:.80}: unknown; known are {', '.join(KINDS)}")
+    pairs = pair_texts(reference, hypothesis)
+    if not pairs:
+        return math.nan
+    settings = read_models(
+        {
+            "assistant": OFF if kind == "encoder" else assistant,
+            "encoder": encoder if kind == "encoder" else OFF,
+            "assistant_template": assistant_template,
+            "assistant_dtype": assistant_dtype,
+            "semdist_text": semdist_text,
+        }
+    )
+    return float(measure(pairs, settings, [kind])[kind].mean())
+
+
+def read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return the models of a task and their options, with the default of each that is missing.
+
+    Raises:
+        SpeechIQError: A model cannot be used for its role, or an option has an unknown value.
+    """
+    found = {key: default for key, (_, default) in MODELS.items()} | {key: known[0] for key, known in OPTIONS.items()}
+    found |= {key: metadata[key] for key in found if key in metadata}
+    for option, known in OPTIONS.items():
+        if found[option] not in known:
+            raise SpeechIQError(f"{option}={found[option]}: unknown; known are {', '.join(known)}")
+    for key, (role, _) in MODELS.items():
+        if check_name(key, found[key]) != OFF:
+            check_checkpoint(role, found[key])
+    if found["assistant"] != OFF:
+        check_assistant(_choice(found))
+    return found
+
+
+def read_distance(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return all settings of a task of the form `distance`, checked before any model is loaded.
+
+    Raises:
+        SpeechIQError: As for `read_models`, `read_rare_words` and `read_normalizer`.
+    """
+    return {**read_models(metadata), **read_rare_words(metadata), **read_normalizer(metadata)}
+
+
+def measure(
+    pairs: Pairs, settings: Settings, kinds: Sequence[str] = tuple(KINDS), names: Sequence[str] | None = None
+) -> dict[str, np.ndarray]:
+    """Return the distances of each reference from its hypothesis: kind -> (pairs,), NaN if its model is `off`.
+
+    A text that occurs more than once is read once for each prompt.
+
+    Args:
+        pairs: (reference, hypothesis) per clip.
+        settings: See `read_models`.
+        kinds: Keys of `KINDS`.
+        names: One name per clip, for errors; by default its number.
+
+    Raises:
+        SpeechIQError: A text is longer than the context of a model.
+    """
+    clean = [(_prepare(one, settings), _prepare(other, settings)) for one, other in pairs]
+    owners: dict[str, str] = {}
+    for number, (reference, hypothesis) in enumerate(clean):
+        clip = names[number] if names else str(number)
+        owners.setdefault(hypothesis, f"the transcript of {clip}")
+        owners[reference] = f"the reference of {clip}"
+    texts = sorted(owners)
+    row = {text: i for i, text in enumerate(texts)}
+    places = [[row[text] for text in side] for side in zip(*clean, strict=True)]
+    found = dict.fromkeys(kinds, np.full(len(pairs), np.nan))
+    if settings["encoder"] != OFF and "encoder" in found:
+        found["encoder"] = _compare(encode(texts, settings["encoder"], owners), places)
+    if settings["assistant"] != OFF:
+        found |= _by_assistant(texts, places, _choice(settings), [kind for kind in kinds if kind != "encoder"], owners)
+    return found
+
+
+def _by_assistant(
+    texts: Sequence[str],
+    places: Sequence[Sequence[int]],
+    choice: Choice,
+    kinds: Sequence[str],
+    owners: Mapping[str, str],
+) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    if not {*RAW}.isdisjoint(kinds):
+        vectors = read_vectors("raw", texts, choice, owners)
+        parts = np.split(vectors, len(RAW), axis=1)
+        found |= {kind: _compare(part, places) for kind, part in zip(RAW, parts, strict=True) if kind in kinds}
+    if "prompt" in kinds:
+        chat = choice.template == "chat"
+        prompted = texts if chat else [PROMPTS["prompt"].format(text=text) for text in texts]
+        vectors = read_vectors("chat" if chat else "last", prompted, choice, _rename(texts, prompted, owners))
+        found["prompt"] = _compare(vectors, places)
+    if "eowl" in kinds:
+        prompted = [PROMPTS["eowl"].format(text=text) for text in texts]
+        head = find_head(choice)
+        reading = "logits" if head is None else "last"
+        vectors = read_vectors(reading, prompted, choice, _rename(texts, prompted, owners))
+        found["eowl"] = _compare(vectors, places, head)
+    return found
+
+
+def _compare(vectors: np.ndarray, places: Sequence[Sequence[int]], head: np.ndarray | None = None) -> np.ndarray:
+    references, hypotheses = places
+    return distance(vectors[list(references)], vectors[list(hypotheses)], head)
+
+
+def _rename(texts: Sequence[str], prompted: Sequence[str], owners: Mapping[str, str]) -> dict[str, str]:
+    return {prompt: owners[text] for text, prompt in zip(texts, prompted, strict=True)}
+
+
+def _choice(settings: Settings) -> Choice:
+    return Choice(settings["assistant"], settings["assistant_dtype"], settings["assistant_template"])
+
+
+def _prepare(text: str, settings: Settings) -> str:
+    kind = settings["semdist_text"]
+    return text.strip() if kind == "raw" else normalize(text, kind)
+
+
+class Distances(Filter):
+    """Turn each clip's transcript into its distances, as a filter of lm-eval.
+
+    Each doc names the models and their options; all docs of a task name the same.
+    """
+
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return per clip `text`, `distances` (kind -> distance), `entities` and `audio_coverage`."""
+        hypotheses, settings = list(resps), docs[0]
+        pairs = [(doc["text"], hypothesis) for hypothesis, doc in zip(hypotheses, docs, strict=True)]
+        names = [str(doc.get("id", number)) for number, doc in enumerate(docs)]
+        distances = measure(pairs, settings, names=names)
+        entities = self._find_entities(docs, names, settings["ner"])
+        return [
+            {
+                "text": str(hypothesis),
+                "distances": {kind: float(values[i]) for kind, values in distances.items()},
+                "entities": list(entities[i]),
+                "audio_coverage": response_of(hypothesis).coverage,
+            }
+            for i, hypothesis in enumerate(hypotheses)
+        ]
+
+    def _find_entities(
+        self, docs: Sequence[Mapping[str, Any]], names: Sequence[str], tagger: str
+    ) -> Sequence[Sequence[str]]:
+        """Return the entities of each reference: those of the data set, else those of the tagger."""
+        marked = [doc.get("entities") for doc in docs]
+        if tagger == OFF or None not in marked:
+            return [found or [] for found in marked]
+        texts = [doc["text"] for doc in docs]
+        owners = {text: f"the reference of {name}" for text, name in zip(texts, names, strict=True)}
+        tagged = find_entities(texts, tagger, owners)
+        return [own if given is None else given for given, own in zip(marked, tagged, strict=True)]
+
+
+@returns(
+    lower("llm_semdist_eowl", "llm_semdist_prompt", "llm_semdist_raw"),
+    lower("llm_semdist_raw_layers", "llm_semdist_raw_tokens", "semdist"),
+    lower("wer", aggregation=mean),
+    lower("wer_corpus", aggregation=pool),
+    lower("rare_wer", aggregation=mean),
+    lower("rare_wer_corpus", aggregation=pool),
+    lower("entity_wer", aggregation=mean),
+    lower("entity_wer_corpus", aggregation=pool),
+    lower("repetition"),
+    higher("audio_coverage"),
+)
+def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Score one clip; the `process_results` of the tasks of the form `distance`.
+
+    Args:
+        doc: `text` is the reference; `normalizer` and `rare_words` say which words are compared.
+        results: One item of the output of `Distances`.
+
+    Returns:
+        `wer`, `rare_wer` and `entity_wer` (errors per word, per rare word and per word of a named entity; NaN without
+        one) and the same as `wer_corpus`, `rare_wer_corpus` and `entity_wer_corpus`, which pool the errors of all
+        clips; `semdist`, `llm_semdist_raw`, `llm_semdist_raw_layers`, `llm_semdist_raw_tokens`, `llm_semdist_prompt`
+        and `llm_semdist_eowl` (0 to 2; NaN if the model is `off`); `repetition`, `audio_coverage` (see `wer.score`).
+
+    >>> doc = {"text": "who invented calculus", "normalizer": "english", "rare_words": "off"}
+    >>> item = {"text": "who invented cactus", "distances": {"eowl": 0.25}, "entities": [], "audio_coverage": 1.0}
+    >>> scores = score(doc, [item])
+    >>> round(scores["wer"], 3), scores["llm_semdist_eowl"], scores["entity_wer"]
+    (0.333, 0.25, nan)
+    """
+    item = results[0]
+    kind = doc["normalizer"]
+    texts = normalize(doc["text"], kind), normalize(item["text"], kind)
+    entities = [normalize(entity, kind) for entity in item["entities"]]
+    rates = {
+        "wer": count_errors(*texts),
+        "rare_wer": count_rare(*texts, find_rare_words(doc["rare_words"])),
+        "entity_wer": count_entities(*texts, entities),
+    }
+    scores: dict[str, float] = {}
+    for name, errors in rates.items():
+        scores |= {name: float(ErrorRate(errors)), f"{name}_corpus": ErrorRate(errors)}
+    distances = {KINDS[kind]: value for kind, value in item["distances"].items()}
+    return {
+        **scores,
+        **distances,
+        "repetition": repetition(item["text"], doc["text"]),
+        "audio_coverage": item["audio_coverage"],
+    }

@@ -1,0 +1,253 @@
+"""Load a checkpoint that reads texts, and pass texts to it in batches: what all metrics that run a model share."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence, Sized
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from speechiq.core.batches import OnResult, needing_memory, run_in_batches
+from speechiq.core.checkpoints.context import ENDLESS, check_tokens, read_context
+from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
+from speechiq.core.checkpoints.names import read_config, resolve
+from speechiq.core.checkpoints.opening import opening
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.progress import progress_bar
+from speechiq.core.usage import measured
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
+
+NO_NAMES: Mapping[str, str] = {}
+CPU_BATCH, ACCELERATOR_BATCH = 1, 32
+Tokens = Sequence[int]
+#: The form in which a model gets the tokens of a text.
+Row = TypeVar("Row", bound=Sized)
+
+
+class Role(NamedTuple):
+    """What a metric needs of a checkpoint.
+
+    Attributes:
+        option: Key of metadata that names the checkpoint, for errors.
+        loader: Auto class of transformers that loads it.
+        fits: Returns from a config whether it is of the right kind.
+        wanted: The right kind and what to name instead, in words that follow "is not".
+        instead: What to give if the checkpoint is not available.
+        wider: What to change if numbers overflow; with a smaller checkpoint it may also fit into memory.
+    """
+
+    option: str
+    loader: str
+    fits: Callable[[PreTrainedConfig], bool]
+    wanted: str
+    instead: str
+    wider: str
+
+
+class Padded(NamedTuple):
+    """Texts of a batch, padded on the right.
+
+    Attributes:
+        ids: Token ids, (texts, tokens).
+        mask: 1 for tokens and 0 for padding, (texts, tokens).
+        last: Position of the last token of each text.
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    last: torch.Tensor
+
+
+def check_name(option: str, name: object) -> str:
+    """Return the name of a checkpoint; refuse what cannot be one.
+
+    Raises:
+        SpeechIQError: It is not a text, or empty.
+    """
+    if not isinstance(name, str) or not name:
+        raise SpeechIQError(f"{option}={name!r:.80}: not the name of a model; give a hub id, a folder or demo:NAME")
+    return name
+
+
+def check_checkpoint(role: Role, name: str) -> PreTrainedConfig:
+    """Refuse a checkpoint that is damaged or of the wrong kind, by its config and the headers of its weights.
+
+    Returns:
+        Its config.
+
+    Raises:
+        SpeechIQError: No config has that name, it belongs to another kind of model, or files are cut off or missing.
+    """
+    called = f"{role.option}={name}"
+    config = read_config(name, called=called, instead=role.instead, trusting=f"choose another {role.option}")
+    if damage := find_damaged_weights(resolve(name)):
+        raise SpeechIQError(f"{called}: {damage}; fetch or save the checkpoint again")
+    if not role.fits(config):
+        raise SpeechIQError(f"{called}: a {config.model_type} model is not {role.wanted}")
+    return config
+
+
+class TextModel:
+    """A checkpoint that reads texts; its weights are loaded with the first text.
+
+    One such model is in memory at a time: loading another one frees it.
+
+    Args:
+        name: Hub id, folder, or `demo:NAME`.
+        dtype: `float32`, `bfloat16` or `float16`.
+        batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
+
+    Raises:
+        SpeechIQError: The checkpoint is damaged or of the wrong kind.
+    """
+
+    role: ClassVar[Role]
+    _resident: ClassVar[TextModel | None] = None
+
+    def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
+        from accelerate import PartialState
+        from transformers import AutoTokenizer
+
+        self.config = check_checkpoint(self.role, name)
+        self._place = resolve(name)
+        self._model: PreTrainedModel | None = None
+        self.name, self.dtype, self.device = name, dtype, PartialState().device
+        self.batch_size = batch_size or (CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH)
+        with self._opening():
+            self.tokenizer = AutoTokenizer.from_pretrained(self._place, trust_remote_code=False)
+        self.context = read_context(self.config, self.tokenizer)
+
+    @property
+    def called(self) -> str:
+        """Return the checkpoint as errors name it."""
+        return f"{self.role.option}={self.name}"
+
+    def load(self) -> PreTrainedModel:
+        """Return the model, loaded into memory once.
+
+        Raises:
+            SpeechIQError: Files are damaged, or the model is too large.
+        """
+        if self._model is not None:
+            return self._model
+        import torch
+        import transformers
+
+        if (other := TextModel._resident) is not None:
+            other.free()
+        TextModel._resident = self
+
+        with (
+            self._opening(),
+            needing_memory(
+                f"{self.called}: does not fit into memory in {self.dtype}",
+                f"{self.role.wider}, or with a smaller {self.role.option}",
+            ),
+        ):
+            model, found = getattr(transformers, self.role.loader).from_pretrained(
+                self._place, dtype=getattr(torch, self.dtype), device_map={"": self.device}, trust_remote_code=False,
+                output_loading_info=True,
+            )  # fmt: skip
+            check_filled(self.called, model, found["missing_keys"])
+        self._model = model.eval()
+        return self._model
+
+    def free(self) -> None:
+        """Drop the model from memory; the next text loads it again."""
+        self._model = None
+
+    def _opening(self) -> AbstractContextManager[None]:
+        fix = f"fetch it again, or choose another {self.role.option}"
+        return opening(f"{self.called}: cannot be loaded", fix, self._place, trusting=fix)
+
+    def run(
+        self,
+        texts: Sequence[str],
+        tokens: Sequence[Row],
+        read: Callable[[list[Row]], list[Any]],
+        on_result: OnResult,
+        owners: Mapping[str, str],
+    ) -> None:
+        """Pass the rows of texts to `on_result`, batch by batch.
+
+        A batch has texts of similar length, padded on the right: in float32 a text's row does not depend on the other
+        texts of its batch, to 1e-5. On a CPU, where batches save nothing, each text is a batch, and its row is the same
+        to the last bit.
+
+        Args:
+            texts: The texts, for errors.
+            tokens: Tokens of each text.
+            read: Takes the tokens of a batch and returns a row per text.
+            on_result: Called after each batch with the positions of its texts and their rows.
+            owners: Text -> its name in errors.
+
+        Raises:
+            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded.
+        """
+        import torch
+
+        fix = f"leave the item out, or name an {self.role.option} with a longer context"
+        for text, ids in zip(texts, tokens, strict=True):
+            owner = owners.get(text, f"the text {text[:60]!r}")
+            check_tokens(self.called, owner, ids, 0, self.context, fix)
+        self.load()
+        bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
+        with bar, torch.inference_mode(), measured("embedding"):
+            run_in_batches(tokens, read, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result)
+
+    def pad(self, batch: Sequence[Tokens]) -> Padded:
+        """Return the texts of a batch as tensors on the model's device."""
+        import torch
+
+        rows = [torch.tensor(row, device=self.device) for row in batch]
+        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        lengths = torch.tensor([len(row) for row in rows], device=self.device)
+        mask = (torch.arange(ids.shape[1], device=self.device) < lengths[:, None]).long()
+        return Padded(ids, mask, lengths - 1)
+
+    def as_rows(self, states: torch.Tensor) -> list[str]:
+        """Return the vectors of a batch in the form in which they are cached.
+
+        Raises:
+            SpeechIQError: A value is not a number.
+        """
+        vectors = states.float().cpu().numpy().astype("<f4")
+        if not np.isfinite(vectors).all():
+            raise SpeechIQError(f"{self.called}: its states overflow in {self.dtype}; give {self.role.wider}")
+        return [base64.b64encode(vector.tobytes()).decode() for vector in vectors]
+
+    def start(self) -> list[int]:
+        """Return the token that represents an empty text, for tokenizers that add none of their own.
+
+        Raises:
+            SpeechIQError: The tokenizer has none.
+        """
+        known = [token for token in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id) if token is not None]
+        if not known:
+            raise SpeechIQError(f"{self.called}: has no token for an empty text; choose another {self.role.option}")
+        return known[:1]
+
+
+def as_vectors(rows: Sequence[str]) -> np.ndarray:
+    """Return cached vectors as an array, (texts, size), float32."""
+    return np.stack([np.frombuffer(base64.b64decode(row), "<f4") for row in rows])
+
+
+def mean_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Return the mean state of the tokens of each text: (texts, tokens, size) and (texts, tokens) to (texts, size)."""
+    weights = mask[:, :, None].float()
+    return (states.float() * weights).sum(1) / weights.sum(1)
+
+
+def shortest_context(*limits: int | None) -> int | None:
+    """Return the lowest of several limits of a context in tokens; None if there is none.
+
+    >>> shortest_context(514, 512), shortest_context(None, 10**30)
+    (512, None)
+    """
+    return min((limit for limit in limits if limit is not None and limit < ENDLESS), default=None)

@@ -1,0 +1,99 @@
+"""Score answers that a rule can score, with the judge beside it: a letter, a label, or a caption.
+
+The rule's score is the main one. Beside a letter or label is the floor: the score of an answer that is always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judge import free_answers as judge
+from speechiq.metrics.letters.options import UNPARSED
+from speechiq.metrics.letters.reading import parse_letter
+from speechiq.metrics.rules import meteor
+from speechiq.metrics.rules.labels import parse_label
+
+Results = Sequence[Mapping[str, Any]]
+#: The columns of `score_key`.
+KEY = (*higher("acc", "floor"), *lower("unparsed"))
+
+
+def score_key(found: str, doc: Mapping[str, Any]) -> dict[str, float]:
+    """Return the scores by rule of one item.
+
+    Args:
+        found: The letter or label of the answer; `?` for an answer without one.
+        doc: `gold` is the right one, `majority` the right one of most items of the data set.
+
+    Returns:
+        `acc`, `unparsed`, and `floor`: the accuracy of a system that always answers `majority`.
+
+    >>> score_key("B", {"gold": "B", "majority": "A"})
+    {'acc': 1.0, 'unparsed': 0.0, 'floor': 0.0}
+    """
+    return {
+        "acc": float(found == doc["gold"]),
+        "unparsed": float(found == UNPARSED),
+        "floor": float(doc["majority"] == doc["gold"]),
+    }
+
+
+@returns(KEY, judge.COLUMNS)
+def score_letter(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
+    """Score the one answer to a question with any number of options; the `process_results` of `_choice`.
+
+    Args:
+        doc: `options`, to which none is added; `gold` is the letter of the right one, `majority` that of most
+            questions; for the judge see `judge.score`.
+        results: One item of the output of `judge.Judge`.
+
+    Returns:
+        The columns of `judge.score` and of `score_key`.
+
+    >>> doc = {"options": ["today", "never", "Monday"], "answer": "(C) Monday", "gold": "C", "majority": "A"}
+    >>> item = {"answer": "(C) Monday", "scores": [1.0], "texts": [""], "coverage": 1.0}
+    >>> row = score_letter(doc | {"judging": {"scale": [0, 1]}}, [item])
+    >>> row["acc"], row["floor"], row["judge"]
+    (1.0, 0.0, 1.0)
+    """
+    found = parse_letter(results[0]["answer"], doc["options"])
+    return judge.score(doc, results) | score_key(found, doc)
+
+
+@returns(KEY, judge.COLUMNS, judge.WORDED)
+def score_label(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
+    """Score the one label of a clip; the `process_results` of `_labels`.
+
+    Args:
+        doc: `labels` (label -> further words that name it), `gold` (the right one), `majority` (that of most clips);
+            for the judge see `judge.score`.
+        results: One item of the output of `judge.Judge`.
+
+    Returns:
+        The columns of `judge.score` and of `score_key`.
+
+    >>> doc = {"labels": {"joy": ["happy"], "anger": []}, "answer": "joy", "gold": "joy", "majority": "anger"}
+    >>> item = {"answer": "I cannot decide.", "scores": [0.0], "texts": [""], "coverage": 1.0}
+    >>> row = score_label(doc | {"judging": {"scale": [0, 1]}}, [item])
+    >>> row["acc"], row["unparsed"]
+    (0.0, 1.0)
+    """
+    return judge.score(doc, results) | score_key(parse_label(results[0]["answer"], doc["labels"]), doc)
+
+
+@returns(higher("meteor", aggregation=mean), judge.COLUMNS, judge.WORDED)
+def score_caption(doc: Mapping[str, Any], results: Results) -> dict[str, float]:
+    """Score one caption; the `process_results` of `_caption`.
+
+    Args:
+        doc: `answer` is the reference, `accepted` has further ones; for the judge see `judge.score`.
+        results: One item of the output of `judge.Judge`.
+
+    Returns:
+        The columns of `judge.score` and of `meteor.score`.
+    """
+    # The answer is a plain text here, so that METEOR's columns come first: the judge's have the audio coverage.
+    return meteor.score(doc, [results[0]["answer"]]) | judge.score(doc, results)

@@ -1,0 +1,254 @@
+"""Score free answers: what a judge gives them, and beside it what no model is needed for.
+
+Call `judge` on texts. `Judge` and `score` are what the tasks of lm-eval name.
+
+The judge is a rule (`judge=match`, the default) or a language model that grades the answer by a rubric. The columns
+`match` and `match_f1` are computed in both cases. An answer whose draws are all unjudged has no score: NaN, counted in
+`unjudged`, in no mean. See docs/concepts/judges.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import UserDict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
+from speechiq.metrics.rules.exact_match import match, match_f1
+from speechiq.metrics.rules.refusal import is_refusal
+from speechiq.metrics.wording import SPREAD, spread
+from speechiq.metrics.words.normalizer import normalize
+
+__all__ = ["Judge", "check_docs", "judge", "score"]
+#: The columns of `score`, and the one that tasks with wordings of their instruction have as well.
+COLUMNS = (
+    *higher("judge", "judge_points", "judge_agreement", aggregation=mean),
+    *lower("unjudged", "refusal", "empty_answer"),
+    *higher("match", "match_f1", aggregation=mean),
+    *lower("answer_words"),
+    *higher("audio_coverage"),
+)
+WORDED = lower(SPREAD, aggregation=spread)
+
+
+def judge(
+    question: str | Sequence[str],
+    answer: str | Sequence[str],
+    reference: str | Sequence[str] = "",
+    judge: str = "match",
+    rubric: str = "grade_0_5",
+    *,
+    checklist: str | Sequence[str] = "",
+    draws: int = 1,
+    seed: int = 1,
+    by: str = "generate",
+    **options: Any,
+) -> float:
+    """Return the score of one answer, or the mean over several, on the rubric's own scale.
+
+    Args:
+        question: What was asked, or a list of texts.
+        answer: The answer, or as many texts as `question` has.
+        reference: The right answer, or as many texts; one text, such as an empty one, counts for all.
+        judge: `match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
+        rubric: Name of a rubric, or a YAML file.
+        checklist: What a good answer has, or as many texts; one text counts for all.
+        draws: Judgments per answer.
+        seed: Seed of the draws.
+        by: `generate`, or `likelihood`: the expected score by the probabilities of the grades.
+        **options: `temperature`, `top_p`, `top_k`, `max_gen_toks`, and options of the engine, such as `base_url`.
+
+    Returns:
+        The mean over answers of the mean of their draws. Unjudged draws and answers are left out; NaN if all are.
+
+    Raises:
+        SpeechIQError: The judge or the rubric cannot be used, or the lists have different lengths.
+
+    >>> judge("Who wrote it?", "The answer is Jane Austen.", "Jane Austen"), judge("Who?", "Dickens", "Austen")
+    (5.0, 0.0)
+    """
+    given = {"judge": judge, "judge_rubric": rubric, "judge_draws": draws, "judge_seed": seed, "judge_by": by}
+    judging = read_judging(given | {f"judge_{name}": value for name, value in options.items()})
+    questions, answers = _as_list(question), _as_list(answer)
+    lists = [questions, answers, *(_repeat(texts, len(questions)) for texts in (reference, checklist))]
+    if len({len(texts) for texts in lists}) > 1:
+        raise SpeechIQError(
+            f"judge: {len(questions)} questions, {len(answers)} answers, {len(lists[2])} references, {len(lists[3])} "
+            f"checklists; give one of each per answer"
+        )
+    cases = [Case(*row) for row in zip(*lists, strict=True)]
+    return mean(mean(judgment.scores) for judgment in judge_cases(cases, judging))
+
+
+def check_docs(docs: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse docs without the reference that their judge is shown; called before any system runs.
+
+    Args:
+        docs: Docs of one task, as for `case_of`; all name the same judge.
+
+    Raises:
+        SpeechIQError: A reference is missing; names the doc.
+    """
+    check_cases((case_of(doc, "") for doc in docs), judging_of(docs[0]))
+
+
+class JudgedItem(UserDict[str, Any]):
+    """A judged answer as lm-eval keeps it, with JSON as its text, which is what lm-eval writes into sample files.
+
+    It is not a `dict`, which lm-eval would replace by a copy whose text is not JSON.
+    """
+
+    def __str__(self) -> str:
+        return json.dumps(self.data, ensure_ascii=False)
+
+
+class Judge(Filter):
+    """Turn each answer into its judgment, as a filter of lm-eval; see `score` for the items.
+
+    All docs of a task name the same judge, by the settings that `metrics.judging.read_settings` returns.
+    """
+
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
+        """Return `{"answer", "scores", "texts", "coverage"}` per answer; the score of an unjudged draw is None."""
+        answers = list(resps)
+        if not answers:
+            return []
+        judging = judging_of(docs[0])
+        cases = [case_of(doc, answer) for doc, answer in zip(docs, answers, strict=True)]
+        judgments = judge_cases(cases, judging)
+        return [
+            item_of(answer, judgment, response_of(answer).coverage)
+            for answer, judgment in zip(answers, judgments, strict=True)
+        ]
+
+
+def item_of(answer: str, judgment: Judgment, coverage: float) -> JudgedItem:
+    """Return a judged answer as `score` takes it; the score of an unjudged draw is None.
+
+    Args:
+        answer: What the system answered.
+        judgment: What the judge gave.
+        coverage: Audio coverage of the answer; NaN if unknown.
+
+    >>> str(item_of("Three.", Judgment((5.0, math.nan), ("5", "?")), 1.0))
+    '{"answer": "Three.", "scores": [5.0, null], "texts": ["5", "?"], "coverage": 1.0}'
+    """
+    return JudgedItem(answer=answer, scores=as_stored(judgment.scores), texts=list(judgment.texts), coverage=coverage)
+
+
+def as_stored(scores: Sequence[float]) -> list[float | None]:
+    """Return the scores of draws as an item stores them; None is an unjudged draw, as JSON has no NaN.
+
+    >>> as_stored([5.0, math.nan])
+    [5.0, None]
+    """
+    return [None if math.isnan(value) else value for value in scores]
+
+
+def case_of(doc: Mapping[str, Any], answer: str) -> Case:
+    """Return what is judged about the answer to a doc.
+
+    Args:
+        doc: Of a judged task: `question` and, optionally, `answer` (the reference answer), `accepted`, `checklist`
+            and `keywords`.
+        answer: What the system answered.
+    """
+    return Case(
+        doc["question"],
+        str(answer),
+        doc.get("answer") or "",
+        doc.get("checklist") or "",
+        tuple(doc.get("accepted") or ()),
+        str(doc.get("id", "")),
+        tuple(doc.get("keywords") or ()),
+    )
+
+
+def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
+    """Return what is judged about a stored item of `Judge`, to judge it again."""
+    return [case_of(doc, str(item["answer"]))]
+
+
+def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
+    """Return a stored item of `Judge` with the judgment of its case in `stored_cases`."""
+    coverage = item.get("coverage")
+    return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
+
+
+@returns(COLUMNS, WORDED)
+def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Score one answer; the `process_results` of judged tasks.
+
+    Args:
+        doc: `answer` is the reference answer, `accepted` has further ones, `judging` the scale of the rubric.
+        results: One item of the output of `Judge`.
+
+    Returns:
+        `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the same on the
+        rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer than
+        two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
+        `empty_answer`, `match` and `match_f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
+
+    >>> item = {"answer": "Three.", "scores": [4.0, 5.0, None], "texts": ["", "", ""], "coverage": 1.0}
+    >>> row = score({"answer": "3", "judging": {"scale": [0, 5]}}, [item])
+    >>> row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"], row["match"]
+    (0.9, 4.5, 0.0, 0.0, 1.0)
+    """
+    item = results[0]
+    answer, accepted = str(item["answer"]), tuple(doc.get("accepted") or ())
+    reference = doc["answer"] or ""
+    return {
+        **score_judgment(doc, item),
+        "match": match(answer, reference, accepted),
+        "match_f1": match_f1(answer, reference, accepted),
+        "answer_words": float(len(normalize(answer).split())),
+        "audio_coverage": float(item["coverage"]),
+    }
+
+
+def score_judgment(doc: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, float]:
+    """Return the columns that tasks with written and with spoken answers share; see `score`.
+
+    Args:
+        doc: `judging` has the scale of the rubric.
+        item: `answer`, and the `scores` of its draws.
+    """
+    lowest, highest = doc["judging"]["scale"]
+    answer = str(item["answer"])
+    is_empty = not answer.strip()
+    scores = [value for value in item["scores"] if value is not None]
+    points = mean(scores)
+    return {
+        "judge": (points - lowest) / (highest - lowest),
+        "judge_points": points,
+        "judge_agreement": math.nan if is_empty else agreement(scores),
+        "unjudged": float(not scores),
+        "refusal": float(is_refusal(answer)),
+        "empty_answer": float(is_empty),
+    }
+
+
+def agreement(scores: Sequence[float]) -> float:
+    """Return the share of the pairs of scores that are equal; NaN with fewer than two.
+
+    >>> agreement([4.0, 4.0, 5.0]), agreement([4.0])
+    (0.3333333333333333, nan)
+    """
+    return mean(float(one == other) for one, other in combinations(scores, 2))
+
+
+def _as_list(texts: str | Sequence[str]) -> list[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+def _repeat(texts: str | Sequence[str], count: int) -> list[str]:
+    return [texts] * count if isinstance(texts, str) else list(texts)

@@ -1,0 +1,232 @@
+"""Judge free answers by a language model or by rule: each answer by a rubric, or two answers against each other.
+
+`read_judging` refuses judges that cannot work, before any system runs. `judge_cases` and `judge_pairs` take all answers
+at once. What a model wrote is in the response cache: a rerun asks nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.judge.draws import Draw, Question, draw, say_first
+from speechiq.metrics.judge.engine import MATCH
+from speechiq.metrics.judge.settings import KEYS, Judging, judging_of, read_judging, read_settings
+from speechiq.metrics.rules.exact_match import match
+from speechiq.metrics.rules.keywords import count_keywords
+
+__all__ = [
+    "KEYS",
+    "Case",
+    "Judging",
+    "Judgment",
+    "PairCase",
+    "PairJudgment",
+    "check_cases",
+    "judge_cases",
+    "judge_pairs",
+    "judging_of",
+    "read_judging",
+    "read_settings",
+]
+
+#: From how many different answers on a judge with one score for all of them is announced.
+MANY = 5
+NO_REFERENCE = "no reference to match"
+
+
+class Case(NamedTuple):
+    """An answer to judge.
+
+    Attributes:
+        question: What was asked.
+        answer: What the system answered.
+        reference: The right answer; may be empty if the rubric does not show it.
+        checklist: What a good answer has.
+        accepted: Further right answers, for `judge=match`.
+        name: Name in errors.
+        keywords: What a good answer contains, for `judge=match` without an accepted answer; see `rules/keywords.py`.
+    """
+
+    question: str
+    answer: str
+    reference: str = ""
+    checklist: str = ""
+    accepted: tuple[str, ...] = ()
+    name: str = ""
+    keywords: tuple[str, ...] = ()
+
+
+class Judgment(NamedTuple):
+    """The draws of one answer.
+
+    An empty answer is not sent to the judge: it has the lowest score in every draw, with empty texts.
+
+    Attributes:
+        scores: One per draw, on the scale of the rubric; NaN for an unjudged draw.
+        texts: What the judge wrote in each draw.
+        reasons: Why a draw is unjudged; empty if it is not.
+    """
+
+    scores: tuple[float, ...]
+    texts: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+
+class PairCase(NamedTuple):
+    """Two answers to compare.
+
+    Attributes:
+        question: What was asked.
+        first: One answer.
+        second: The other answer.
+        reference: The right answer; may be empty.
+        name: Name in errors.
+    """
+
+    question: str
+    first: str
+    second: str
+    reference: str = ""
+    name: str = ""
+
+
+class PairJudgment(NamedTuple):
+    """The draws of one comparison, each in both orders: 1 if the first is better, -1 the second, 0 equal, else NaN.
+
+    Attributes:
+        shown_first: Scores with the first answer shown first.
+        shown_second: Scores with the second answer shown first, again with 1 for the first answer.
+        combined: Per draw the mean of both orders; NaN if one is unjudged.
+        texts: What the judge wrote: those of `shown_first`, then those of `shown_second`.
+        reasons: As for `Judgment`, in the order of `texts`.
+    """
+
+    shown_first: tuple[float, ...]
+    shown_second: tuple[float, ...]
+    combined: tuple[float, ...]
+    texts: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+
+def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
+    """Return the judgment of each answer.
+
+    Args:
+        cases: The answers, in any number.
+        judging: From `read_judging`, with a rubric of kind `score`.
+
+    Raises:
+        SpeechIQError: A case misses the reference that the rubric shows, or the judge cannot work.
+
+    >>> judge_cases([Case("How many?", "Three.", "3"), Case("How many?", "", "3")], read_judging({}))
+    [Judgment(scores=(5.0,), texts=('match',), reasons=('',)), Judgment(scores=(0.0,), texts=('',), reasons=('',))]
+    """
+    lowest = float(judging.rubric.scale[0])
+    rule = Judgment((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
+    found = {i: rule for i, case in enumerate(cases) if not case.answer.strip()}
+    rest = [i for i in range(len(cases)) if i not in found]
+    if judging.judge == MATCH:
+        return [found.get(i) or _match(case, judging) for i, case in enumerate(cases)]
+    check_cases(cases, judging)
+    if rest:
+        drawn = draw([_ask(cases[i], judging) for i in rest], judging)
+        _report(drawn, judging)
+        _warn_of_one_score([cases[i] for i in rest], drawn, judging)
+        found |= {i: Judgment(*_columns(row)) for i, row in zip(rest, drawn, strict=True)}
+    return [found[i] for i in range(len(cases))]
+
+
+def check_cases(cases: Iterable[Case], judging: Judging) -> None:
+    """Refuse cases without the reference that the rubric shows.
+
+    Raises:
+        SpeechIQError: A reference is missing; names the case.
+    """
+    if judging.judge != MATCH and judging.rubric.has("reference"):
+        for number, case in enumerate(cases):
+            if not case.reference.strip():
+                raise SpeechIQError(
+                    f"{case.name or f'answer {number}'}: no reference answer, which the rubric {judging.rubric_name} "
+                    f"shows to the judge; add one, or name a rubric without {{reference}}, judge_rubric=points_1_10"
+                )
+
+
+def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgment]:
+    """Return the judgment of each pair of answers; every draw is made in both orders.
+
+    Args:
+        cases: The pairs, in any number. Two equal answers are equal by rule, and are not sent to the judge. An empty
+            answer is shown as `(none)`.
+        judging: From `read_judging`, with a rubric of kind `pairwise`.
+
+    Raises:
+        SpeechIQError: The judge cannot work.
+    """
+    equal = [case.first.strip() == case.second.strip() for case in cases]
+    rest = [case for case, same in zip(cases, equal, strict=True) if not same]
+    questions = [_ask_pair(case, judging) for case in (*rest, *map(_swap, rest))]
+    drawn = draw(questions, judging) if questions else []
+    _report(drawn, judging)
+    rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
+    zeros, empty = (0.0,) * judging.draws, ("",) * judging.draws
+    same_answer = PairJudgment(zeros, zeros, zeros, empty * 2, empty * 2)
+    return [same_answer if same else _combine(*next(rows)) for same in equal]
+
+
+def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
+    first, second = tuple(one.score for one in forth), tuple(-one.score for one in back)
+    combined = tuple((one + other) / 2 for one, other in zip(first, second, strict=True))
+    _, texts, reasons = _columns([*forth, *back])
+    return PairJudgment(first, second, combined, texts, reasons)
+
+
+def _swap(case: PairCase) -> PairCase:
+    return case._replace(first=case.second, second=case.first)
+
+
+def _ask(case: Case, judging: Judging) -> Question:
+    shown = {"question": case.question, "reference": case.reference, "answer": case.answer, "checklist": case.checklist}
+    return Question(judging.rubric.fill(shown), list(shown.values()), case.name)
+
+
+def _ask_pair(case: PairCase, judging: Judging) -> Question:
+    shown = {"question": case.question, "reference": case.reference, "first": case.first, "second": case.second}
+    return Question(judging.rubric.fill(shown), list(shown.values()), case.name)
+
+
+def _columns(row: Sequence[Draw]) -> tuple[tuple[float, ...], tuple[str, ...], tuple[str, ...]]:
+    return tuple(one.score for one in row), tuple(one.text for one in row), tuple(one.reason for one in row)
+
+
+def _match(case: Case, judging: Judging) -> Judgment:
+    lowest, highest = judging.rubric.scale
+    matched = match(case.answer, case.reference, case.accepted)
+    if math.isnan(matched):
+        matched = count_keywords(case.answer, case.keywords)
+    if math.isnan(matched):
+        return Judgment((math.nan,), ("",), (NO_REFERENCE,))
+    text = "match" if matched == 1 else f"{100 * matched:.0f} % match" if matched else "no match"
+    return Judgment((lowest + matched * (highest - lowest),), (text,), ("",))
+
+
+def _report(drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
+    """Print in one line how many draws are unjudged, and why."""
+    reasons = Counter(one.reason for row in drawn for one in row if one.reason)
+    if reasons:
+        total = sum(map(len, drawn))
+        counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        say_first(f"judge {judging.judge}: {reasons.total()} of {total} draws are unjudged: {counts}")
+
+
+def _warn_of_one_score(cases: Sequence[Case], drawn: Sequence[Sequence[Draw]], judging: Judging) -> None:
+    scores = {one.score for row in drawn for one in row if not one.reason}
+    different = len({case.answer for case in cases})
+    if len(scores) == 1 and different >= MANY:
+        say_first(
+            f"judge {judging.judge}: gives {scores.pop():g} to all {different} different answers; try it on answers "
+            f"that are known to be wrong, or use a larger judge"
+        )

@@ -1,0 +1,1 @@
+"""Read the letter that an answer to a multiple-choice question gives."""

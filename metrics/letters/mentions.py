@@ -1,0 +1,108 @@
+"""Replace each option that an answer names, by letter or by text, with one private character.
+
+`metrics/letters/reading.py` reads the words around these characters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from speechiq.metrics.letters.options import ALPHABET
+from speechiq.metrics.letters.words import AFTER_A_LETTER, PLAIN
+
+# Characters that stand for a letter in brackets, a letter with its text, a letter alone, and the text of an option.
+ENCLOSED_LETTER, LETTER_AND_TEXT, BARE_LETTER, OPTION = 0xE000, 0xE020, 0xE040, 0xE100
+MENTION = "[\ue000-\ue1ff]"
+_NO_WORD_BEFORE = r"(?<![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])(?<!['’])(?<!\w[-.])"
+_NO_WORD_AFTER = r"(?![^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’]\w|-\w|\.\w)"
+_ENCLOSED = re.compile(
+    r"(?<!\w)(?:[(\[{\"'“‘«「『【`<]|\*{1,3}|_{1,2}){1,4} ?([A-Za-z])[.:]? ?(?:[)\]}\"'”’»」』】`>]|\*{1,3}|"
+    r"_{1,2}){1,4}(?!\w)"
+)
+_MARKS = re.compile(r"\*{1,3}|_{2,}|`+|[\"“”«»「」『』【】]|(?<!\w)'|'(?!\w)")
+_COLON = re.compile(r":[ \t]*\n+")
+_SPACE = re.compile(r"[^\S\n]+")
+_LOWER = re.compile(
+    r"(\b(?:answer|option|choice|letter|respuesta|antwort|réponse|resposta|risposta)\b"
+    r"(?:\s+(?:is|was|option|letter)){0,2}\s*[:=-]?\s*\(?)([a-z])(?=\)?\s*(?:$|[.,;:!\n]|(?:because|since|cause|cuz)\b))",
+    re.IGNORECASE,
+)
+_LOWER_LABEL = re.compile(r"\A[a-h](?=\)\s)")
+_LOWER_ALONE = re.compile(r"(?<![\w'.])[a-h](?![\w'])(?!\.\w)")
+_UPPER_ALONE = re.compile(r"(?<![\w'.])[B-H](?![\w'])(?!\.\w)")
+_BARE = [
+    re.compile(rf"{_NO_WORD_BEFORE}([{sure}]|[{risky}]{AFTER_A_LETTER}){_NO_WORD_AFTER}(\))?")
+    for sure, risky in (("BCDFGH", "AE"), ("BCDFGHJ-NP-Z", "AEIO"))
+]
+_PAIR = re.compile(
+    r"([\ue000-\ue0ff])([\s.):,(=–—-]{0,8})([\ue100-\ue1ff])|([\ue100-\ue1ff])([\s.):,(=–—-]{0,8})([\ue000-\ue0ff])"
+)
+_BETWEEN_WORDS = r"[\W_]{1,3}"
+_NONE_ABOVE = ["none", "of", "the", "above"]
+#: Number of options up to which only A to H count as letters without brackets.
+_FEW = 8
+#: Number of spaces below which a letter alone in lower case names an option.
+_SHORT = 12
+
+
+@lru_cache(maxsize=4096)
+def find_options(options: tuple[str, ...]) -> tuple[dict[str, str], re.Pattern[str] | None]:
+    """Return the options that are words such as "no" (word -> letter), and a pattern of the texts of the others."""
+    plain, patterns = {}, []
+    for letter, option in zip(ALPHABET, options, strict=False):
+        words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", option).replace("’", "'"))
+        if len(words) == 1 and words[0].casefold() in PLAIN:
+            plain[words[0].casefold()] = letter
+        elif len("".join(words)) > 1:
+            articles = r"(?:(?:an?|the)\s+)?"
+            while len(words) > 1 and words[0].casefold() in ("a", "an", "the"):
+                del words[0]
+            text = _BETWEEN_WORDS.join(map(re.escape, words))
+            if [word.casefold() for word in words] == _NONE_ABOVE:
+                text += r"|none of (?:them|these|those)(?=\s*(?:[.;,:!]|\Z))"
+            patterns.append((len("".join(words)), f"{articles}(?P<{letter}>{text})"))
+    longest_first = [pattern for _, pattern in sorted(patterns, reverse=True)]
+    return plain, re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE) if longest_first else None
+
+
+def mark_mentions(text: str, pattern: re.Pattern[str] | None, count: int) -> str:
+    """Return the text with one private character in the place of each option that it names.
+
+    Args:
+        text: An answer without markup.
+        pattern: The texts of the options, see `find_options`.
+        count: How many options there are.
+    """
+    if pattern:
+        text = pattern.sub(lambda found: chr(OPTION + ALPHABET.index(str(found.lastgroup))), text)
+    text = _ENCLOSED.sub(lambda found: f" {_letter(ENCLOSED_LETTER, found[1])} ", text)
+    text = _MARKS.sub("", text)
+    if text.count(" ") < _SHORT and not _UPPER_ALONE.search(text):
+        text = _LOWER_ALONE.sub(lambda found: found[0].upper(), text)
+    text = _LOWER_LABEL.sub(lambda found: found[0].upper(), text)
+    text = _LOWER.sub(lambda found: found[1] + _letter(BARE_LETTER, found[2]), text)
+    text = re.sub(rf"\b([{ALPHABET[count:]}]) (?=(?!is\b|was\b)[a-z])", lambda found: found[0].lower(), text)
+    text = _BARE[count > _FEW].sub(lambda found: _letter(ENCLOSED_LETTER if found[2] else BARE_LETTER, found[1]), text)
+    return _COLON.sub(": ", _PAIR.sub(_join, _SPACE.sub(" ", text)))
+
+
+def _letter(start: int, letter: str) -> str:
+    return chr(start + ALPHABET.index(letter.upper()))
+
+
+def _join(pair: re.Match[str]) -> str:
+    """Return one mention for a letter and its own text; leave those that differ as a list if one explains the other."""
+    first, between, second = (part for part in pair.groups() if part is not None)
+    if ord(first) >= OPTION and "." in between:
+        return pair[0]
+    if named_letter(first) == named_letter(second):
+        return chr(LETTER_AND_TEXT + ALPHABET.index(named_letter(first)))
+    ends = pair.string[pair.end() : pair.end() + 1] in ("", ".", "\n")
+    return f"{first} {second}" if "\n" not in between and (ends or "." not in between) else pair[0]
+
+
+def named_letter(mention: str) -> str:
+    """Return the letter of a private character."""
+    return ALPHABET[ord(mention) % 32]

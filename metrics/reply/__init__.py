@@ -1,0 +1,1 @@
+"""Score spoken replies: their transcript, language and quality."""

@@ -1,0 +1,151 @@
+"""Score spoken replies: what was spoken, what was written, how clear and how natural it sounds.
+
+`Reply` and `score` are what tasks of lm-eval name. The reply of a system that speaks is transcribed by a recognizer of
+the user's choice and judged by its transcript (WildSpeech-Bench, section 4); what the system wrote is judged as well,
+which measures the cost of speaking. A system that only writes is judged on its text, and marked (`spoken` is 0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lm_eval.api.filter import Filter
+
+from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.response import Response, response_of
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.defined import mean
+from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
+from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of
+from speechiq.metrics.reply.language import is_english
+from speechiq.metrics.reply.quality import speech_quality
+from speechiq.metrics.reply.rater import rater_of
+from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
+from speechiq.metrics.rules.keywords import count_keywords
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.wer import wer
+
+
+class Reply(Filter):
+    """Transcribe, judge and rate the replies to all docs of a task, as a filter of lm-eval; see `score` for the items.
+
+    All docs name the same judge, recognizer and rating.
+    """
+
+    def apply(self, resps: Iterable[str], docs: Sequence[Mapping[str, Any]]) -> list[JudgedItem]:
+        """Return an item per reply: texts, transcripts, audio, scores and what the judge wrote."""
+        responses = [response_of(text) for text in resps]
+        if not responses:
+            return []
+        judging, rater = judging_of(docs[0]), rater_of(docs[0])
+        spoken = [place for place, response in enumerate(responses) if response.audio is not None]
+        clips = [clip for place in spoken if (clip := responses[place].audio)]
+        audible = find_audible(docs, responses)
+        found = transcribe_replies(list(audible.values()))
+        transcripts = dict.fromkeys(spoken, "") | dict(zip(audible, found, strict=True))
+        quality = dict(zip(spoken, speech_quality(clips, rater), strict=True)) if rater else {}
+        cases = [case_of(doc, response.text) for doc, response in zip(docs, responses, strict=True)]
+        cases += [case_of(docs[place], transcripts[place]) for place in spoken]
+        judgments = judge_cases(cases, judging)
+        written, of_speech = judgments[: len(responses)], dict(zip(spoken, judgments[len(responses) :], strict=True))
+        return [
+            _item(response, transcripts.get(place), of_speech.get(place), written[place], quality.get(place))
+            for place, response in enumerate(responses)
+        ]
+
+
+def _item(
+    response: Response, transcript: str | None, of_speech: Judgment | None, written: Judgment, quality: float | None
+) -> JudgedItem:
+    judged = of_speech or written
+    return JudgedItem(
+        answer=response.text if transcript is None else transcript,
+        written=response.text,
+        audio=None if response.audio is None else _describe(response.audio),
+        scores=as_stored(judged.scores),
+        texts=list(judged.texts),
+        scores_written=as_stored(written.scores),
+        texts_written=list(written.texts),
+        speech_quality=None if quality is None or math.isnan(quality) else quality,
+        coverage=response.coverage,
+    )
+
+
+def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
+    """Return what is judged about a stored item of `Reply`, to judge it again: the speech, then the text."""
+    return [case_of(doc, str(item["answer"])), case_of(doc, str(item["written"]))]
+
+
+def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
+    """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
+    of_speech, written = judgments
+    scores = {"scores": as_stored(of_speech.scores), "scores_written": as_stored(written.scores)}
+    coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
+    return JudgedItem(
+        dict(item) | scores | coverage | {"texts": list(of_speech.texts), "texts_written": list(written.texts)}
+    )
+
+
+def _describe(clip: Clip) -> dict[str, Any]:
+    """Return the items of a stored clip, in the form of a doc's audio."""
+    path = clip.source.path if isinstance(clip.source, AudioFile) else ""
+    return {"path": path, "sha256": clip.source.sha256, "duration": clip.duration}
+
+
+@returns(
+    higher("judge_points", "judge", "judge_written_points", "judge_gap", "judge_agreement", aggregation=mean),
+    lower("unjudged"),
+    lower("said_as_written", aggregation=mean),
+    higher("speech_quality", aggregation=mean),
+    lower("response_seconds", aggregation=mean),
+    lower("words"),
+    higher("spoken"),
+    lower("silent", "not_english", "refusal", "empty_answer"),
+    higher("match", aggregation=mean),
+    higher("audio_coverage"),
+)
+def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Score one reply; the `process_results` of tasks with spoken replies.
+
+    Args:
+        doc: `judging` has the scale of the rubric, `keywords` what a good reply contains.
+        results: One item of the output of `Reply`.
+
+    Returns:
+        `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
+        same as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if
+        nothing was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against
+        the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
+        `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
+        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+
+    >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
+    ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
+    >>> row = score({"judging": {"scale": [1, 10]}, "keywords": ["red", "car|auto"]}, [item])
+    >>> row["judge_points"], row["judge_gap"], row["said_as_written"], row["response_seconds"], row["match"]
+    (7.0, -1.0, 0.0, 1.5, 1.0)
+    """
+    item = results[0]
+    answer, written = str(item["answer"]), str(item["written"])
+    audio = item["audio"]
+    judged = score_judgment(doc, item)
+    points_written = mean(value for value in item["scores_written"] if value is not None)
+    is_spoken = audio is not None
+    quality = item["speech_quality"]
+    words = len(normalize(answer).split())
+    return {
+        **judged,
+        "judge_written_points": points_written,
+        "judge_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
+        "said_as_written": wer(written, answer) if is_spoken and normalize(written) else math.nan,
+        "speech_quality": math.nan if quality is None else float(quality),
+        "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
+        "words": float(words),
+        "spoken": float(is_spoken),
+        "silent": float(is_spoken and judged["empty_answer"]),
+        "not_english": float(not is_english(answer)),
+        "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
+        "audio_coverage": float(item["coverage"]),
+    }

@@ -1,0 +1,1 @@
+"""Score answers by rule: exact words, labels, keywords, captions and refusals."""

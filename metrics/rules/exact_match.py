@@ -1,0 +1,110 @@
+"""Match free answers with accepted answers by rule, without a model: exact words, numbers, and word overlap.
+
+Both texts are brought into one form: Whisper's English rules (`words/normalizer.py`) write numbers in digits and drop
+case and punctuation; then articles and a lead such as "the answer is" are dropped. An answer matches if it then equals
+the reference or an accepted answer. If an accepted answer is one number, the last number of the answer decides; a code
+such as "101B", a time or a range is not a number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from speechiq.metrics.words.normalizer import normalize
+
+#: Raised if the rules change; recorded as the identity of `judge=match`.
+VERSION = 2
+_LEAD = re.compile(
+    r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
+    r"(?:is |would be |to .{1,60}? is )"
+)
+_MINUS = re.compile(r"(?<!\w)[-\N{MINUS SIGN}](?=\d)")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?!\w|\.\d)")
+#: A number that is a part of something else: a code, a time, a date, a fraction or a range.
+_PART = re.compile(
+    r"(?<!\w)(?:[^\W\d_]+[-\N{EN DASH}]?\d\w*|\d[\d.,]*(?:[-\N{EN DASH}/:]\d[\d.,]*)+|"
+    r"\d[\d.,]*(?!(?:[kcm]?m|[km]?g|m?l|mi|ft|in|lbs?|oz|s|secs?|mins?|h|hrs?|[ap]m|c|f|mph|[kmg]?hz|k?w|v|[kmgt]b|x)\b)"
+    r"[^\W\d_]\w*)",
+    re.IGNORECASE,
+)
+_UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
+
+
+def match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
+    """Return 1 if the answer is the reference or an accepted answer by rule, else 0.
+
+    Args:
+        answer: Any text.
+        reference: The reference answer; may be empty if there are accepted answers.
+        accepted: Further right answers.
+
+    Returns:
+        1 or 0; NaN if there is neither a reference nor an accepted answer.
+
+    >>> match("The answer is twenty-one.", "21"), match("It took 3 buses, 21 people each: 63", "sixty three people")
+    (1.0, 1.0)
+    >>> match("a red car", "The red car!"), match("blue", "red", ["blue"]), match("", "red"), match("red", "")
+    (1.0, 1.0, 0.0, nan)
+    """
+    targets = [text for text in (reference, *accepted) if text.strip()]
+    if not targets:
+        return math.nan
+    given = simplify(answer)
+    return float(any(given == simplify(target) or _same_number(answer, target) for target in targets))
+
+
+def match_f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
+    """Return how well the words of the answer overlap with those of the most similar accepted answer.
+
+    Args:
+        answer: See `match`.
+        reference: See `match`.
+        accepted: See `match`.
+
+    Returns:
+        The harmonic mean of precision and recall of words, from 0 to 1; NaN if there is nothing to compare with.
+
+    >>> match_f1("a big red car", "The red car"), match_f1("", "red")
+    (0.8, 0.0)
+    """
+    targets = [simplify(text) for text in (reference, *accepted) if text.strip()]
+    return max((_overlap(simplify(answer), target) for target in targets), default=math.nan)
+
+
+def simplify(text: str) -> str:
+    """Return a text in the form in which answers are compared; one without words, such as "a" or "?", as it is written.
+
+    >>> simplify("The answer is: the Eiffel Tower.")
+    'eiffel tower'
+    """
+    words = " ".join(_ARTICLES.sub(" ", _normalize(text)).split())
+    return " ".join(_LEAD.sub("", words).split()) or text.strip().lower()
+
+
+def _normalize(text: str) -> str:
+    """Return the normalized text; Whisper's rules would drop the sign of a negative number."""
+    return normalize(_MINUS.sub("minus ", text))
+
+
+def _same_number(answer: str, target: str) -> bool:
+    """Return whether the target is one number, perhaps with a unit, and the last number of the answer is the same."""
+    target = simplify(_PART.sub("code", target))
+    numbers = _NUMBER.findall(target)
+    if len(numbers) != 1 or not re.fullmatch(_UNIT % re.escape(numbers[0]), target):
+        return False
+    found = _NUMBER.findall(_normalize(_PART.sub("code", answer)))
+    return bool(found) and math.isclose(_value(found[-1]), _value(numbers[0]), rel_tol=1e-9)
+
+
+def _value(number: str) -> float:
+    return float(number.replace(",", ""))
+
+
+def _overlap(answer: str, target: str) -> float:
+    given, wanted = Counter(answer.split()), Counter(target.split())
+    common = (given & wanted).total()
+    return 2 * common / (given.total() + wanted.total()) if common else 0.0

@@ -1,0 +1,113 @@
+"""Score captions of audio: METEOR of a text against one or several references, offline.
+
+Call `meteor` on texts. `score` is what the tasks of lm-eval name.
+
+The function is NLTK's own, with its default weights (alpha 0.9, beta 3, gamma 0.5), as `evaluate.load("meteor")` and
+AudioBench call it. Synonyms come from a table of WordNet 3.0 in this package (`rules/wordnet.py`), so nothing is
+downloaded. Three properties of NLTK's function are kept, because scores would not compare otherwise:
+
+* Words are stemmed before synonyms are searched, so that many synonyms are not found ("cars" and "automobiles").
+* The order of references does not matter, that of words does, and case does not.
+* Texts without a common word have score 0; equal texts score slightly below 1.
+
+Texts are split into words by NLTK's tokenizer, in each sentence as `word_tokenize` does. Its sentence model is a
+download; the same algorithm without a trained model finds the sentences here, and differs only where an abbreviation
+with a period ("Dr.") precedes a capital letter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.response import response_of
+from speechiq.metrics.rules import wordnet
+
+
+def meteor(reference: str | Sequence[Any], hypothesis: str | Sequence[str]) -> float:
+    """Return METEOR of one text, or the mean over several.
+
+    Args:
+        reference: For one hypothesis: a text, or several references, of which the best counts. For a list of
+            hypotheses: as many entries, each a text or several references.
+        hypothesis: A text, or a list of texts.
+
+    Returns:
+        A score from 0 to 1. An empty hypothesis has score 0. NaN if a reference has no words, as in an empty list.
+
+    Raises:
+        SpeechIQError: The lists have different lengths.
+
+    >>> round(meteor("A dog barks in the yard.", "A dog is barking in a yard."), 2)
+    0.72
+    >>> meteor(["Music plays.", "A dog barks."], "A dog barks.") == meteor("A dog barks.", "A dog barks.")
+    True
+    >>> meteor(["Rain falls", ["Birds sing", "A bird"]], ["Wind", ""]), meteor("", "Birds sing")
+    (0.0, nan)
+    """
+    references = [reference] if isinstance(reference, str) or isinstance(hypothesis, str) else list(reference)
+    hypotheses = [hypothesis] if isinstance(hypothesis, str) else hypothesis
+    if len(references) != len(hypotheses):
+        raise SpeechIQError(
+            f"references: {len(references)}, hypotheses: {len(hypotheses)} texts; give the references of each "
+            f"hypothesis"
+        )
+    scores = [best(texts, text) for texts, text in zip(references, hypotheses, strict=True)]
+    return math.fsum(scores) / len(scores) if scores else math.nan
+
+
+def best(references: str | Sequence[str], hypothesis: str) -> float:
+    """Return the highest METEOR of a text against any of its references, or the only one.
+
+    References without words are left out; NaN if none is left.
+    """
+    from nltk.translate.meteor_score import meteor_score
+
+    texts = [references] if isinstance(references, str) else references
+    words = list(filter(None, map(split_words, texts)))
+    if not words:
+        return math.nan
+    return float(meteor_score(words, split_words(hypothesis), wordnet=wordnet.load()))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words and punctuation marks of a text.
+
+    >>> split_words("A dog doesn't bark. Birds sing.")
+    ['A', 'dog', 'does', "n't", 'bark', '.', 'Birds', 'sing', '.']
+    """
+    sentences, words = _tokenizers()
+    return [word for sentence in sentences.tokenize(text) for word in words.tokenize(sentence)]
+
+
+@cache
+def _tokenizers() -> tuple[Any, Any]:
+    from nltk.tokenize import NLTKWordTokenizer
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
+
+    return PunktSentenceTokenizer(), NLTKWordTokenizer()
+
+
+def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Score one caption; the `process_results` of tasks that ask for one.
+
+    Args:
+        doc: `answer` is the reference, `accepted` a list of further references, which may be missing.
+        results: One caption.
+
+    Returns:
+        `meteor` (against the best reference; NaN if no reference has words), `empty_answer` (1 for an empty caption),
+        and `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them).
+
+    >>> score({"answer": "Rain falls.", "accepted": ["It rains."]}, [""])
+    {'meteor': 0.0, 'empty_answer': 1.0, 'audio_coverage': nan}
+    """
+    response = response_of(results[0])
+    return {
+        "meteor": best([doc["answer"], *doc.get("accepted", ())], response.text),
+        "empty_answer": float(not response.text.strip()),
+        "audio_coverage": response.coverage,
+    }

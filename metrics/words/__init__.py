@@ -1,0 +1,1 @@
+"""Score transcripts by their words: error rates, normalization and word classes."""

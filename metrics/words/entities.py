@@ -1,0 +1,207 @@
+"""Find the named entities of references, and score their words.
+
+The entities that a data set marks come first. Without them, a token-classification model tags the references, once for
+all systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from speechiq.core.batches import OnResult
+from speechiq.core.cache.stage_cache import StageCache, cached
+from speechiq.core.cache.store import store_folder
+from speechiq.core.checkpoints.identity import identity
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.usage import usage
+from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, shortest_context
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.wer import ErrorRate, pool
+from speechiq.metrics.words.word_classes import count_entities, mark
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+    from transformers import PreTrainedConfig
+
+OUTSIDE = "O"
+
+
+def is_tagger(config: PreTrainedConfig) -> bool:
+    """Return whether a config belongs to a token-classification model whose labels mark what is outside of entities."""
+    from transformers import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING
+
+    return type(config) in MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING and OUTSIDE in config.label2id
+
+
+ROLE = Role(
+    "ner",
+    "AutoModelForTokenClassification",
+    is_tagger,
+    f"a tagger of named entities (a token-classification model with the label {OUTSIDE}); name one, such as "
+    f"--metadata ner=dslim/bert-base-NER",
+    "mark the entities in a column `entities` of the data set, or leave ner out",
+    "another tagger",
+)
+
+
+class Tagger(TextModel):
+    """A token-classification model that tags named entities.
+
+    A word is in an entity if its first token has a label other than `O`; neighboring words of one type are one entity.
+    """
+
+    role = ROLE
+
+    def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
+        super().__init__(name, dtype, batch_size)
+        if not self.tokenizer.is_fast:
+            raise SpeechIQError(
+                f"{self.called}: its tokenizer does not give the places of words; choose another tagger"
+            )
+        self.context = shortest_context(self.context, self.tokenizer.model_max_length)
+
+    def tag(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str]) -> None:
+        """Pass beginning and end of the entities of each text to `on_result`; see `TextModel.run`.
+
+        Raises:
+            SpeechIQError: A text is longer than the model's context.
+        """
+        encodings = self.tokenizer(list(texts)).encodings
+        self.run(texts, encodings, self._read, on_result, owners)
+
+    def _read(self, batch: Sequence[Encoding]) -> list[list[list[int]]]:
+        ids, mask, _ = self.pad([encoding.ids for encoding in batch])
+        usage["embeddings"] += len(batch)
+        best = self.load()(input_ids=ids, attention_mask=mask).logits.argmax(-1).tolist()
+        labels = ([self.config.id2label[label] for label in row] for row in best)
+        return [
+            find_spans(encoding.word_ids, encoding.offsets, row) for encoding, row in zip(batch, labels, strict=True)
+        ]
+
+
+def find_spans(
+    words: Sequence[int | None], places: Sequence[tuple[int, int]], labels: Sequence[str]
+) -> list[list[int]]:
+    """Return beginning and end of each entity of a text, from the labels of its tokens.
+
+    Args:
+        words: Number of the word of each token; None for special tokens.
+        places: Beginning and end of each token in the text.
+        labels: Such as `B-PER`; more than tokens if the text was padded.
+
+    >>> tokens = [None, 0, 1, 1, 2], [(0, 0), (0, 3), (4, 6), (6, 8), (9, 11)]
+    >>> find_spans(*tokens, ["O", "B-LOC", "I-LOC", "O", "O"])
+    [[0, 8]]
+    """
+    spans: dict[int, list[int]] = {}
+    types: dict[int, str] = {}
+    for word, (start, end), label in zip(words, places, labels, strict=False):
+        if word is not None:
+            spans.setdefault(word, [start, end])[1] = end
+            types.setdefault(word, label.rpartition("-")[2])
+    found: list[list[int]] = []
+    for word, kind in types.items():
+        if kind == OUTSIDE:
+            continue
+        if types.get(word - 1) == kind:
+            found[-1][1] = spans[word][1]
+        else:
+            found.append(spans[word])
+    return found
+
+
+def find_entities(texts: Sequence[str], name: str, owners: Mapping[str, str] = NO_NAMES) -> list[list[str]]:
+    """Return the entities that a tagger finds in each text; texts in the cache are not tagged again.
+
+    Args:
+        texts: References as people write them: taggers need capitals.
+        name: Hub id, folder, or `demo:NAME` of the tagger.
+        owners: Text -> its name in errors.
+
+    Raises:
+        SpeechIQError: As for `Tagger.tag`.
+    """
+
+    def compute(new: list[str], on_result: OnResult) -> None:
+        load_tagger(name).tag(new, on_result, owners)
+
+    spans = cached(_stage_cache(name, store_folder()), texts, str, compute, list[tuple[int, int]])
+    return [[text[start:end].strip() for start, end in found] for text, found in zip(texts, spans, strict=True)]
+
+
+@cache
+def _stage_cache(name: str, folder: Path | None) -> StageCache:
+    return StageCache({"stage": "tagger", "model": name, "dtype": "float32", **identity(name)}, folder)
+
+
+@lru_cache(maxsize=1)
+def load_tagger(name: str) -> Tagger:
+    """Return the tagger `name`; the last one that was loaded stays in memory."""
+    return Tagger(name)
+
+
+def check_entities(doc: Mapping[str, Any]) -> None:
+    """Refuse an entity that its reference does not contain.
+
+    Args:
+        doc: Has `id`, `text`, `normalizer` and maybe `entities`.
+
+    Raises:
+        SpeechIQError: An entity is not in the reference, after both are normalized.
+    """
+    words = normalize(doc["text"], doc["normalizer"]).split()
+    for entity in doc.get("entities") or ():
+        if not any(mark(words, [normalize(entity, doc["normalizer"])])):
+            raise SpeechIQError(
+                f"{doc['id']}: its entity {entity!r:.80} is not in its reference; correct the column entities"
+            )
+
+
+def entity_wer(
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    entities: Sequence[Sequence[str]] | None = None,
+    *,
+    ner: str | None = None,
+    normalizer: str | None = DEFAULT,
+) -> float:
+    """Return the word error rate of named entities, of one text or of several together.
+
+    Args:
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        entities: The entities of each reference.
+        ner: A token-classification model that finds them, if they are not given: hub id, folder, or `demo:NAME`.
+        normalizer: See `metrics.wer.wer`.
+
+    Returns:
+        Errors per word of the entities; NaN if there are none.
+
+    Raises:
+        SpeechIQError: The lists have different lengths, neither entities nor a tagger are given, or the tagger cannot
+            be used.
+
+    >>> pair = "what are the five boroughs of New York", "what are the fried burgers of York"
+    >>> entity_wer(*pair, [["New York"]]), entity_wer(*pair, [[]])
+    (0.5, nan)
+    """
+    pairs = pair_texts(reference, hypothesis)
+    if entities is None and ner is None:
+        raise SpeechIQError("entity_wer: neither entities nor a tagger; give entities=[[...], ...] or ner=MODEL")
+    listed = find_entities([spoken for spoken, _ in pairs], str(ner)) if entities is None else entities
+    if len(listed) != len(pairs):
+        raise SpeechIQError(f"references: {len(pairs)} texts, entities: {len(listed)}; give one list per reference")
+    return pool(
+        ErrorRate(
+            count_entities(
+                normalize(spoken, normalizer),
+                normalize(written, normalizer),
+                [normalize(entity, normalizer) for entity in found],
+            )
+        )
+        for (spoken, written), found in zip(pairs, listed, strict=True)
+    )

@@ -1,0 +1,213 @@
+"""Score the level Remember: word and character error rates against the reference (paper, section 3.1).
+
+Call `wer` and `cer` on texts. `score` and `pool` are what the tasks of lm-eval name.
+
+Each clip is scored on its own, with the normalizer that the task names (`wer`; by default Whisper's English rules)
+and with Whisper's basic rules (`wer_basic`, for which "2,000" and "two thousand" differ). `wer_corpus` pools the counts
+of all clips. A rate over a reference without words is undefined: NaN. An empty hypothesis has rate 1.
+
+If a corrector rewrote the n-best list of a recognizer, `wer_first` is the rate of the first text of that list and
+`wer_oracle` the rate of its best text: a row shows what the correction gained and what it could have gained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import jiwer
+
+from speechiq.core.response import response_of
+from speechiq.metrics.columns import higher, lower, returns
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.repetition import repetition
+
+Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput]
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Counts of one alignment, or the sum of several; the unit is words or characters.
+
+    >>> count_errors("so it goes", "so he goes on") + Errors(hits=7)
+    Errors(hits=9, substitutions=1, deletions=0, insertions=1)
+    """
+
+    hits: int = 0
+    substitutions: int = 0
+    deletions: int = 0
+    insertions: int = 0
+
+    def __post_init__(self) -> None:
+        if min(astuple(self)) < 0:
+            raise ValueError(f"counts of errors cannot be negative: {self}")
+
+    def __add__(self, other: Errors) -> Errors:
+        return Errors(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    @property
+    def reference_length(self) -> int:
+        """Return the number of units of the reference."""
+        return self.hits + self.substitutions + self.deletions
+
+    @property
+    def total(self) -> int:
+        """Return the number of errors of all three kinds."""
+        return self.substitutions + self.deletions + self.insertions
+
+    def per_unit(self, count: int) -> float:
+        """Return `count` divided by the length of the reference; NaN if the reference is empty."""
+        return count / self.reference_length if self.reference_length else math.nan
+
+
+class ErrorRate(float):
+    """The error rate of `errors`: a float that carries its counts, so that rates can be pooled.
+
+    >>> pool([ErrorRate(Errors(hits=9, deletions=1)), ErrorRate(Errors(hits=9, substitutions=21))])
+    0.55
+    """
+
+    errors: Errors
+
+    def __new__(cls, errors: Errors) -> ErrorRate:
+        """Return the rate of `errors`; NaN if the reference is empty."""
+        rate = super().__new__(cls, errors.per_unit(errors.total))
+        rate.errors = errors
+        return rate
+
+    def __reduce__(self) -> tuple[type[ErrorRate], tuple[Errors]]:
+        return type(self), (self.errors,)
+
+
+def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_words) -> Errors:
+    """Count the errors of one alignment, of words or (`align=jiwer.process_characters`) of characters.
+
+    >>> count_errors("so it goes", "so it goes on")
+    Errors(hits=3, substitutions=0, deletions=0, insertions=1)
+    """
+    if not reference:
+        units = hypothesis.split() if align is jiwer.process_words else hypothesis
+        return Errors(insertions=len(units))
+    found = align(reference, hypothesis)
+    return Errors(found.hits, found.substitutions, found.deletions, found.insertions)
+
+
+def wer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
+    """Return the word error rate of one text, or of several together (all errors over all reference words).
+
+    Called as `jiwer.wer` is, with two differences: texts are normalized first, and a rate over no words is NaN.
+
+    Args:
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        normalizer: A key of `metrics.normalizer.RULES`: `english`, `basic` or `multilingual`; None to compare the
+            texts as written, split at white space, as jiwer does by default.
+
+    Returns:
+        Errors per reference word. An empty hypothesis has rate 1. The rate is not capped: a transcript with more
+        insertions than the reference has words has a rate above 1. NaN if the references have no words (jiwer gives
+        0 or the number of insertions), as in an empty list.
+
+    Raises:
+        SpeechIQError: The lists have different lengths, or the normalizer is unknown.
+
+    >>> wer("It cost $2,000.", "it cost two thousand dollars")
+    0.0
+    >>> wer(reference=["so it goes on", "yes"], hypothesis=["so it goes", "no"])
+    0.4
+    >>> wer("It cost $2,000.", "it cost $2,000", normalizer=None)
+    0.6666666666666666
+    >>> wer("so it goes", ""), wer("", "so it goes")
+    (1.0, nan)
+    """
+    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_words)
+
+
+def cer(reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None = DEFAULT) -> float:
+    """Return the character error rate of one text, or of several together (all errors over all characters).
+
+    Called as `jiwer.cer` is; arguments, edge cases and errors are those of `wer`. A space counts as a character.
+
+    Returns:
+        Errors per character of the reference; NaN if the references have no words.
+
+    >>> cer("so it goes", "so he goes")
+    0.2
+    >>> cer("so it goes", ""), cer("", "so it goes")
+    (1.0, nan)
+    """
+    return _pooled_rate(reference, hypothesis, normalizer, jiwer.process_characters)
+
+
+def _pooled_rate(
+    reference: str | Sequence[str], hypothesis: str | Sequence[str], normalizer: str | None, align: Align
+) -> float:
+    pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
+    return pool(ErrorRate(count_errors(spoken, written, align)) for spoken, written in pairs)
+
+
+def pool(rates: Iterable[ErrorRate]) -> float:
+    """Return all errors over all reference words; the aggregation of `wer_corpus`.
+
+    >>> pool([])
+    nan
+    """
+    return float(ErrorRate(sum((rate.errors for rate in rates), Errors())))
+
+
+#: The columns of `score`.
+COLUMNS = (
+    *lower("wer", "wer_basic", "cer"),
+    *lower("wer_corpus", aggregation=pool),
+    *lower("substitutions", "deletions", "insertions"),
+    *higher("audio_coverage"),
+    *lower("repetition", "wer_first", "wer_oracle", "corrector_trimmed", "corrector_refused"),
+)
+
+
+@returns(COLUMNS)
+def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
+    """Return all rates of one clip; the `process_results` of the level Remember.
+
+    Args:
+        doc: `text` is the reference, `normalizer` names the rules for all rates but `wer_basic` (a key of
+            `metrics.normalizer.RULES`; by default `english`).
+        results: One hypothesis.
+
+    Returns:
+        `audio_coverage` (seconds that the system received / seconds of the clip; NaN if the system did not report
+        them), `repetition` (see `metrics/words/repetition.py`), `wer`, `wer_basic`, `cer`, `wer_corpus`, and
+        `substitutions`, `deletions`, `insertions` per reference word; `wer_first` and `wer_oracle`, both equal to `wer`
+        for a system without an n-best list and a corrector; `corrector_trimmed` and `corrector_refused` (1 if the
+        corrector's answer was that, see `CORRECTIONS`).
+
+    >>> rates = score({"text": "so it goes"}, ["so he goes on"])
+    >>> rates["wer"] == rates["substitutions"] + rates["insertions"]
+    True
+    """
+    response, reference = response_of(results[0]), doc["text"]
+    hypothesis = response.text
+    kind = doc.get("normalizer", DEFAULT)
+    texts = normalize(reference, kind), normalize(hypothesis, kind)
+    words = count_errors(*texts)
+    possible = [count_errors(texts[0], normalize(text, kind)) for text in response.hypotheses or [hypothesis]]
+    basic = count_errors(normalize(reference, "basic"), normalize(hypothesis, "basic"))
+    characters = count_errors(*texts, align=jiwer.process_characters)
+    return {
+        "audio_coverage": response.coverage,
+        "repetition": repetition(hypothesis, reference),
+        "wer": float(ErrorRate(words)),
+        "wer_basic": float(ErrorRate(basic)),
+        "cer": float(ErrorRate(characters)),
+        "wer_corpus": ErrorRate(words),
+        "substitutions": words.per_unit(words.substitutions),
+        "deletions": words.per_unit(words.deletions),
+        "insertions": words.per_unit(words.insertions),
+        "wer_first": float(ErrorRate(possible[0])),
+        "wer_oracle": float(min(map(ErrorRate, possible))),
+        "corrector_trimmed": float(response.provenance == "trimmed"),
+        "corrector_refused": float(response.provenance == "refused"),
+    }

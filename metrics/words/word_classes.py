@@ -1,0 +1,186 @@
+"""Count the errors of some words only: those that are rare, or those of named entities.
+
+The paper (Liu et al., section 3.2) names both rates and leaves open how insertions count. Here, on the alignment of
+`wer`: substitutions and deletions count by their reference word, insertions by their inserted word, and the errors are
+divided by the number of reference words of the class. A clip without such a word has no rate: NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import jiwer
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.extras import missing
+from speechiq.core.files.plain import expand, hash_file, read_plain
+from speechiq.metrics.words.normalizer import DEFAULT, normalize
+from speechiq.metrics.words.pairs import pair_texts
+from speechiq.metrics.words.wer import ErrorRate, Errors, pool
+
+Belongs = Callable[[str], bool]
+
+OFF = "off"
+WORDFREQ = "wordfreq"
+COMMON = "common:"
+#: Words of a lower Zipf frequency (log10 of occurrences per 1e9 words) are outside the top 90 % of the cumulative
+#: frequencies of English in the package wordfreq.
+RARE_BELOW = 4.0
+
+
+def count_errors_of(reference: str, hypothesis: str, marked: Sequence[bool], belongs: Belongs) -> Errors:
+    """Count the errors that concern words of a class.
+
+    Args:
+        reference: Normalized text.
+        hypothesis: Normalized text.
+        marked: Per word of the reference, whether it belongs to the class.
+        belongs: Whether an inserted word does.
+
+    >>> rare = {"calculus", "boroughs"}.__contains__
+    >>> count_errors_of("who invented calculus", "boroughs who invented cactus", [False, False, True], rare)
+    Errors(hits=0, substitutions=1, deletions=0, insertions=1)
+    """
+    written = hypothesis.split()
+    if not marked:
+        return Errors(insertions=sum(map(belongs, written)))
+    counts = dict.fromkeys(("equal", "substitute", "delete", "insert"), 0)
+    for chunk in jiwer.process_words(reference, hypothesis).alignments[0]:
+        inserted = written[chunk.hyp_start_idx : chunk.hyp_end_idx]
+        spoken = marked[chunk.ref_start_idx : chunk.ref_end_idx]
+        counts[chunk.type] += sum(map(belongs, inserted)) if chunk.type == "insert" else sum(spoken)
+    return Errors(counts["equal"], counts["substitute"], counts["delete"], counts["insert"])
+
+
+def count_rare(reference: str, hypothesis: str, is_rare: Belongs) -> Errors:
+    """Count the errors that concern rare words of normalized texts."""
+    return count_errors_of(reference, hypothesis, [is_rare(word) for word in reference.split()], is_rare)
+
+
+def count_entities(reference: str, hypothesis: str, entities: Sequence[str]) -> Errors:
+    """Count the errors that concern words of named entities; an inserted word counts if an entity has it.
+
+    Args:
+        reference: Normalized text.
+        hypothesis: Normalized text.
+        entities: Normalized; one that the reference does not contain is ignored.
+
+    >>> count_entities("what are the five boroughs of new york", "what are the fried burgers of york", ["new york"])
+    Errors(hits=1, substitutions=0, deletions=1, insertions=0)
+    """
+    words = reference.split()
+    marked = mark(words, entities)
+    own = {word for word, belongs in zip(words, marked, strict=True) if belongs}
+    return count_errors_of(reference, hypothesis, marked, own.__contains__)
+
+
+def mark(words: Sequence[str], phrases: Sequence[str]) -> list[bool]:
+    """Return for each word whether it is part of one of some phrases.
+
+    >>> mark("new ways to new york".split(), ["new york"])
+    [False, False, False, True, True]
+    """
+    marked = [False] * len(words)
+    for phrase in filter(None, map(str.split, phrases)):
+        for start in range(len(words) - len(phrase) + 1):
+            if list(words[start : start + len(phrase)]) == phrase:
+                marked[start : start + len(phrase)] = [True] * len(phrase)
+    return marked
+
+
+def rare_wer(
+    reference: str | Sequence[str],
+    hypothesis: str | Sequence[str],
+    rare_words: str = WORDFREQ,
+    normalizer: str | None = DEFAULT,
+) -> float:
+    """Return the word error rate of rare words, of one text or of several together.
+
+    Args:
+        reference: The words that were spoken, or a list of texts.
+        hypothesis: The transcript, or as many texts as `reference` has.
+        rare_words: A file of rare words, one per line; `common:FILE`, a file of words that are not rare, such as the
+            most frequent words of one's own texts; or `wordfreq`, words of a Zipf frequency below 4 in the package
+            wordfreq (English).
+        normalizer: See `metrics.wer.wer`.
+
+    Returns:
+        Errors per rare word of the references; NaN if they have none.
+
+    Raises:
+        SpeechIQError: The lists have different lengths, or the words or the normalizer cannot be used.
+
+    >>> rare_wer("who invented calculus", "who invented cactus", normalizer=None)
+    1.0
+    >>> rare_wer(["what is it", "who invented calculus"], ["what was it", "who invented calculus"])
+    0.0
+    >>> rare_wer("what is it", "what was it")
+    nan
+    """
+    is_rare = find_rare_words(rare_words)
+    pairs = [[normalize(text, normalizer) for text in pair] for pair in pair_texts(reference, hypothesis)]
+    return pool(ErrorRate(count_rare(spoken, written, is_rare)) for spoken, written in pairs)
+
+
+def read_rare_words(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Return `rare_words` of a task and, of a file, its sha256.
+
+    Without a choice in the metadata it is `wordfreq` if that package is installed, else `off`: `rare_wer` is NaN then.
+
+    Raises:
+        SpeechIQError: The file is missing, empty or not UTF-8, or the package is not installed.
+    """
+    chosen = metadata.get("rare_words", WORDFREQ if find_spec(WORDFREQ) else OFF)
+    if not isinstance(chosen, str) or not chosen:
+        raise SpeechIQError(f"rare_words={chosen!r:.80}: not a file; give a file of words, {WORDFREQ} or {OFF}")
+    find_rare_words(chosen)
+    file = _file_of(chosen)
+    return {"rare_words": chosen} | ({"rare_words_sha256": hash_file(file)} if file else {})
+
+
+@cache
+def find_rare_words(chosen: str) -> Belongs:
+    """Return what says of a normalized word whether it is rare.
+
+    Args:
+        chosen: See `rare_wer`; with `off` no word is rare.
+
+    Raises:
+        SpeechIQError: As for `read_rare_words`.
+    """
+    if chosen == OFF:
+        return frozenset[str]().__contains__
+    if chosen == WORDFREQ:
+        return _rare_by_wordfreq()
+    words = _read_words(chosen)
+    return (lambda word: word not in words) if chosen.startswith(COMMON) else words.__contains__
+
+
+def _file_of(chosen: str) -> Path | None:
+    return None if chosen in (OFF, WORDFREQ) else expand(chosen.removeprefix(COMMON))
+
+
+def _read_words(chosen: str) -> frozenset[str]:
+    fix = f"give a file with one word per line, {WORDFREQ} or {OFF}"
+    try:
+        lines = read_plain(expand(chosen.removeprefix(COMMON))).decode("utf-8-sig").splitlines()
+    except OSError as error:
+        raise SpeechIQError(f"rare_words={chosen}: cannot be read ({error.strerror}); {fix}") from error
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(f"rare_words={chosen}: not UTF-8 ({error}); {fix}") from error
+    words = frozenset(word for line in lines for word in normalize(line).split())
+    if not words:
+        raise SpeechIQError(f"rare_words={chosen}: has no words; {fix}")
+    return words
+
+
+def _rare_by_wordfreq() -> Belongs:
+    if not find_spec(WORDFREQ):
+        raise SpeechIQError(f"rare_words={WORDFREQ}: {missing(WORDFREQ)}, or give a file of words")
+    from wordfreq import zipf_frequency
+
+    return lambda word: zipf_frequency(word, "en") < RARE_BELOW

@@ -1,0 +1,202 @@
+"""Read and compute everything that the report shows, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.report.clips import Clip, ClipReader
+from speechiq.reducer.report.identity import Identity, identify, short_names
+from speechiq.reducer.runs.answers import AnswerReader, Answers
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import Pick
+from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.scores import scale as siq
+from speechiq.reducer.scores.by_dataset import rank_by_dataset, split
+from speechiq.reducer.scores.draws import DRAWS
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import Ranking, rank
+from speechiq.reducer.scores.scale import DEFAULT_RULE
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.siq_systems import find_levels
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
+
+NO_ANSWERS = Answers({}, {}, {}, [])
+
+
+class Study(NamedTuple):
+    """The content of a report. Lists with one entry per system are in the order of `ranking.pool.systems`.
+
+    Attributes:
+        ranking: The systems, their raw scores, scores and error bars.
+        warnings: One line for every choice made between runs.
+        identities: Kind, encoder and control of each system.
+        labels: Short names for the charts.
+        clips: The clips, with references and transcripts.
+        answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
+        sets: Data set -> its own ranking; empty with one data set, or with norms.
+    """
+
+    ranking: Ranking
+    warnings: list[str]
+    identities: list[Identity]
+    labels: list[str]
+    clips: list[Clip]
+    answers: Answers
+    sets: dict[str, Ranking]
+
+    @property
+    def levels(self) -> list[str]:
+        """Return the levels that are scored."""
+        return list(self.ranking.scores.levels)
+
+    @property
+    def has_siq(self) -> bool:
+        """Return whether the levels are combined; the remarks say why not."""
+        return self.ranking.context.remarks.no_siq is None
+
+    @property
+    def has_z(self) -> bool:
+        """Return whether there is a scale that gives the levels a Z."""
+        return self.ranking.scores.scale.rule != siq.FLAT
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the systems."""
+        return self.ranking.pool.systems
+
+    @property
+    def listening(self) -> list[int]:
+        """Return the rows of the systems that process audio; all rows if there are only controls."""
+        rows = range(len(self.names))
+        return [row for row in rows if not self.identities[row].control] or list(rows)
+
+
+def gather(
+    runs: Iterable[Path],
+    *,
+    rule: str = DEFAULT_RULE,
+    norms: Norms | None = None,
+    allow_mismatch: bool = False,
+    allow_missing: bool = False,
+    exclude: ConfirmedSet = NOTHING,
+    bootstrap: int = DRAWS,
+    levels: Mapping[str, Category] = LEVELS,
+) -> Study:
+    """Read and score runs.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        rule: Rule of the level weights, as for `siq.share_out`; norms have their own.
+        norms: Norms whose scale to use; None makes the systems their own reference population.
+        allow_mismatch: As for `ranking.rank`.
+        allow_missing: As for `runs.find_tasks`.
+        exclude: Questions to leave out of Apply, as `unanswerable.read` returns them.
+        bootstrap: Draws of the error bars; 0 for none.
+        levels: The levels, each with the column to read, as `levels.choose_levels` returns them.
+
+    Raises:
+        SpeechIQError: The runs cannot be read, aligned or scored.
+    """
+    tasks, warnings = find_levels(runs, allow_missing)
+    return read_study(tasks, levels, Options(rule, norms, exclude, allow_mismatch, bootstrap), warnings)
+
+
+def read_study(
+    tasks: Sequence[TaskRun], levels: Mapping[str, Category], options: Options, warnings: Iterable[str] = ()
+) -> Study:
+    """Read and score tasks of SIQ.
+
+    Args:
+        tasks: The newest run of each.
+        levels: The levels, each with the column to read.
+        options: How to score.
+        warnings: One line for every choice made between runs.
+
+    Raises:
+        SpeechIQError: The runs cannot be read, aligned or scored.
+    """
+    questions, clips = _QuestionReader(), ClipReader(tasks)
+    systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
+    ranking = rank(
+        unanswerable.leave_out(systems, options.exclude),
+        rule=options.rule,
+        norms=options.norms,
+        allow_mismatch=options.allow_mismatch,
+        draws=options.draws,
+    )
+    answers = questions.answers() if "apply" in ranking.pool.raw else NO_ANSWERS
+    sets, unscored = ({}, []) if options.norms else _rank_sets(ranking, rule=options.rule, draws=options.draws)
+    return Study(
+        ranking=ranking._replace(context=ranking.context._replace(excluded=len(options.exclude))),
+        warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
+        identities=[identify(system) for system in ranking.context.systems],
+        labels=short_names(ranking.pool.systems),
+        clips=clips.clips(),
+        answers=answers,
+        sets=sets,
+    )
+
+
+class _QuestionReader(AnswerReader):
+    """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: SpeechIQError | None = None
+
+    def open(self, task: TaskRun) -> Pick:
+        add = super().open(task)
+
+        def add_until_error(number: int, line: bytes) -> None:
+            if self._error is None:
+                try:
+                    add(number, line)
+                except SpeechIQError as error:
+                    self._error = error
+
+        return add_until_error
+
+    def answers(self) -> Answers:
+        try:
+            if self._error is not None:
+                raise self._error
+            return super().answers()
+        except SpeechIQError as error:
+            return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+
+
+def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:
+    """Return the ranking on each data set if there are several; none, and why, if one of them cannot be scored."""
+    systems = ranking.context.systems
+    if len(split(systems)) < 2:
+        return {}, []
+    try:
+        return rank_by_dataset(systems, allow_mismatch=bool(ranking.context.mismatches), **options), []
+    except SpeechIQError as error:
+        return {}, [f"no scores per data set are shown: {error}"]
+
+
+def weights_by_rule(ranking: Ranking) -> dict[str, dict[str, float]]:
+    """Return rule -> level -> weight, on the systems of the ranking's scale; the ranking's own rule comes first.
+
+    Empty without SIQ.
+    """
+    if ranking.context.remarks.no_siq:
+        return {}
+    scale = ranking.scores.scale
+    spread = {level: of.spread for level, of in scale.levels.items()}
+    return {rule: siq.share_out(spread, rule) for rule in dict.fromkeys((scale.rule, *siq.RULES))}
+
+
+def ranks_by_rule(ranking: Ranking) -> dict[str, np.ndarray]:
+    """Return rule -> rank of each system; Z does not change."""
+    z = {level: of.z for level, of in ranking.scores.levels.items()}
+    return {rule: siq.competition_ranks(siq.combine(z, weights)) for rule, weights in weights_by_rule(ranking).items()}

@@ -1,0 +1,251 @@
+"""Compare the conditions that tasks recorded: scores are comparable only if these agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from speechiq.core.files.checksummed import shorten
+from speechiq.core.console import count_of, printable
+from speechiq.reducer.runs import judge_name
+from speechiq.reducer.runs.results_file import CONDITION, TaskRun
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.samples import show_item
+
+Scalar = str | int | float | None
+Conditions = Mapping[str, Scalar]
+
+CLIPS = "clips"
+TASKS = "task versions"
+NORMALIZER = "normalizer"
+EMBEDDER = "embedder"
+#: Further metadata on which a suite's scores depend.
+SETTINGS = "settings"
+JUDGE = "judge"
+ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
+FIELDS = {
+    "content_sha256": CLIPS,
+    "dataset": TASKS,
+    "version": TASKS,
+    "prompt_version": TASKS,
+    "subset_sha256": TASKS,
+    "normalizer": NORMALIZER,
+    "normalizer_version": NORMALIZER,
+    "embedder": EMBEDDER,
+    "embedder_template": EMBEDDER,
+    "embedder_text": EMBEDDER,
+    "embedder_dtype": EMBEDDER,
+}
+#: Normalizer of runs that do not record one: the rules of the package whisper-normalizer, which speechiq used first.
+FIRST_RULES = "whisper-normalizer"
+NOT_RECORDED = "not recorded"
+ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
+EXAMPLES = 3
+#: Holds the place of the systems that share a difference.
+_OWN = "\0"
+#: Ending of a field with the sha256 of what the field without the ending names.
+DIGEST = "_sha256"
+FIX = "run the same tasks"
+ONE_SET = f"{FIX}, or score the runs of one data set alone"
+#: Aspect -> what the user can do, if it is something else.
+FIXES = {CONDITION: "compare conditions by siq robustness", SETTINGS: "run them with the same settings"}
+
+
+class Mismatch(NamedTuple):
+    """One difference between a system's run and what it is compared with.
+
+    Attributes:
+        system: The system's name.
+        level: Name of the category.
+        aspect: One of `ASPECTS`, `CONDITION`, `SETTINGS` or `JUDGE`.
+        text: The difference, naming both sides.
+        fix: What the user can do.
+    """
+
+    system: str
+    level: str
+    aspect: str
+    text: str
+    fix: str = FIX
+
+
+def read_conditions(task: TaskRun) -> dict[str, Scalar]:
+    """Return a task's name and the metadata that its scores depend on; None for a key that it does not record.
+
+    >>> from speechiq.reducer.scores.levels import LEVELS
+    >>> of = LEVELS["understand"]
+    >>> task = TaskRun(0.0, "", "s", "t", of, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
+    >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None][3:]
+    ['embedder=e', 'embedder_template=plain', 'embedder_text=raw', 'embedder_dtype=float32']
+    """
+    fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
+    recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
+    under = {CONDITION: _as_scalar(task.metadata[CONDITION])} if task.metadata.get(CONDITION) else {}
+    return {"task": printable(task.task), **fields, **recorded, **under}
+
+
+def by_level(system: System) -> dict[str, list[Conditions]]:
+    """Return level -> the conditions of each of the system's tasks, sorted; empty if its tasks are not known."""
+    return {
+        level: sorted(
+            (read_conditions(task) for task in system.tasks if task.level == level),
+            key=lambda conditions: json.dumps(conditions, sort_keys=True),
+        )
+        for level in system.levels
+    }
+
+
+def compare_systems(systems: Sequence[System]) -> list[Mismatch]:
+    """Return how systems differ from the conditions that most of them have at a level.
+
+    If several conditions are equally frequent, those of the first system by name count. Systems whose tasks are not
+    known have no mismatches.
+    """
+    conditions = {system.name: by_level(system) for system in sorted(systems, key=lambda system: system.name)}
+    found = []
+    for level in _levels_of(systems):
+        known = {name: _by_dataset(levels[level]) for name, levels in conditions.items() if levels.get(level)}
+        if known:
+            usual = _most_frequent(known)
+            for name in known:
+                found += compare(name, level, conditions[name][level], f"system {usual!r}", conditions[usual][level])
+    return found
+
+
+def compare_items(systems: Sequence[System]) -> list[Mismatch]:
+    """Return which clips or questions of other systems each system misses."""
+    found = []
+    for level in _levels_of(systems):
+        all_items = set().union(*(system.scores.get(level, ()) for system in systems))
+        for system in systems:
+            if missing := all_items.difference(system.scores.get(level, ())):
+                text = f"{len(missing)} of {len(all_items)} items are missing in system {system.name!r}"
+                text += f", such as {show_item(min(missing))}"
+                found.append(Mismatch(system.name, level, CLIPS, f"level {level}: {text}"))
+    return found
+
+
+def compare(
+    system: str, level: str, ours: Iterable[Conditions], other: str, theirs: Iterable[Conditions]
+) -> list[Mismatch]:
+    """Return how one level's tasks of a system differ from those of another.
+
+    Tasks are matched by their data set, never by their names.
+
+    Args:
+        system: The system's name.
+        level: Name of the category.
+        ours: Conditions of its tasks; empty if they are not known, which counts as equal.
+        other: What the system is compared with, in words.
+        theirs: The conditions of the other side.
+    """
+    here, there = _by_dataset(ours), _by_dataset(theirs)
+    if not here or not there:
+        return []
+    own = f"system {system!r}"
+    one_sided = [(dataset, own, other) for dataset in here.keys() - there.keys()]
+    one_sided += [(dataset, other, own) for dataset in there.keys() - here.keys()]
+    found = [
+        Mismatch(
+            system, level, TASKS, f"level {level}: data set {dataset!r} is in {present} and not in {absent}", ONE_SET
+        )
+        for dataset, present, absent in sorted(one_sided)
+    ]
+    for dataset in sorted(here.keys() & there.keys()):
+        both, where = (here[dataset], there[dataset]), f"level {level}, data set {dataset!r}"
+        aspects = _aspects(here[dataset].keys() | there[dataset].keys())
+        differing = _leave_out_digests([field for field in aspects if both[0].get(field) != both[1].get(field)])
+        found += [
+            Mismatch(
+                system,
+                level,
+                aspects[field],
+                f"{where}: {field} is {_show(field, both[0].get(field, {None}))} in {own} "
+                f"and {_show(field, both[1].get(field, {None}))} in {other}",
+                FIXES.get(aspects[field], FIX),
+            )
+            for field in differing
+            if aspects[field] != JUDGE
+        ]
+        if fields := [field for field in differing if aspects[field] == JUDGE]:
+            one, two = (_show_judge(of, fields) for of in both)
+            text = f"{where}: judged by {one} in {own} and by {two} in {other}"
+            found.append(Mismatch(system, level, JUDGE, text, judge_name.FIX))
+    return found
+
+
+def summarize(mismatches: Sequence[Mismatch]) -> str:
+    """Return the first few differences in one line; what several levels or systems share is named once.
+
+    >>> summarize([Mismatch(name, "apply", CLIPS, f"level apply: 2 of 9 are not in system {name!r}") for name in "abc"])
+    "level apply: 2 of 9 are not in system 'a' and 2 other systems"
+    """
+    shared: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for of in mismatches:
+        difference = of.text.removeprefix(f"level {of.level}").replace(f"system {of.system!r}", _OWN, 1)
+        levels, systems = shared.setdefault(difference, ({}, {}))
+        levels[of.level] = systems[of.system] = None
+    shown = [_show_shared(difference, *sharing) for difference, sharing in list(shared.items())[:EXAMPLES]]
+    return "; ".join(shown) + f"; and {len(shared) - EXAMPLES} more" * (len(shared) > EXAMPLES)
+
+
+def _show_shared(difference: str, levels: Collection[str], systems: Collection[str]) -> str:
+    first, more = next(iter(systems)), len(systems) - 1
+    own = f"system {first!r}" + f" and {count_of(more, 'other system')}" * bool(more)
+    return f"level{'s' * (len(levels) > 1)} {', '.join(levels)}{difference.replace(_OWN, own)}"
+
+
+def _levels_of(systems: Iterable[System]) -> list[str]:
+    """Return every category of some systems, once."""
+    return list(dict.fromkeys(level for system in systems for level in system.levels))
+
+
+def _aspects(fields: Iterable[str]) -> dict[str, str]:
+    """Return field -> aspect, for the known fields and further ones."""
+    further = sorted({*fields} - FIELDS.keys() - {CONDITION})
+    of_further = {field: JUDGE if field in judge_name.KEYS else SETTINGS for field in further}
+    return FIELDS | {CONDITION: CONDITION} | of_further
+
+
+def _leave_out_digests(fields: Sequence[str]) -> list[str]:
+    """Return fields without the digests of what other fields name.
+
+    >>> _leave_out_digests(["content_sha256", "speech_quality", "speech_quality_sha256"])
+    ['content_sha256', 'speech_quality']
+    """
+    return [field for field in fields if not field.endswith(DIGEST) or field.removesuffix(DIGEST) not in fields]
+
+
+def _most_frequent(values: Mapping[str, Any]) -> str:
+    """Return the first name whose value most names share."""
+    return max(values, key=lambda name: sum(values[name] == value for value in values.values()))
+
+
+def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]]:
+    """Return data set -> field -> values, over all its tasks."""
+    sets: dict[str, dict[str, set[Scalar]]] = {}
+    for task in tasks:
+        task = {CONDITION: None, **task}
+        if "normalizer" in task:
+            task = {"normalizer_version": FIRST_RULES, **task}
+        fields = sets.setdefault(str(task["dataset"]), {})
+        for field in task.keys() - {"task"}:
+            fields.setdefault(field, set()).add(task[field])
+    return sets
+
+
+def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str:
+    """Return the name of a judge, with the fields in which it differs from another judge."""
+    shown = [f"{field} {_show(field, values[field])}" for field in fields if field != judge_name.KEYS[0]]
+    return _show(judge_name.KEYS[0], values[judge_name.KEYS[0]]) + f" ({', '.join(shown)})" * bool(shown)
+
+
+def _show(field: str, values: set[Scalar]) -> str:
+    absent = ABSENT.get(field, NOT_RECORDED)
+    shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
+    return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
+
+
+def _as_scalar(value: Any) -> Scalar:
+    return value if isinstance(value, str | int | float | None) else json.dumps(value, sort_keys=True)

@@ -1,0 +1,135 @@
+"""Read how a task describes itself in its metadata, or refuse the description in one line (tutorials/new_suite.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import PLAIN
+from speechiq.reducer.runs.measure import Category, Measure, Setting
+
+#: The keys of a task's metadata that describe it; a task with the first of them takes part.
+KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "split_by", "order")
+GUIDE = "docs/tutorials/new_suite.md lists the keys"
+FIXES = {
+    "direction": "write higher or lower: which of them is better",
+    "column": "name the column of the sample rows that holds the score",
+    "unit": "write the heading of the score, such as 'acc. %'",
+    "range": "write the lowest and the highest value, such as [0, 1]",
+    "chance": "write the score of guessing as the column has it, or leave the key out",
+    "alternatives": "write COLUMN: {unit: HEADING} for each further column",
+    "undefined": "write counted to leave NaN out of means and count it, or leave the key out",
+    "item": "list fields of doc, the clip first, such as [id, question_id]",
+    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
+    "suite": "write a plain name of letters, digits, '-', '_' and '.'",
+    "category": "write a plain name of letters, digits, '-', '_' and '.'",
+    "part_of": "write a plain name of a further column, which no category has",
+    "overall": "write a plain name of a further column, which no category has, such as average",
+    "beside": "list further columns of the rows, each with column, direction and unit",
+    "split_by": "list fields of doc that name the kind of an item, such as [noise]",
+    "order": "list the categories of the suite in the order of their columns",
+}
+_PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\w+")
+
+
+class _Described(msgspec.Struct):
+    """Define the keys of metadata that describe a task; other keys are ignored."""
+
+    suite: str
+    measure: Measure
+    item: tuple[str, ...]
+    category: str | None = None
+    settings: dict[str, Setting] = {}
+    part_of: str | None = None
+    overall: str | None = None
+    beside: tuple[Measure, ...] = ()
+    split_by: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+
+def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
+    """Return the category that a task describes in its metadata.
+
+    Args:
+        metadata: Has the keys `suite`, `measure` and `item`, and may have the other keys of `KEYS`.
+        task: Name of the task; it is the name of the category if the metadata has none.
+        file: File that holds the metadata, for errors.
+
+    Raises:
+        SpeechIQError: A key is missing or has a value that is not allowed; the message names file, task, key and value.
+    """
+    where = f"{file!r}, task {task!r}"
+    given = {key: metadata[key] for key in KEYS if key in metadata}
+    try:
+        found = msgspec.convert(given, _Described)
+    except msgspec.ValidationError as error:
+        raise _refusal(where, given, error) from error
+    fields = msgspec.structs.asdict(found)
+    named = fields.pop("category")
+    category = task if named is None else named
+    for key, value, fault in _faults(found, category):
+        raise _refuse(where, key, value, fault)
+    return Category(name=category, **fields)
+
+
+def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
+    """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
+    pooled = [(key, name) for key, name in (("part_of", found.part_of), ("overall", found.overall)) if name is not None]
+    for key, name in (("suite", found.suite), ("category", category), *pooled):
+        if not PLAIN.fullmatch(name):
+            yield key, name, "is not a plain name"
+    columns = {category}
+    for key, name in (*pooled, *(("beside", of.column) for of in found.beside)):
+        if name in columns:
+            yield key, name, "is the name of another column of the table"
+        columns.add(name)
+    yield from _faults_of_measure("measure", found.measure)
+    for beside in found.beside:
+        yield from _faults_of_measure("beside", beside)
+    if not found.item or not all(found.item):
+        yield "item", list(found.item), "names no field"
+    for field in found.split_by:
+        if not PLAIN.fullmatch(field) or (*found.item, *found.split_by).count(field) > 1:
+            yield "split_by", field, "is not a plain name, or is listed twice or under item"
+
+
+def _faults_of_measure(place: str, measure: Measure) -> Iterator[tuple[str, Any, str]]:
+    """Yield what is wrong with a measure; `place` is its key."""
+    low, high = measure.bounds
+    for key, text in (("column", measure.column), ("unit", measure.unit)):
+        if not text.strip() or not text.isprintable():
+            yield f"{place}.{key}", text, "is not a name that prints"
+    if not low < high:
+        yield f"{place}.range", list(measure.bounds), "does not go from a lower to a higher number"
+    chances = {"chance": measure.chance}
+    chances |= {f"alternatives.{column}.chance": other.chance for column, other in measure.alternatives.items()}
+    for key, chance in chances.items():
+        if chance is not None and not low <= chance <= high:
+            yield f"{place}.{key}", chance, f"is outside the range {low:g} to {high:g}"
+    if measure.column in measure.alternatives:
+        yield f"{place}.alternatives", list(measure.alternatives), "names the usual column as well"
+
+
+def _refusal(where: str, given: Mapping[str, Any], error: msgspec.ValidationError) -> SpeechIQError:
+    """Return the error for metadata of the wrong type; msgspec names the place of the fault."""
+    text = str(error)
+    place = _PLACE.search(text)
+    reason, steps = (text[: place.start()], _STEP.findall(place["path"])) if place else (text, [])
+    if missing := re.search(r"missing required field `(\w+)`", text):
+        key = ".".join([*steps, missing[1]])
+        return SpeechIQError(f"{where}: metadata has no {key}; {FIXES.get(missing[1], GUIDE)}")
+    value: Any = given
+    for step in steps:
+        value = value.get(step, value) if isinstance(value, Mapping) else value
+    return _refuse(where, ".".join(steps), value, f"is not valid ({reason})")
+
+
+def _refuse(where: str, key: str, value: Any, fault: str) -> SpeechIQError:
+    names = [step for step in reversed(key.split(".")) if step in FIXES]
+    fix = FIXES[names[0]] if names else GUIDE
+    return SpeechIQError(f"{where}: metadata.{key}: {value!r:.80} {fault}; {fix}")

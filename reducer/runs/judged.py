@@ -1,0 +1,181 @@
+"""Read the rows of tasks whose answers a judge scored: question, reference, answer, and what the judge wrote."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import first_of, locate, read_lines, refusal
+from speechiq.reducer.runs.systems import find_tasks
+from speechiq.reducer.runs.samples import Item
+
+NEEDS = "an object doc with the texts id and question, and the fields that metadata.item of its task names"
+FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
+
+
+class Doc(msgspec.Struct):
+    """The texts of the doc of a judged task."""
+
+    id: str | int | float
+    question: str
+    answer: str = ""
+    accepted: tuple[str, ...] = ()
+    checklist: Any = ""
+    audio: Any = None
+
+
+class Stored(msgspec.Struct):
+    """What the filter of a judged task left in `filtered_resps`.
+
+    Attributes:
+        answer: The system's answer.
+        scores: Score of each draw on the scale of the rubric; None for one that could not be read.
+        texts: What the judge wrote in each draw.
+        coverage: Audio coverage of the answer.
+    """
+
+    answer: str
+    scores: list[float | None]
+    texts: list[str]
+    coverage: float | None = None
+
+    @property
+    def known_coverage(self) -> float:
+        """Return the audio coverage; NaN if it is not known."""
+        return math.nan if self.coverage is None else self.coverage
+
+    @property
+    def points(self) -> float:
+        """Return the mean of the scores that could be read; NaN without one.
+
+        >>> Stored("yes", [4.0, None, 5.0], ["4", "?", "5"]).points
+        4.5
+        """
+        known = [score for score in self.scores if score is not None and not math.isnan(score)]
+        return sum(known) / len(known) if known else math.nan
+
+
+class JudgedRow(NamedTuple):
+    """A row of a judged task.
+
+    Attributes:
+        id: A digest that names the answer, with any judge.
+        item: The fields of the doc that name the item; the first is the clip.
+        task: Its task.
+        row: The whole row, as lm-eval wrote it.
+        doc: The texts of its doc.
+        stored: What the filter left.
+    """
+
+    id: str
+    item: Item
+    task: TaskRun
+    row: dict[str, Any]
+    doc: Doc
+    stored: Stored
+
+
+_ITEM = msgspec.json.Decoder(dict[str, Any])
+_ROW = msgspec.json.Decoder(dict[str, Any])
+_STORED = msgspec.json.Decoder(Stored)
+
+
+def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Find the judged tasks of every system, the newest run of each: those that record a judge.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+
+    Returns:
+        (the tasks, warnings), as for `find_tasks`.
+
+    Raises:
+        SpeechIQError: As for `find_tasks`, or no task has a judge.
+    """
+    runs = list(runs)
+    tasks, warnings = find_tasks(runs, allow_missing)
+    judged = [task for task in tasks if "judge" in task.metadata]
+    if not judged:
+        names = ", ".join(sorted({task.task for task in tasks}))
+        raise SpeechIQError(f"no judged task in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}; {FIX}")
+    return judged, warnings
+
+
+def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
+    """Return all rows of a task as lm-eval wrote them, and those among them that a judge scored.
+
+    Raises:
+        SpeechIQError: The sample file cannot be read, no row was judged, or a judged one misses a text.
+    """
+    rows = list(_read(task.samples))
+    judged = [
+        _judged_row(task, where, row, stored)
+        for where, row in rows
+        if (stored := read_stored(row.get("filtered_resps"))) is not None
+    ]
+    if not judged:
+        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}; {FIX}")
+    return [row for _, row in rows], judged
+
+
+def read_stored(filtered: Any) -> Stored | None:
+    """Return what the filter of a judged task left; None for what another filter left.
+
+    lm-eval writes a text for anything in `filtered_resps`.
+
+    >>> read_stored(['{"answer": "yes", "scores": [null], "texts": ["?"], "coverage": NaN}']).answer
+    'yes'
+    >>> read_stored(["yes"]) is None
+    True
+    """
+    first = first_of(filtered)
+    try:
+        if isinstance(first, str):
+            return decode(first.encode(), _STORED) if first.startswith("{") else None
+        return msgspec.convert(first, Stored)
+    except ValueError:
+        return None
+
+
+def read_item(filtered: Any) -> dict[str, Any]:
+    """Return everything that the filter of a judged task left, of a row that `read_stored` reads.
+
+    >>> read_item(['{"answer": "yes", "scores": [1], "texts": [""], "written": "Yes."}'])["written"]
+    'Yes.'
+    """
+    first = first_of(filtered)
+    return decode(first.encode(), _ITEM) if isinstance(first, str) else dict(first)
+
+
+def _read(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in read_lines(path):
+        try:
+            row = decode(line, _ROW)
+            refuse_extremes(row)
+        except ValueError as error:
+            raise refusal(path, number, NEEDS, error) from error
+        yield locate(path, number), row
+
+
+def _judged_row(task: TaskRun, where: str, row: dict[str, Any], stored: Stored) -> JudgedRow:
+    try:
+        doc = msgspec.convert(row.get("doc"), Doc)
+    except ValueError as error:
+        raise SpeechIQError(f"{where} needs {NEEDS} ({error}); rerun this task") from error
+    if missing := [field for field in task.category.item if field not in row["doc"]]:
+        raise SpeechIQError(f"{where} needs {NEEDS} ({', '.join(missing)} is missing); rerun this task")
+    if not doc.question.strip():
+        raise SpeechIQError(f"{where}: the question of {str(doc.id)!r} is empty; rerun this task")
+    item = tuple(str(row["doc"][field]) for field in task.category.item)
+    named = [task.system, task.task, item, doc.question, doc.answer, stored.answer]
+    return JudgedRow(content_sha256(named)[:16], item, task, row, doc, stored)

@@ -1,0 +1,206 @@
+"""Read a results file of lm-eval (`results_<date>.json`): the system and the tasks that it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import read_plain
+from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.reducer.runs.description import read_category
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.run_files import samples_of
+from speechiq.reducer.scores.levels import LEVELS
+
+#: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
+CONDITION = "condition"
+YEAR_10000 = 253_402_300_800
+
+
+class _Recorded(msgspec.Struct):
+    """The record of `hf-audio` under the key `siq`."""
+
+    pretrained: Any = None
+    system: dict[str, Any] = {}
+
+
+class _Config(msgspec.Struct):
+    model_args: dict[str, Any] | str | None = None
+    siq: _Recorded = msgspec.field(default_factory=_Recorded)
+
+
+class _Task(msgspec.Struct):
+    metadata: Any = None
+
+
+class Results(msgspec.Struct):
+    """The part of a results file that is read; other keys are ignored."""
+
+    date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
+    configs: dict[str, _Task]
+    config: _Config = msgspec.field(default_factory=_Config)
+    model_name: Any = None
+    lm_eval_version: Any = None
+    transformers_version: Any = None
+    n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
+    higher_is_better: dict[str, Any] | None = None
+
+
+_RESULTS = msgspec.json.Decoder(Results)
+
+
+class TaskRun(NamedTuple):
+    """One task of one results file.
+
+    Attributes:
+        date: Start of the run, in seconds since 1970.
+        results: The results file.
+        system: The system's name.
+        task: The task's name.
+        category: The category that the task describes; for older runs, whose metadata has only `level`, that level.
+        metadata: The metadata that the task recorded (`version`, `dataset`, `embedder`, ...).
+        described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.
+        docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
+        versions: Package -> its version in the run, as far as the results file records it.
+        signs: Column of the sample rows -> 1 if a higher value is better, -1 if a lower one is.
+    """
+
+    date: float
+    results: str
+    system: str
+    task: str
+    category: Category
+    metadata: dict[str, Any]
+    described: dict[str, Any]
+    docs: tuple[int, int] | None = None
+    versions: Mapping[str, str] = MappingProxyType({})
+    signs: Mapping[str, float] = MappingProxyType({})
+
+    @property
+    def suite(self) -> str:
+        """Return the name of the task's suite."""
+        return self.category.suite
+
+    @property
+    def level(self) -> str:
+        """Return the name of the task's category: for SIQ, its level."""
+        return self.category.name
+
+    @property
+    def dataset(self) -> str:
+        """Return the name of the task's data set."""
+        return printable(str(self.metadata.get("dataset")))
+
+    @property
+    def samples(self) -> Path:
+        """Return the task's sample file."""
+        return samples_of(Path(self.results), self.task)
+
+
+def read_results(path: Path) -> Results:
+    """Read the needed keys of a results file.
+
+    Raises:
+        SpeechIQError: The file cannot be read or is not a results file of lm-eval.
+    """
+    try:
+        results: Results = decode(read_plain(path), _RESULTS)
+        described = (task.metadata for task in results.configs.values() if _can_be_scored(task))
+        refuse_extremes([results.config.siq.system, *_names(results), *described])
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; move it away") from error
+    except ValueError as error:
+        raise SpeechIQError(
+            f"{str(path)!r} is not a results file of lm-eval ({error}); move it away or rerun the evaluation"
+        ) from error
+    return results
+
+
+def tasks_of(path: Path, results: Results) -> list[TaskRun]:
+    """Return the tasks of one results file that can be scored: those with a measure, or with a level of SIQ.
+
+    The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
+    were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
+    not print are replaced by U+FFFD. A system under a condition is a system of its own; see `name_under`.
+
+    Args:
+        path: Path of the file.
+        results: Its content, from `read_results`.
+
+    Raises:
+        SpeechIQError: The metadata of a task is not valid.
+    """
+    name = printable(next((str(name) for name in _names(results) if name), path.absolute().parent.name))
+    counts, directions = results.n_samples or {}, results.higher_is_better or {}
+    named = {"lm-eval": results.lm_eval_version, "transformers": results.transformers_version}
+    versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
+    scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
+    described = {task: config.metadata for task, config in scored.items()}
+    categories = {task: _category_of(path, task, metadata) for task, metadata in described.items()}
+    return [
+        TaskRun(
+            results.date,
+            str(path),
+            name_under(name, metadata),
+            task,
+            categories[task],
+            metadata,
+            results.config.siq.system,
+            _docs(counts.get(task)),
+            versions,
+            _signs(categories[task], directions.get(task)),
+        )
+        for task, metadata in described.items()
+    ]
+
+
+def name_under(system: str, metadata: Mapping[str, Any]) -> str:
+    """Return the name of a system under the condition that a task recorded.
+
+    >>> name_under("whisper", {"condition": "white@10dB"}), name_under("whisper", {})
+    ('whisper [white@10dB]', 'whisper')
+    """
+    return f"{system} [{printable(str(metadata[CONDITION]))}]" if metadata.get(CONDITION) else system
+
+
+def _can_be_scored(task: _Task) -> bool:
+    """Return whether the metadata of a task has a measure or, in older runs, a level."""
+    metadata = task.metadata
+    if not isinstance(metadata, dict):
+        return False
+    return "measure" in metadata or (isinstance(metadata.get("level"), str) and metadata["level"] in LEVELS)
+
+
+def _category_of(path: Path, task: str, metadata: dict[str, Any]) -> Category:
+    if "measure" not in metadata:
+        return LEVELS[metadata["level"]]
+    return read_category(metadata, printable(task), str(path))
+
+
+def _signs(category: Category, directions: Any) -> dict[str, float]:
+    """Return the direction of each column: as the task's measure says, and as lm-eval recorded it for all others."""
+    recorded = directions.items() if isinstance(directions, dict) else ()
+    signs = {column: 1.0 if higher else -1.0 for column, higher in recorded if isinstance(higher, bool)}
+    return signs | dict.fromkeys(category.measure.columns, category.measure.sign)
+
+
+def _names(results: Results) -> tuple[Any, ...]:
+    """Return the possible names of the system, the best one first."""
+    arguments = results.config.model_args or {}
+    if isinstance(arguments, str):
+        arguments = dict(pair.partition("=")[::2] for pair in arguments.split(","))
+    return results.config.siq.pretrained, results.model_name, arguments.get("pretrained")
+
+
+def _docs(counts: Any) -> tuple[int, int] | None:
+    """Return the number of docs that were run and of all docs, from a task's `n-samples`; None if it has none."""
+    match counts:
+        case {"effective": int(run), "original": int(total)}:
+            return run, total
+    return None

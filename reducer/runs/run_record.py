@@ -1,0 +1,145 @@
+"""Read from a results file how lm-eval was called: model type, arguments, settings, and what the run used."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import read_plain
+from speechiq.core.files.json_text import decode
+
+HIDDEN = "***"
+_SECRET = re.compile(r"(key|token|secret|passw(or)?d|credentials?)$", re.IGNORECASE)
+_PLAIN = re.compile(r"[^\s,={}\[\]\"']+")
+
+
+class _Usage(msgspec.Struct):
+    usage: Any = None
+
+    def counts(self) -> dict[str, int]:
+        """Return the usage counters."""
+        return {name: of for name, of in self.usage.items() if type(of) is int} if isinstance(self.usage, dict) else {}
+
+
+class _Config(msgspec.Struct):
+    """The part of `config` that says how lm-eval was called; values of other types are left out."""
+
+    model: Any = None
+    model_args: dict[str, Any] | str | None = None
+    gen_kwargs: Any = None
+    limit: Any = None
+    samples: Any = None
+    batch_size: Any = None
+    device: Any = None
+    random_seed: Any = None
+    siq: _Usage = msgspec.field(default_factory=_Usage)
+
+
+class _Results(msgspec.Struct):
+    config: _Config = msgspec.field(default_factory=_Config)
+    total_evaluation_time_seconds: Any = None
+    system_instruction: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Results)
+
+
+class RunRecord(msgspec.Struct, frozen=True):
+    """How lm-eval was called.
+
+    Attributes:
+        command: A command that makes the same run, rebuilt from the settings; "" if the file names no model type.
+        facts: Name of a setting in words -> its value; only those that the file has.
+    """
+
+    command: str
+    facts: dict[str, str]
+
+
+def read_record(results: Path, tasks: Iterable[str]) -> RunRecord:
+    """Read how a run was called.
+
+    Args:
+        results: Its results file.
+        tasks: Names of the tasks that the command lists.
+
+    Raises:
+        SpeechIQError: The file cannot be read.
+    """
+    try:
+        found: _Results = decode(read_plain(results), _DECODER)
+    except OSError as error:
+        raise SpeechIQError(f"{str(results)!r} cannot be read: {error.strerror}; make it readable") from error
+    except ValueError:
+        return RunRecord("", {})
+    return RunRecord(_command(found, tasks), _facts(found))
+
+
+def _command(found: _Results, tasks: Iterable[str]) -> str:
+    config = found.config
+    if not isinstance(config.model, str):
+        return ""
+    words = ["lm_eval", "--model", config.model]
+    if config.model_args:
+        words += ["--model_args", _pairs(config.model_args)]
+    words += ["--tasks", ",".join(tasks)]
+    if isinstance(config.gen_kwargs, dict | str) and config.gen_kwargs:
+        words += ["--gen_kwargs", _pairs(config.gen_kwargs)]
+    options = {"--batch_size": config.batch_size, "--device": config.device, "--limit": config.limit}
+    options |= {"--system_instruction": found.system_instruction}
+    options |= {"--samples": json.dumps(config.samples) if isinstance(config.samples, dict) else None}
+    for option, value in options.items():
+        if isinstance(value, str | int | float) and str(value):
+            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+    return printable(shlex.join([*words, "--log_samples", "--output_path", "runs"]))
+
+
+def _pairs(arguments: Mapping[str, Any] | str) -> str:
+    """Return arguments as lm-eval takes them: `key=value,...`, or JSON if a value has a comma or is not plain.
+
+    >>> _pairs({"pretrained": "gold", "hub_token": "x"}), _pairs({"stop": ["a", "b"]})
+    ('pretrained=gold,hub_token=***', '{"stop": ["a", "b"]}')
+    """
+    if isinstance(arguments, str):
+        given = [pair.partition("=") for pair in arguments.split(",")]
+        return ",".join(key + equals + (HIDDEN if _SECRET.search(key) else value) for key, equals, value in given)
+    shown = {key: HIDDEN if _SECRET.search(key) else value for key, value in arguments.items()}
+    if all(_PLAIN.fullmatch(str(value)) for value in shown.values()):
+        return ",".join(f"{key}={value}" for key, value in shown.items())
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def _facts(found: _Results) -> dict[str, str]:
+    config = found.config
+    facts = {
+        "Model type": config.model,
+        "Duration": _duration(found.total_evaluation_time_seconds),
+        "Device": config.device,
+        "Batch size": config.batch_size,
+        "Limit": config.limit,
+        "Seed": config.random_seed,
+        "Usage": ", ".join(f"{name} {count}" for name, count in config.siq.counts().items()),
+    }
+    known = {name: str(value) for name, value in facts.items() if isinstance(value, str | int | float)}
+    return {name: printable(text) for name, text in known.items() if text}
+
+
+def _duration(seconds: Any) -> str:
+    """Return a duration in words; "" if lm-eval recorded none.
+
+    >>> _duration("63.8"), _duration("5000"), _duration(None)
+    ('64 s', '83 min', '')
+    """
+    try:
+        value = float(seconds)
+    except (TypeError, ValueError):
+        return ""
+    return f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"

@@ -1,0 +1,1 @@
+"""Turn systems into a scoreboard: alignment, comparability, scales, intervals and ranks."""

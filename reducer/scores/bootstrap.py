@@ -1,0 +1,181 @@
+"""Compute error bars: how much scores change with other clips from the same source.
+
+The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
+are heavy tailed: the heaviest clip counts more often than once, for clips like it that are not in the set. On a fixed
+scale a draw's distance from the pool is also divided by the draw's own standard error (the studentized bootstrap). On
+the pool's own scale it is used in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
+from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
+from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.stats.coverage import caution
+from speechiq.reducer.stats.interval import Cloud, Interval
+from speechiq.reducer.stats.proportion import bound_means
+
+
+class Bootstrap(NamedTuple):
+    """Error bars of a pool, systems in the pool's order.
+
+    Attributes:
+        draws: Number of draws.
+        left_out: Number of draws that could not be scored; they do not count.
+        seed: Seed of the draws.
+        raw: Level -> interval of the mean raw score, a fraction that grows with ability.
+        raw_std: Level -> its standard error, shape (systems,).
+        z: Level -> interval of Z_j.
+        siq: Interval of SIQ.
+        siq_std: Its standard error, shape (systems,).
+        ranks: Probability of each rank, shape (systems, systems): one row per system, one column per rank from 1. Equal
+            systems share the best rank of their group, so that rows sum to 1 and columns need not.
+        clips: Number of clips of the smallest level.
+    """
+
+    draws: int
+    left_out: int
+    seed: int
+    raw: dict[str, Interval]
+    raw_std: PerLevel
+    z: dict[str, Interval]
+    siq: Interval
+    siq_std: np.ndarray
+    ranks: np.ndarray
+    clips: int
+
+    @property
+    def caution(self) -> str | None:
+        """Return the caution about intervals from few clips; None from 50 clips on (`coverage.caution`)."""
+        return caution(self.clips)
+
+
+def resample(
+    pool: Pool, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
+) -> Bootstrap:
+    """Return the error bars of all systems from one set of draws.
+
+    Args:
+        pool: The systems.
+        scale: A fixed scale on the pool's clips; None sets a new scale from the pool in every draw.
+        rule: Rule of the level weights, without `scale`.
+        draws: Number of draws.
+        seed: Equal seeds give equal draws.
+
+    Raises:
+        SpeechIQError: As for `draws.draw`.
+    """
+    drawn = draw(pool, scale=scale, rule=rule, draws=draws, seed=seed)
+    ranks = np.array([competition_ranks(siq) for siq in drawn.siq])
+    return Bootstrap(
+        draws=draws,
+        left_out=drawn.left_out,
+        seed=seed,
+        raw=_intervals_of_raw(pool, drawn),
+        raw_std=_std_of_raw(drawn),
+        z={level: cloud.interval for level, cloud in drawn.z_clouds.items()},
+        siq=drawn.siq_cloud.interval,
+        siq_std=drawn.siq.std(axis=0, ddof=1),
+        ranks=(ranks[..., None] == np.arange(1, len(pool.systems) + 1)).mean(axis=0),
+        clips=min(map(len, pool.clips.values())),
+    )
+
+
+def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int, int, dict[str, Interval], PerLevel]:
+    """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
+
+    Args:
+        pool: The systems.
+        draws: Number of draws.
+        seed: Equal seeds give equal draws.
+
+    Returns:
+        (the largest number of draws that could not be scored, the seed, level -> interval, level -> standard error).
+
+    Raises:
+        SpeechIQError: As for `draws.draw`.
+    """
+    nothing = {level: np.full(len(pool.systems), np.nan) for level in pool.raw}
+    low, high, std = ({level: of.copy() for level, of in nothing.items()} for _ in range(3))
+    left_out = 0
+    for rows, part in pool.complete_parts():
+        drawn = draw(part, scale=flat(part), draws=draws, seed=seed)
+        left_out = max(left_out, drawn.left_out)
+        for level, interval in _intervals_of_raw(part, drawn).items():
+            low[level][rows], high[level][rows] = interval
+        for level, of in _std_of_raw(drawn).items():
+            std[level][rows] = of
+    return left_out, seed, {level: Interval(low[level], high[level]) for level in nothing}, std
+
+
+def resample_alone(
+    pool: Pool, clips: Pool, *, draws: int = DRAWS, seed: int = 0
+) -> tuple[dict[str, Interval], PerLevel]:
+    """Return the error bars of mean raw scores, each level by itself on the draws of another pool's clips.
+
+    A draw without any clip of a level is left out for this level alone, so that a level with few clips does not affect
+    the others.
+
+    Args:
+        pool: The systems.
+        clips: The same systems, with the clips to draw from.
+        draws: As for `resample_raw`.
+        seed: As for `resample_raw`; with equal seeds, both draw the same clips.
+
+    Returns:
+        (level -> interval, level -> standard error).
+
+    Raises:
+        SpeechIQError: As for `draws.draw`.
+    """
+    intervals, std = dict[str, Interval](), dict[str, np.ndarray]()
+    for level in pool.raw:
+        _, _, found, its_std = resample_raw(pool.alone(level, clips), draws=draws, seed=seed)
+        intervals[level], std[level] = found[level], its_std[level]
+    return intervals, std
+
+
+def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:
+    drawn_intervals = {
+        level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()
+    }
+    return {level: bound_means(pool, level, interval) for level, interval in drawn_intervals.items()}
+
+
+def _std_of_raw(drawn: Draws) -> PerLevel:
+    return {level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()}
+
+
+def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
+    """Return the change of each system's SIQ when one system leaves the pool that sets the scale.
+
+    Returns:
+        Shape (systems left out, systems), in SIQ. NaN on the diagonal, and in the row of a system without which the
+        others cannot be scored (a single other system, or others that tie on a level).
+
+    Raises:
+        SpeechIQError: As for `calibrate` on the whole pool.
+    """
+    whole = score(pool, calibrate(pool, rule)).siq
+    shifts = np.full((len(whole), len(whole)), np.nan)
+    for j, name in enumerate(pool.systems):
+        others = np.arange(len(whole)) != j
+        rest = Pool(
+            tuple(other for other in pool.systems if other != name),
+            pool.clips,
+            {level: raw[others] for level, raw in pool.raw.items()},
+        )
+        with suppress(SpeechIQError):
+            shifts[j, others] = score(rest, calibrate(rest, rule)).siq - whole[others]
+    return shifts
+
+
+def _within(cloud: Cloud, lowest: float, highest: float) -> Cloud:
+    """Return the cloud with its interval limited to possible scores."""
+    return cloud._replace(lowest=lowest, highest=highest)

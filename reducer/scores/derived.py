@@ -1,0 +1,116 @@
+"""Pool items of several categories into further columns of a suite's table (`part_of`, `overall` and `beside`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.score_matrix import Pool, align
+
+
+class Further(NamedTuple):
+    """Hold the further columns of a suite: pooled ones, from few categories to many, then those beside the scores.
+
+    Attributes:
+        systems: The systems, scored on these columns instead of on categories; an item ends with its category.
+        pool: The same systems, aligned.
+        members: Column -> the categories whose items it has.
+        left_out: Pooled columns that are not shown, since their categories are scored by different measures.
+    """
+
+    systems: tuple[System, ...]
+    pool: Pool
+    members: Mapping[str, Sequence[str]]
+    left_out: Sequence[str]
+
+    @property
+    def levels(self) -> Mapping[str, Category]:
+        """Return column -> how it is scored, in the form of a category."""
+        return self.pool.levels
+
+
+def pool_columns(systems: Sequence[System]) -> Further:
+    """Return the further columns of systems that were scored on the same items.
+
+    A pooled column has every item of the categories that name it (`part_of`, `overall`), at least two, with one
+    measure. A column of `beside` has the items of all categories that name it in the same form; rows without a value
+    are undefined items. A column without any value is left out.
+
+    Args:
+        systems: At least one, with equal categories.
+    """
+    levels = systems[0].levels
+    parts = _group((part, name) for name, of in levels.items() for part in of.pooled)
+    several = {part: names for part, names in parts.items() if len(names) > 1}
+    pooled = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
+    found: dict[str, tuple[Category, list[str]]] = {}
+    for part, names in sorted(pooled.items(), key=lambda of: (len(of[1]), of[0])):
+        found[part] = as_column(part, levels[names[0]]), names
+    values: dict[str, list[dict[Item, float]]] = {
+        part: [pool_items(system, names) for system in systems] for part, (_, names) in found.items()
+    }
+    beside = _group((of.column, name) for name, category in levels.items() for of in category.beside)
+    for column, names in beside.items():
+        measure = _beside(levels[names[0]], column)
+        if all(_beside(levels[name], column) == measure for name in names):
+            found[column] = _as_beside(levels[names[0]], measure), names
+            values[column] = [_read_beside(system, measure, names) for system in systems]
+    known = [column for column, of in values.items() if not all(math.isnan(v) for one in of for v in one.values())]
+    columns = {column: found[column][0] for column in known}
+    scored = tuple(
+        System(system.name, {column: values[column][row] for column in known}, levels=columns)
+        for row, system in enumerate(systems)
+    )
+    members = {column: found[column][1] for column in known}
+    return Further(scored, align(scored), members, [part for part in several if part not in pooled])
+
+
+def share_measure(categories: Iterable[Category]) -> bool:
+    """Return whether categories are scored by one measure, so that their items have one mean."""
+    first, *others = categories
+    return all(of.measure == first.measure for of in others)
+
+
+def as_column(name: str, like: Category) -> Category:
+    """Return a column in the form of a category, scored like another category."""
+    return msgspec.structs.replace(like, name=name, part_of=None, overall=None, beside=(), split_by=())
+
+
+def pool_items(system: System, names: Iterable[str]) -> dict[Item, float]:
+    """Return the scores of a system on the items of several categories; an item ends with its category."""
+    return {(*item, name): score for name in names for item, score in system.scores[name].items()}
+
+
+def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for key, value in pairs:
+        grouped.setdefault(key, []).append(value)
+    return grouped
+
+
+def _beside(category: Category, column: str) -> Measure:
+    return next(of for of in category.beside if of.column == column)
+
+
+def _as_beside(like: Category, measure: Measure) -> Category:
+    """Return a column beside the scores in the form of a category, whose items may be undefined."""
+    counted = msgspec.structs.replace(measure, undefined="counted")
+    return Category(like.suite, measure.column, counted, like.item)
+
+
+def _read_beside(system: System, measure: Measure, names: Sequence[str]) -> dict[Item, float]:
+    """Return the values of a column beside the scores, growing with ability; NaN for an item without one."""
+    known = {
+        (*item, level): value
+        for level, items, columns in system.flag_values
+        if level in names and measure.column in columns
+        for item, value in zip(items, columns[measure.column].tolist(), strict=True)
+    }
+    wanted = pool_items(system, names)
+    return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in wanted}

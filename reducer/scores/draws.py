@@ -1,0 +1,231 @@
+"""Draw clips with replacement, and score the systems on every draw.
+
+A draw takes as many clips as the pool has, with replacement; a clip's questions and levels are drawn together. Every
+score of a draw is a ratio of sums over clips, so that all draws are one matrix product per level. Without a fixed
+scale a draw sets its own (eqs. 3 to 6), except that V_i, a variance over systems, depends only on clip i.
+
+A draw cannot be scored if none of its clips separates the systems on some level (eq. 5 divides 0 by 0). Such draws are
+left out of every number and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores.scale import (
+    DEFAULT_RULE,
+    LevelScale,
+    Scale,
+    calibrate,
+    combine,
+    share_out,
+    weighted_score,
+)
+from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.stats.interval import Cloud, attenuation
+from speechiq.reducer.stats.sums import Sums, noise, read, rows
+
+DRAWS = 1000
+FEWEST_DRAWS = 40
+UNSEEN, UNSEEN_ON_NORMS = 2.0, 3.0
+CHUNK_CELLS = 2**22
+MEAN, POINTS = 100, 15
+
+PerLevel = dict[str, np.ndarray]
+
+
+class Clips(NamedTuple):
+    """The clips of all levels of a pool.
+
+    Attributes:
+        names: Every clip of some level, sorted.
+        places: Level -> the position of each of its clips in `names`.
+    """
+
+    names: tuple[str, ...]
+    places: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, pool: Pool) -> Clips:
+        """Return the clips of a pool."""
+        place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
+        return cls(tuple(place), {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()})
+
+    def spread(self, level: str, values: np.ndarray) -> np.ndarray:
+        """Return values of a level's clips, shape (..., its clips), as values of all clips; 0 for all other clips."""
+        spread = np.zeros((*values.shape[:-1], len(self.names)))
+        spread[..., self.places[level]] = values
+        return spread
+
+
+class Draws(NamedTuple):
+    """The scores of every draw that can be scored.
+
+    Attributes:
+        raw: Level -> mean raw score, shape (draws, systems).
+        z: Level -> Z_j, shape (draws, systems).
+        siq: SIQ, shape (draws, systems).
+        left_out: Number of draws that could not be scored.
+        raw_clouds: Level -> the draws for the interval of the mean raw score.
+        z_clouds: Level -> the same for Z_j.
+        siq_cloud: The same for SIQ.
+    """
+
+    raw: PerLevel
+    z: PerLevel
+    siq: np.ndarray
+    left_out: int
+    raw_clouds: dict[str, Cloud]
+    z_clouds: dict[str, Cloud]
+    siq_cloud: Cloud
+
+
+def draw(
+    pool: Pool,
+    *,
+    scale: Scale | None = None,
+    rule: str = DEFAULT_RULE,
+    draws: int = DRAWS,
+    seed: int = 0,
+    unseen: float | None = None,
+) -> Draws:
+    """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
+
+    Args:
+        pool: The systems.
+        scale: As for `resample`.
+        rule: As for `resample`.
+        draws: Number of draws, at least `FEWEST_DRAWS`.
+        seed: Equal seeds give equal draws.
+        unseen: Intervals of X_j count the variance of the heaviest clip this many more times, for equally heavy clips
+            that are not in the set; None takes `UNSEEN`, and `UNSEEN_ON_NORMS` on a fixed scale. Differences between
+            two systems use less (`comparison.compare`).
+
+    Raises:
+        SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
+            draws.
+    """
+    if draws < FEWEST_DRAWS:
+        raise SpeechIQError(
+            f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, better {DRAWS}"
+        )
+    clips = Clips.of(pool)
+    if len(clips.names) < 2:
+        raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
+    base = scale or calibrate(pool, rule)
+    if unseen is None:
+        unseen = UNSEEN_ON_NORMS if scale else UNSEEN
+    parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
+    counts = count_clips(len(clips.names), draws, seed)
+    chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
+    of_pool = {level: part.sum(axis=1) for level, part in parts.items()}
+    sums = {level: np.vstack([of_pool[level], *(chunk[level] for chunk in chunks)]) for level in parts}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fixed = scale.levels if scale else {}
+        found = {level: read(summed, pool.raw[level], fixed.get(level)) for level, summed in sums.items()}
+    kept = np.logical_and.reduce([level_sums.scored for level_sums in found.values()])
+    if kept[1:].mean() < 0.5:
+        level = min(found, key=lambda level: found[level].scored.sum())
+        raise SpeechIQError(
+            f"{(~kept).sum()} of {draws} draws have no clip that separates the systems, most often at level {level}: "
+            "too few such clips for error bars; run more clips, or leave error bars out (--bootstrap 0)"
+        )
+    found = {level: Sums(*(values[kept] for values in level_sums)) for level, level_sums in found.items()}
+    shares: PerLevel = (
+        {level: scale.levels[level].weight + np.zeros((len(level_sums.raw), 1)) for level, level_sums in found.items()}
+        if scale
+        else share_out({level: level_sums.spread for level, level_sums in found.items()}, rule)
+    )
+    z = {
+        level: level_sums.ability / _deviation(level_sums.ability, fixed.get(level))
+        for level, level_sums in found.items()
+    }
+    siq = combine(z, shares)
+    z_clouds = {
+        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], unseen)
+        if scale
+        else _own_cloud(level_sums, pool.raw[level], base.levels[level], unseen)
+        for level, level_sums in found.items()
+    }
+    center = combine(
+        {level: part.center for level, part in z_clouds.items()}, {level: part[0] for level, part in shares.items()}
+    )
+    sides = 1 if scale else 2
+    both = {level: np.concatenate([part[1:]] * sides) for level, part in shares.items()}
+    span = np.inf if scale else POINTS * np.sqrt(len(pool.systems) - 1)
+    return Draws(
+        {level: level_sums.raw[1:] for level, level_sums in found.items()},
+        {level: part[1:] for level, part in z.items()},
+        siq[1:],
+        int((~kept).sum()),
+        {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
+        z_clouds,
+        Cloud(
+            siq[0],
+            center,
+            combine({level: cloud.draws for level, cloud in z_clouds.items()}, both),
+            MEAN - span,
+            MEAN + span,
+        ),
+    )
+
+
+def count_clips(clips: int, draws: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield how often each draw has each clip, shape (some draws, clips); `CHUNK_CELLS` does not change the counts."""
+    generator = np.random.default_rng(seed)
+    size = max(1, CHUNK_CELLS // clips)
+    even = np.full(clips, 1 / clips)
+    for start in range(0, draws, size):
+        yield generator.multinomial(clips, even, size=min(size, draws - start)).astype(float)
+
+
+def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarray | float:
+    """Return the standard deviation by which eq. 5 divides."""
+    return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
+
+
+def _raw_cloud(sums: Sums) -> Cloud:
+    """Return the draws of the mean raw score."""
+    score = sums.raw[0]
+    return Cloud(score, score, score + noise(sums.raw, sums.raw_error))
+
+
+def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
+    """Return the draws of Z_j on a fixed scale."""
+    score = sums.ability[0] / level_scale.std
+    heaviest, total = _variances(raw, level_scale)
+    widen = _widen(heaviest, total, unseen)
+    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
+
+
+def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
+    """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own.
+
+    One factor widens the distances of all systems, so that differences between them keep their meaning.
+    """
+    heaviest, total = _variances(raw - raw.mean(axis=0), level_scale)
+    far = _widen(heaviest.sum(), total.sum(), unseen) * (sums.ability[1:] - sums.ability[0])
+    score = sums.ability[0] / sums.ability[0].std()
+    ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
+    deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
+    draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
+    of_pool, of_draws = attenuation(score, draws)
+    span = np.sqrt(len(score) - 1)
+    return Cloud(score, score / of_pool, draws / of_draws, -span, span)
+
+
+def _variances(raw: np.ndarray, level_scale: LevelScale) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of each system's heaviest clip in the variance of X_j, and the sum of all clips' parts."""
+    weighted = weighted_score(raw, level_scale.discrimination)
+    parts = (level_scale.discrimination * (raw - weighted[:, None])) ** 2
+    return parts.max(axis=1), parts.sum(axis=1)
+
+
+def _widen(heaviest: np.ndarray, total: np.ndarray, unseen: float) -> np.ndarray:
+    """Return how much a standard error grows if the heaviest clip counts `unseen` times more."""
+    share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
+    return np.asarray(np.sqrt(1 + unseen * share))

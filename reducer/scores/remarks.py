@@ -1,0 +1,281 @@
+"""Collect the remarks on a ranking: why SIQ is missing, how much was asked, and which numbers mean little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.console import count_of
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.score_matrix import Pool, find_identical
+from speechiq.reducer.stats.separation import separates
+
+FEWEST_FOR_SIQ = 3
+FEW = 5
+#: Difference of two mean raw scores that is rounding.
+ROUNDING = 1e-9
+#: Most names in one remark.
+SHOWN = 3
+#: Letters up to which the first word of a category is taken for initials, such as asr or pf.
+INITIALS = 3
+ONE_SYSTEM = (
+    "no SIQ and no Z: one system alone has no scale; score it on that of others: --norms demo for the demo set, or "
+    "--norms FILE; or give the runs of three systems or more"
+)
+TWO_SYSTEMS = (
+    "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1; "
+    "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
+)
+MEANINGS = {
+    "remember": "how well speech is written down",
+    "understand": "how well its meaning is kept",
+    "apply": "whether questions about it are answered",
+}
+WAYS = {"apply": "; run the data set's apply task as well, which needs a question file (`siq questions write`)"}
+
+
+class Count(NamedTuple):
+    """The size of a level.
+
+    Attributes:
+        clips: Number of scored clips.
+        items: Number of items: the clips, or at Apply their questions.
+        noun: Name of one item: `clip`, or the last field that names it, such as `question`.
+        asked: Number of docs that the level's tasks were asked; None if the runs do not record it.
+        whole: Number of docs in these tasks.
+    """
+
+    clips: int
+    items: int
+    noun: str = "clip"
+    asked: int | None = None
+    whole: int | None = None
+
+    @property
+    def several(self) -> bool:
+        """Return whether a clip may have several items."""
+        return self.noun != "clip"
+
+    @property
+    def limited(self) -> bool:
+        """Return whether only a part of the tasks was asked, as with `--limit`."""
+        return self.asked is not None and self.whole is not None and self.asked < self.whole
+
+
+class Beaten(NamedTuple):
+    """Name a control `gold` that other systems beat on a level.
+
+    Attributes:
+        control: Name of the control.
+        level: Name of the level.
+        raw: Its mean raw score.
+        better: Name of each better system -> its mean raw score.
+    """
+
+    control: str
+    level: str
+    raw: float
+    better: Mapping[str, float]
+
+    def line(self, category: Category) -> str:
+        """Return the remark in words."""
+        names = [f"{name} ({_score(category, raw)})" for name, raw in self.better.items()]
+        others = f" and {count_of(len(names) - SHOWN, 'other')}" if len(names) > SHOWN else ""
+        own = f"{self.control} ({_score(category, self.raw)})"
+        return (
+            f"ceiling: at {title(self.level)}, {own}, which reads the references, is below "
+            f"{', '.join(names[:SHOWN])}{others}, by chance or by a better language model"
+        )
+
+
+class Remarks(NamedTuple):
+    """The remarks on a ranking.
+
+    Attributes:
+        no_siq: Why SIQ is missing, and what to do; None if there is one.
+        few: Why the scale is weak; None if it is not.
+        counts: level -> its size.
+        same_clips: Whether all levels have the same clips.
+        separates: level -> whether some two systems differ on it beyond chance.
+        weights: level -> its share of the SIQ.
+        pairs: Number of pairs of systems.
+        identical: Groups of systems that have the same scores everywhere.
+        floors: Name of each `silence` control, which receives no audio -> level -> its mean raw score.
+        ceilings: Each level on which a control `gold`, which receives the references, is beaten.
+    """
+
+    no_siq: str | None = None
+    few: str | None = None
+    counts: Mapping[str, Count] = MappingProxyType({})
+    same_clips: bool = True
+    separates: Mapping[str, bool] = MappingProxyType({})
+    weights: Mapping[str, float] = MappingProxyType({})
+    pairs: int = 0
+    identical: tuple[tuple[str, ...], ...] = ()
+    floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    ceilings: tuple[Beaten, ...] = ()
+
+    def lines(self, levels: Mapping[str, Category]) -> Iterator[str]:
+        """Yield the remarks in words, a line each; `warnings` are not among them."""
+        yield from filter(None, (self.no_siq, self.few))
+        yield from self.counted()
+        for level, separated in self.separates.items():
+            if not separated:
+                moves = f", but the level still moves SIQ with weight {self.weights[level]:.3f}" if self.weights else ""
+                yield (
+                    f"{title(level)}: no two systems differ beyond chance (paired 95 % intervals, widened for "
+                    f"{count_of(self.pairs, 'pair')}){moves}"
+                )
+        for name, floor in filter(itemgetter(1), self.floors.items()):
+            shown = (_score(levels[level], raw) for level, raw in floor.items())
+            yield f"floor: without any audio, {name} has {', '.join(shown)}"
+        yield from (of.line(levels[of.level]) for of in self.ceilings)
+
+    def warnings(self, effect: str = ", since each moves all SIQ") -> Iterator[str]:
+        """Yield possible mistakes of the user, a line each.
+
+        Args:
+            effect: What it does to the scores.
+        """
+        for names in self.identical:
+            yield (
+                f"systems {' and '.join(map(repr, names))} have the same score on every clip of every level; "
+                f"if they are one system under several names, give one of them{effect}"
+            )
+
+    def counted(self) -> Iterator[str]:
+        """Yield the size of each level, and whether that is a part of its tasks."""
+        if not self.counts:
+            return
+        clips = {level: of.clips for level, of in self.counts.items()}
+        if self.same_clips:
+            yield count_of(max(clips.values()), "clip") + "".join(
+                f", {count_of(of.items, of.noun)}" for of in self.counts.values() if of.several
+            )
+        else:
+            shown = [
+                f"{title(level)} {count_of(of.clips, 'clip')}" + f" ({count_of(of.items, of.noun)})" * of.several
+                for level, of in self.counts.items()
+            ]
+            yield f"the levels have different clips: {', '.join(shown)}"
+        limited = [
+            f"{title(level)} {of.asked} of {of.whole} {of.noun}s" for level, of in self.counts.items() if of.limited
+        ]
+        if limited:
+            yield f"a part of the tasks was asked (--limit): {', '.join(limited)}"
+
+
+NO_REMARKS = Remarks()
+
+
+def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
+    """Return the remarks on a pool.
+
+    Args:
+        pool: The systems lined up.
+        systems: The same systems, in the pool's order, with the items that are scored.
+        norms: Whose scale is used; None if the pool sets its own.
+    """
+    return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=_explain_few(pool, norms))
+
+
+def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
+    """Return the remarks that apply to any suite.
+
+    Args:
+        pool: The systems lined up.
+        systems: As for `remark`.
+    """
+    clips, means = [set(of) for of in pool.clips.values()], pool.means
+    return Remarks(
+        counts={level: _count(level, pool, systems) for level in pool.raw},
+        same_clips=all(of == clips[0] for of in clips),
+        separates={level: separates(raw) for level, raw in pool.raw.items()} if len(pool.systems) > 1 else {},
+        pairs=len(pool.systems) * (len(pool.systems) - 1) // 2,
+        identical=tuple(find_identical(pool)),
+        floors={
+            system.name: {level: float(of[row]) for level, of in means.items() if not np.isnan(of[row])}
+            for row, system in enumerate(systems)
+            if system.control == "silence"
+        },
+        ceilings=tuple(
+            Beaten(systems[row].name, level, float(of[row]), better)
+            for row in (row for row, system in enumerate(systems) if system.control == "gold")
+            for level, of in means.items()
+            if (better := _find_better(of, row, systems))
+        ),
+    )
+
+
+def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> dict[str, float]:
+    """Return name -> mean raw score of the systems above a row, best first; controls `gold` are left out."""
+    better = [
+        (float(mean), system.name)
+        for system, mean in zip(systems, means, strict=True)
+        if mean > means[row] + ROUNDING and system.control != "gold"
+    ]
+    return {name: mean for mean, name in sorted(better, key=lambda of: (-of[0], of[1]))}
+
+
+def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
+    """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
+    if (missing := explain_missing(pool)) is not None or has_scale(pool, norms):
+        return missing
+    return ONE_SYSTEM if len(pool.systems) == 1 else TWO_SYSTEMS
+
+
+def explain_missing(pool: Pool) -> str | None:
+    """Return which levels of SIQ are missing in a pool and what to do, in one line; None if it has all."""
+    missing = [level for level in LEVELS if level not in pool.raw]
+    if not missing:
+        return None
+    here, there = (" and ".join(title(level) for level in of) for of in (pool.raw, missing))
+    meaning = "; ".join(f"{title(level)} shows {MEANINGS[level]}" for level in pool.raw)
+    ways = "".join(WAYS.get(level, f"; run the data set's {level} task as well") for level in missing)
+    return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
+
+
+def has_scale(pool: Pool, norms: Norms | None = None) -> bool:
+    """Return whether Z means anything: on norms, or among three systems or more."""
+    return norms is not None or len(pool.systems) >= FEWEST_FOR_SIQ
+
+
+def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
+    count = len(norms.systems if norms else pool.systems)
+    if count >= FEW or not has_scale(pool, norms):
+        return None
+    whose = f"norms of only {count_of(count, 'system')}" if norms else f"only {count_of(count, 'system')}"
+    advice = f"build norms from {FEW} or more" if norms else f"score {FEW} or more together, or use --norms"
+    return f"{whose}: each result depends strongly on which systems they are; {advice}"
+
+
+def _count(level: str, pool: Pool, systems: Sequence[System]) -> Count:
+    docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
+    totals = [tuple(map(sum, zip(*one, strict=True))) for one in docs if one]
+    asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))
+    fields = pool.levels[level].item
+    noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
+    return Count(len(pool.clips[level]), len(systems[0].scores[level]), noun, asked, whole)
+
+
+def title(level: str) -> str:
+    """Return the name of a category or column as people read it; a first word of up to three letters is initials.
+
+    >>> title("remember"), title("pf_pause"), title("said_as_written")
+    ('Remember', 'PF Pause', 'Said As Written')
+    """
+    first, *others = level.split("_")
+    return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
+
+
+def _score(category: Category, raw: float) -> str:
+    """Return a raw score with its unit as people read it, such as `WER 12.5 %`."""
+    unit = category.unit.removesuffix("%").strip()
+    return f"{unit} {category.show(raw):.1f}" + " %" * category.measure.in_per_cent

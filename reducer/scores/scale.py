@@ -1,0 +1,296 @@
+"""Compute SIQ from raw scores: equations 3 to 8 of the paper's section 3.4.
+
+A pool of systems sets a scale (`calibrate`: eqs. 3, 6 and the moments of eq. 5), on which systems are then
+scored (`score`: eqs. 4, 5, 7, 8). In the paper both are the same systems. All moments are population
+moments (ddof 0). Functions of arrays take any leading axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.score_matrix import Pool
+
+EPSILON = 1e-6
+ROUNDING = 1e-12
+#: The rule of a scale that changes nothing.
+FLAT = "flat"
+
+Spread = TypeVar("Spread", float, np.ndarray)
+
+
+class NoSpread(SpeechIQError):
+    """Report a level on which all systems tie, so that eq. 5 cannot be computed."""
+
+
+class Rule(Protocol):
+    """A rule of level weights."""
+
+    def __call__(self, std: Spread, /) -> Spread:
+        """Return the level weights for standard deviations, before they are scaled to sum to 1."""
+        ...
+
+
+DEFAULT_RULE = "inverse-std"
+RULES: dict[str, Rule] = {
+    DEFAULT_RULE: lambda std: 1 / (std + EPSILON),
+    "inverse-variance": lambda std: 1 / (std**2 + EPSILON),
+    "equal": lambda std: std**0,
+}
+
+
+class LevelScale(NamedTuple):
+    """The scale of one level, from a pool of systems.
+
+    Attributes:
+        discrimination: V_i of eq. 3, shape (clips,).
+        mean: Mean of X_j over the pool's systems.
+        std: Standard deviation of X_j over the pool's systems, above 0.
+        weight: w_f of eq. 6; the levels' weights sum to 1.
+        spread: Standard deviation of all raw scores of the pool's systems, which eq. 6 divides by.
+    """
+
+    discrimination: np.ndarray
+    mean: float
+    std: float
+    weight: float
+    spread: float
+
+
+class Scale(NamedTuple):
+    """The scale of a pool: the rule of its level weights (as for `share_out`), and level -> its scale."""
+
+    rule: str
+    levels: dict[str, LevelScale]
+
+
+class LevelScores(NamedTuple):
+    """The scores of all systems at one level, each of shape (systems,).
+
+    Attributes:
+        raw: Mean raw score over clips: -WER, similarity or accuracy, as a fraction.
+        weighted: X_j of eq. 4, a fraction.
+        z: Z_j of eq. 5, in standard deviations of the pool.
+    """
+
+    raw: np.ndarray
+    weighted: np.ndarray
+    z: np.ndarray
+
+
+class Scores(NamedTuple):
+    """All systems on one scale; `siq` and `ranks` have shape (systems,)."""
+
+    systems: tuple[str, ...]
+    scale: Scale
+    levels: dict[str, LevelScores]
+    siq: np.ndarray
+    ranks: np.ndarray
+
+
+def discrimination(raw: np.ndarray) -> np.ndarray:
+    """Return how much each clip separates the systems (eq. 3).
+
+    Deviations are taken from the first system, which does not change the variance and makes it exactly 0
+    if all systems agree.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+
+    Returns:
+        V, shape (..., clips).
+
+    >>> discrimination(np.array([[0.0, 0.1], [1.0, 0.1]])).tolist()
+    [0.25, 0.0]
+    """
+    return np.asarray((raw - raw[..., :1, :]).var(axis=-2))
+
+
+def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return each system's mean over clips, weighted by discrimination (eq. 4).
+
+    A system's score does not depend on the other systems, to the last bit; `einsum` would sum in blocks that depend on
+    them.
+
+    Args:
+        raw: X_raw, shape (..., systems, clips).
+        weights: V, shape (..., clips). All zero gives NaN.
+
+    Returns:
+        X, shape (..., systems).
+
+    >>> weighted_score(np.array([[0.0, 0.5], [1.0, 0.5]]), np.array([0.25, 0.0])).tolist()
+    [0.0, 1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        return np.asarray((raw * weights[..., None, :]).sum(axis=-1) / weights.sum(axis=-1)[..., None])
+
+
+def level_weights(raw: Mapping[str, np.ndarray], rule: str) -> dict[str, float]:
+    """Return each level's weight, from the standard deviation of all its raw scores (eq. 6).
+
+    Args:
+        raw: level -> X_raw, shape (systems, clips).
+        rule: As for `share_out`.
+
+    Raises:
+        SpeechIQError: The rule is unknown.
+
+    >>> level_weights({"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 1.0]])}, "inverse-std")
+    {'remember': 0.5, 'apply': 0.5}
+    """
+    return share_out({level: float(scores.std()) for level, scores in raw.items()}, rule)
+
+
+def share_out(spread: Mapping[str, Spread], rule: str) -> dict[str, Spread]:
+    """Return each level's weight from given standard deviations (eq. 6).
+
+    Args:
+        spread: level -> standard deviation of all its raw scores, a number or an array of them.
+        rule: A key of `RULES`: `inverse-std` is the rule of the paper's text, `inverse-variance` that of its tables; or
+            the weights themselves, one number per level in the order of `spread`: `0.04,0.75,0.21`.
+
+    Raises:
+        SpeechIQError: The rule is unknown, or its numbers are not valid weights.
+
+    >>> share_out({"remember": 0.5, "understand": 0.1, "apply": 0.2}, "1,2,1")["understand"]
+    0.5
+    >>> share_out({"remember": np.array([0.0, 1.0]), "apply": np.array([0.0, 1.0])}, "inverse-std")["apply"].tolist()
+    [0.5, 0.5]
+    """
+    if rule in RULES:
+        weights = {level: RULES[rule](std) for level, std in spread.items()}
+    else:
+        given = _read_weights(rule, list(spread))
+        weights = {level: given[level] * std**0 for level, std in spread.items()}
+    return {level: weight / sum(weights.values()) for level, weight in weights.items()}
+
+
+def check_rule(rule: str) -> None:
+    """Raise the `SpeechIQError` of `share_out` for an invalid rule, before any run is read."""
+    share_out(dict.fromkeys(LEVELS, 1.0), rule)
+
+
+def _read_weights(rule: str, levels: list[str]) -> dict[str, float]:
+    choices = f"{', '.join(RULES)}, or one number each for {', '.join(levels)}, such as 0.04,0.75,0.21"
+    try:
+        weights = dict(zip(levels, map(float, rule.split(",")), strict=True))
+    except ValueError as error:
+        raise SpeechIQError(
+            f"unknown rule of level weights {rule!r}: {did_you_mean(rule, RULES)}choose {choices}"
+        ) from error
+    if not (min(weights.values()) >= 0 < sum(weights.values()) < math.inf):
+        raise SpeechIQError(
+            f"level weights {rule!r}: give finite numbers that are not negative, at least one of them above 0"
+        )
+    return weights
+
+
+def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarray]) -> np.ndarray:
+    """Return SIQ, shape (..., systems), from each level's Z and the level weights (eqs. 7 and 8).
+
+    >>> combine({"remember": np.array([-1.0, 1.0])}, {"remember": 1.0}).tolist()
+    [85.0, 115.0]
+    """
+    return np.asarray(100 + 15 * sum(weights[level] * z[level] for level in z))
+
+
+def competition_ranks(siq: np.ndarray) -> np.ndarray:
+    """Return ranks from 1; equal systems share the best rank of their group.
+
+    SIQ is compared to 9 decimals: smaller differences are rounding.
+
+    Args:
+        siq: Shape (systems,).
+
+    Returns:
+        Integers, shape (systems,).
+
+    >>> competition_ranks(np.array([90.0, 110.0, 110.0, 80.0])).tolist()
+    [3, 1, 1, 4]
+    """
+    siq = np.round(siq, 9)
+    return np.asarray(1 + (siq[None, :] > siq[:, None]).sum(axis=1))
+
+
+def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
+    """Return the scale that a pool of systems sets.
+
+    Raises:
+        SpeechIQError: Fewer than two systems, an unknown rule, or a level on which all systems tie.
+    """
+    if len(pool.systems) < 2:
+        raise SpeechIQError(
+            f"SIQ compares systems: a scale needs at least two, got {len(pool.systems)} "
+            f"({', '.join(map(repr, pool.systems))}); give the runs of other systems as well, or norms: "
+            "--norms demo, or --norms FILE"
+        )
+    weights = level_weights(pool.raw, rule)
+    return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
+
+
+def score(pool: Pool, scale: Scale) -> Scores:
+    """Score a pool's systems on a scale of the same clips."""
+    levels = {}
+    for level, level_scale in scale.levels.items():
+        raw = pool.raw[level]
+        weighted = weighted_score(raw, level_scale.discrimination)
+        levels[level] = LevelScores(raw.mean(axis=-1), weighted, (weighted - level_scale.mean) / level_scale.std)
+    siq = combine(
+        {level: scores.z for level, scores in levels.items()},
+        {level: level_scale.weight for level, level_scale in scale.levels.items()},
+    )
+    return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+
+
+def flat(pool: Pool) -> Scale:
+    """Return a scale that does not change raw scores: all clips and levels have equal weights."""
+    even = 1 / len(pool.raw)
+    levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
+    return Scale(FLAT, levels)
+
+
+def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
+    """Return the scores without SIQ: it is NaN, and all ranks are 1.
+
+    Args:
+        scores: Scores of a pool.
+        keep_z: Whether the levels keep X_j and Z_j; else these are NaN too, and only the raw means are left.
+    """
+    nothing = np.full(len(scores.systems), np.nan)
+    levels = scores.levels
+    if not keep_z:
+        levels = {level: level_scores._replace(weighted=nothing, z=nothing) for level, level_scores in levels.items()}
+    return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
+
+
+def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
+    """Return the ranks by several rules of level weights.
+
+    Returns:
+        rule -> ranks, shape (systems,), in the pool's order.
+
+    >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
+    >>> pool = Pool(("a", "b"), {level: ("x", "y") for level in raw}, raw)
+    >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
+    {'inverse-std': [2, 1], '1,9': [1, 2]}
+    """
+    return {rule: score(pool, calibrate(pool, rule)).ranks for rule in rules}
+
+
+def _level_scale(level: str, raw: np.ndarray, weight: float) -> LevelScale:
+    clip_weights = discrimination(raw)
+    weighted = weighted_score(raw, clip_weights)
+    if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
+        raise NoSpread(
+            f"level {level}: all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "
+            "and the level does not separate them; add a system that differs"
+        )
+    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), weight, float(raw.std()))

@@ -1,0 +1,283 @@
+"""Align systems clip by clip: build the raw score matrices X_raw of section 3.4, or refuse systems that do not fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.choice import others_than_usual
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.systems import System
+
+EXAMPLES = 3
+#: Controls whose transcripts are known without a run.
+KNOWN_TRANSCRIPTS = ("gold", "silence")
+
+
+class Pool(NamedTuple):
+    """Systems that answered the same items.
+
+    Attributes:
+        systems: Names, sorted, so that no number depends on the order in which runs were given.
+        clips: Level -> clip ids, sorted.
+        raw: Level -> X_raw, shape (systems, clips): larger is better, finite; NaN for a clip on which a system has no
+            score, if the level's measure counts undefined items.
+        levels: Level -> its category; the scores of a level without one have no limits.
+        controls: The systems that are the control `gold` or `silence`, whose transcripts are known without a run.
+
+    `clips` and `raw` have the levels that the systems are scored on.
+    """
+
+    systems: tuple[str, ...]
+    clips: dict[str, tuple[str, ...]]
+    raw: dict[str, np.ndarray]
+    levels: Mapping[str, Category] = MappingProxyType({})
+    controls: frozenset[str] = frozenset()
+
+    def raw_range(self, level: str) -> tuple[float, float]:
+        """Return the least and the largest raw score of a level."""
+        return self.levels[level].measure.raw_range if level in self.levels else (-math.inf, math.inf)
+
+    @property
+    def means(self) -> dict[str, np.ndarray]:
+        """Return level -> mean raw score over the clips with a score, shape (systems,); NaN without such a clip.
+
+        >>> Pool(("a", "b"), {}, {"judge": np.array([[1.0, np.nan], [np.nan, np.nan]])}).means["judge"].tolist()
+        [1.0, nan]
+        """
+        return {level: _mean_defined(raw) for level, raw in self.raw.items()}
+
+    def alone(self, level: str, clips: Pool) -> Pool:
+        """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
+
+        Args:
+            level: Name of the level.
+            clips: The other pool; its clips on which a system has a score at some level are in a further level, `""`.
+        """
+        names = sorted(set().union(*clips.clips.values()))
+        place = {clip: i for i, clip in enumerate(names)}
+        drawn = np.full((len(self.systems), len(names)), np.nan)
+        for name, raw in clips.raw.items():
+            at = [place[clip] for clip in clips.clips[name]]
+            drawn[:, at] = np.where(np.isnan(raw), drawn[:, at], 0.0)
+        return Pool(
+            self.systems,
+            {"": tuple(names), level: self.clips[level]},
+            {"": drawn, level: self.raw[level]},
+            self.levels,
+            self.controls,
+        )
+
+    def complete_parts(self) -> Iterator[tuple[list[int], Pool]]:
+        """Yield the rows of the systems that have scores on the same clips, and a pool of these systems and clips.
+
+        The pool of a part has no NaN. Levels on which it has fewer than two clips with a score are left out, unless
+        the level has no other clips.
+        """
+        parts: dict[bytes, list[int]] = {}
+        for row in range(len(self.systems)):
+            parts.setdefault(b"".join(np.isnan(raw[row]).tobytes() for raw in self.raw.values()), []).append(row)
+        for rows in parts.values():
+            places = {level: np.flatnonzero(~np.isnan(raw[rows[0]])) for level, raw in self.raw.items()}
+            kept = {level: of for level, of in places.items() if len(of) >= min(2, len(self.clips[level]))}
+            if kept:
+                yield (
+                    rows,
+                    Pool(
+                        tuple(self.systems[row] for row in rows),
+                        {level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
+                        {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
+                        self.levels,
+                        self.controls,
+                    ),
+                )
+
+
+def align(systems: Iterable[System]) -> Pool:
+    """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
+
+    Args:
+        systems: Distinctly named systems, in any order.
+
+    Raises:
+        SpeechIQError: A system misses a level, the items differ between systems, or a score is not finite and not an
+            undefined one that the measure of its level counts.
+
+    >>> levels = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}}
+    >>> from speechiq.reducer.scores.levels import LEVELS
+    >>> scores = levels | {"apply": {("a", "q1"): 1.0, ("a", "q2"): 0.0}}
+    >>> pool = align([System("s", scores, levels=LEVELS)])
+    >>> pool.clips["apply"], pool.raw["apply"].tolist()
+    (('a',), [[0.5]])
+    """
+    systems = sorted(systems, key=lambda system: system.name)
+    refuse_missing(systems)
+    clips, raw, levels = {}, {}, levels_of(systems)
+    for level in levels:
+        items = _common_items(level, systems)
+        scores = np.array([np.fromiter(map(system.scores[level].get, items), float, len(items)) for system in systems])
+        _refuse_non_finite(levels[level], systems, items, scores)
+        starts = [i for i, item in enumerate(items) if i == 0 or item[0] != items[i - 1][0]]
+        clips[level] = tuple(items[start][0] for start in starts)
+        raw[level] = _mean_of_clips(scores, starts)
+    controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
+    return Pool(tuple(system.name for system in systems), clips, raw, levels, controls)
+
+
+def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
+    """Return the systems with only the items that all of them, and `others`, have.
+
+    Args:
+        systems: In any order.
+        *others: Level -> items, for each further side.
+
+    Raises:
+        SpeechIQError: A system misses a level, or no item of a level is shared.
+    """
+    systems = list(systems)
+    refuse_missing(systems)
+    shared = {}
+    for level in levels_of(systems):
+        sides = (*others, *(system.scores for system in systems))
+        shared[level] = set.intersection(*(set(items[level]) for items in sides))
+        if not shared[level]:
+            raise SpeechIQError(f"level {level}: the systems share no clip; run the same tasks")
+    return [
+        system.narrow({level: {item: system.scores[level][item] for item in items} for level, items in shared.items()})
+        for system in systems
+    ]
+
+
+def complete(systems: Sequence[System]) -> list[System]:
+    """Return the systems with only the items that have a score in all of them (`measure.undefined: counted`).
+
+    Raises:
+        SpeechIQError: The systems have different items, or no item of a level has a score in all of them.
+    """
+    kept = {}
+    for level, category in levels_of(systems).items():
+        items = _common_items(level, systems)
+        kept[level] = [item for item in items if not any(math.isnan(of.scores[level][item]) for of in systems)]
+        if not kept[level]:
+            word = category.undefined_word
+            counts = ", ".join(f"{of.name!r} {of.count_undefined(level)} of {len(items)}" for of in systems)
+            raise SpeechIQError(
+                f"level {level}: no item has a score in all systems ({word}: {counts}); rerun the system "
+                "without scores, or name the other levels with --levels"
+            )
+    return [
+        of.narrow({level: {item: of.scores[level][item] for item in items} for level, items in kept.items()})
+        for of in systems
+    ]
+
+
+def levels_of(systems: Sequence[System]) -> Mapping[str, Category]:
+    """Return level -> its category, for the levels that systems are scored on.
+
+    Raises:
+        SpeechIQError: A system is scored on other levels or columns than the first system.
+    """
+    if not systems:
+        return {}
+    first, *others = systems
+    for system in others:
+        if system.levels != first.levels:
+            levels = [
+                f"{', '.join(one.levels)} {others_than_usual(one.levels) or ''}".strip() for one in (first, system)
+            ]
+            raise SpeechIQError(
+                f"system {first.name!r} is scored on {levels[0]} and system {system.name!r} on {levels[1]}; "
+                "read all systems with the same levels and measures"
+            )
+    return first.levels
+
+
+def drop_empty_levels(systems: Sequence[System]) -> list[System]:
+    """Return the systems without the levels at which no system has scores.
+
+    Raises:
+        SpeechIQError: Some systems have scores at a level and others do not.
+    """
+    levels = [level for level in levels_of(systems) if any(level in system.scores for system in systems)]
+    shared = [level for level in levels if all(level in system.scores for system in systems)]
+    kept = [system.restrict(levels) for system in systems]
+    refuse_missing(kept, f", or score only what all systems have: --levels {','.join(shared)}" if shared else "")
+    return kept
+
+
+def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
+    """Raise a `SpeechIQError` if a system misses a level.
+
+    Args:
+        systems: In any order.
+        otherwise: A further fix, in words.
+    """
+    for system in systems:
+        for level in system.levels:
+            if level not in system.scores:
+                only = ", ".join(system.scores) or "other levels"
+                raise SpeechIQError(
+                    f"system {system.name!r} has no {level} scores (only {only}): "
+                    f"run its {level} task as well, or leave the system out{otherwise}"
+                )
+
+
+def find_identical(pool: Pool) -> list[tuple[str, ...]]:
+    """Return the groups of systems that have equal scores on every clip of every level.
+
+    >>> raw = {"remember": np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])}
+    >>> find_identical(Pool(("a", "b", "c"), {"remember": ("x", "y")}, raw))
+    [('a', 'c')]
+    """
+    groups: dict[tuple[bytes, ...], list[str]] = {}
+    for row, name in enumerate(pool.systems):
+        groups.setdefault(tuple(raw[row].tobytes() for raw in pool.raw.values()), []).append(name)
+    return [tuple(names) for names in groups.values() if len(names) > 1]
+
+
+def _common_items(level: str, systems: Sequence[System]) -> list[Item]:
+    """Return the items of every system, sorted, so that the items of a clip are adjacent."""
+    answered = [system.scores[level].keys() for system in systems]
+    all_items = set().union(*answered)
+    partial = sorted(all_items - all_items.intersection(*answered))
+    if partial:
+        incomplete = [system.name for system, keys in zip(systems, answered, strict=True) if all_items - keys]
+        raise SpeechIQError(
+            f"level {level}: {len(partial)} of {len(all_items)} items are not scored by every system, "
+            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}; missing in "
+            f"{', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit"
+        )
+    return sorted(all_items)
+
+
+def _mean_of_clips(scores: np.ndarray, starts: Sequence[int]) -> np.ndarray:
+    """Return the means over the items with a score, for each clip; its items begin at one of `starts`."""
+    defined = ~np.isnan(scores)
+    with np.errstate(invalid="ignore"):
+        sums = np.add.reduceat(np.where(defined, scores, 0.0), starts, axis=1)
+        return np.asarray(sums / np.add.reduceat(defined, starts, axis=1, dtype=int))
+
+
+def _mean_defined(raw: np.ndarray) -> np.ndarray:
+    """Return the means over the clips with a score, for each system."""
+    defined = ~np.isnan(raw)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(defined, raw, 0.0).sum(axis=1) / defined.sum(axis=1))
+
+
+def _refuse_non_finite(category: Category, systems: list[System], items: list[Item], scores: np.ndarray) -> None:
+    level, counted = category.name, np.isnan(scores) & category.measure.may_be_undefined
+    bad = np.argwhere(~(np.isfinite(scores) | counted))
+    if len(bad):
+        row, column = bad[0]
+        raise SpeechIQError(
+            f"system {systems[row].name!r}, level {level}, {show_item(items[column])}: "
+            f"the score is {scores[row, column]} ({len(bad)} of {scores.size} {level} scores are not finite "
+            f"numbers); rerun the system's {level} task or leave the system out"
+        )

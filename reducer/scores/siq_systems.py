@@ -1,0 +1,60 @@
+"""Read the systems that ran tasks of SIQ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.suites import categories_of, group
+from speechiq.reducer.runs.systems import Runs, find_tasks, read_tasks
+from speechiq.reducer.scores.levels import LEVELS, SUITE
+
+
+def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS) -> Runs:
+    """Read every system in some folders that ran tasks of SIQ.
+
+    If a system ran a task more than once, the newest run by `date` counts.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+        levels: Level -> its category with the column to read, as `levels.choose_levels` returns them.
+
+    Raises:
+        SpeechIQError: A path does not exist, contains no run of SIQ, or a file of a run is missing or not valid.
+    """
+    tasks, warnings = find_levels(runs, allow_missing)
+    return Runs(read_tasks(tasks, levels), warnings)
+
+
+def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Return the tasks of SIQ in some folders, and one line per choice that was made between runs; see `find_tasks`.
+
+    Raises:
+        SpeechIQError: As for `find_tasks`, or no task belongs to SIQ.
+    """
+    runs = list(runs)
+    newest, warnings = find_tasks(runs, allow_missing)
+    suites = group(newest)
+    if SUITE not in suites:
+        raise SpeechIQError(
+            f"no SIQ task in {', '.join(repr(str(path)) for path in runs)}, only tasks of suite "
+            f"{', '.join(map(repr, suites))}; give runs of siq_all or of a data set's levels"
+        )
+    check_levels(suites[SUITE])
+    return suites[SUITE], warnings
+
+
+def check_levels(tasks: Iterable[TaskRun]) -> None:
+    """Raise a `SpeechIQError` if tasks of SIQ disagree on a level, or have a level that SIQ does not have."""
+    tasks = list(tasks)
+    for task in tasks:
+        if task.level not in LEVELS:
+            raise SpeechIQError(
+                f"{task.results!r}, task {task.task!r}: metadata.category: {task.level!r} is not a level of SIQ; "
+                f"write one of {', '.join(LEVELS)}, or give the task a suite of its own"
+            )
+    categories_of(tasks)

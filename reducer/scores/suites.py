@@ -1,0 +1,146 @@
+"""Find the suites in runs and their scoring: SIQ on its scale, every other suite category by category."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.choice import choose
+from speechiq.reducer.runs.judge_columns import JudgedReader
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import Reader
+from speechiq.reducer.runs.suites import group
+from speechiq.reducer.runs.systems import System, find_tasks, read_tasks
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.scoring import Options, Scoring
+from speechiq.reducer.tables.scoreboard_scoring import BoardScoring
+from speechiq.reducer.tables.siq_scoring import SiqScoring
+
+#: Suites with their own scoring; all others are scored by `BoardScoring`.
+OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
+
+
+class Found(NamedTuple):
+    """The suites of some runs.
+
+    Attributes:
+        tasks: Suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
+        levels: Suite -> the categories to score, each with its column.
+        scorings: Suite -> its scoring.
+        warnings: One line per choice that was made between runs.
+    """
+
+    tasks: dict[str, list[TaskRun]]
+    levels: dict[str, dict[str, Category]]
+    scorings: dict[str, Scoring]
+    warnings: list[str]
+
+    def read(self, suite: str, readers: Sequence[Reader] = ()) -> list[System]:
+        """Read the systems of a suite, with the judged answers of its categories.
+
+        Args:
+            suite: Name of the suite.
+            readers: Further readers of the sample files.
+
+        Raises:
+            SpeechIQError: A sample file is missing or cannot be used.
+        """
+        judged = [JudgedReader(of) for of in self.levels[suite].values() if of.judged]
+        systems = read_tasks(self.tasks[suite], self.levels[suite], [*judged, *readers])
+        return [
+            system._replace(judged={of.level: of.judged.get(system.name, {}) for of in judged}) for system in systems
+        ]
+
+    @property
+    def others(self) -> list[str]:
+        """Return the suites without their own scoring."""
+        return [suite for suite in self.levels if suite not in OWN]
+
+
+def find(
+    runs: Iterable[Path],
+    allow_missing: bool,
+    options: Options,
+    *,
+    measures: Sequence[str] = (),
+    levels: str | None = None,
+) -> Found:
+    """Find every suite in some folders.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+        options: Options of the scoring.
+        measures: `CATEGORY=COLUMN` for each category that is not scored by its usual column.
+        levels: Categories to score, separated by commas; None means all. A suite without any of them is left out.
+
+    Raises:
+        SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
+    """
+    tasks, warnings = find_tasks(runs, allow_missing)
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
+    scorings = {suite: OWN.get(suite, BoardScoring)(suite, options) for suite in suites}
+    known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
+    chosen = choose_all(known, measures, levels)
+    return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
+
+
+def choose_all(
+    known: Mapping[str, Mapping[str, Category]], measures: Sequence[str] = (), levels: str | None = None
+) -> dict[str, dict[str, Category]]:
+    """Return suite -> the categories to score; a suite without a category of `levels` is left out.
+
+    Args:
+        known: Suite -> its categories.
+        measures: As for `find`.
+        levels: As for `find`.
+
+    Raises:
+        SpeechIQError: No suite has a category or column, or a category is given two columns.
+    """
+    columns: dict[str, list[str]] = {}
+    for categories in known.values():
+        for name, category in categories.items():
+            columns.setdefault(name, []).extend(category.measure.columns)
+    named = choose(columns, measures, levels)
+    chosen = {
+        suite: {
+            name: category.measured_by(column) if (column := named[name]) in category.measure.columns else category
+            for name, category in categories.items()
+            if name in named
+        }
+        for suite, categories in known.items()
+    }
+    return {suite: categories for suite, categories in chosen.items() if categories}
+
+
+def refuse_unknown_field(found: Found, field: str | None) -> None:
+    """Raise a `SpeechIQError` if no category has kinds by a field (`split_by`).
+
+    Args:
+        found: The suites of the runs.
+        field: The field; None if not given.
+    """
+    known = {name for levels in found.levels.values() for of in levels.values() for name in of.split_by}
+    if field is not None and field not in known:
+        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no split_by"
+        raise SpeechIQError(f"--by {field}: no task of these runs has kinds by it; {did_you_mean(field, known)}{fix}")
+
+
+def refuse_options_of_siq(found: Found, **given: object) -> None:
+    """Raise a `SpeechIQError` if an option of SIQ is given and the runs have no SIQ.
+
+    Args:
+        found: The suites of the runs.
+        **given: Options by name; None if not given.
+    """
+    for option, value in given.items():
+        if value is not None and SIQ not in found.levels:
+            raise SpeechIQError(
+                f"--{option} {value}: only SIQ has this option, and these runs have only suite "
+                f"{', '.join(found.levels)}; leave it out"
+            )

@@ -1,1 +1,0 @@
-"""Compute SIQ: its scale, norms, rankings and the questions that count."""

@@ -1,7 +1,0 @@
-"""Store a pool of systems as a scale for other systems, so that adding a system changes no other score."""
-
-from speechiq.reducer.siq.norms.file import SHIPPED, read, write
-from speechiq.reducer.siq.norms.match import compare
-from speechiq.reducer.siq.norms.norms import LevelNorms, Norms, build
-
-__all__ = ["SHIPPED", "LevelNorms", "Norms", "build", "compare", "read", "write"]

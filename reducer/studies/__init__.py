@@ -1,0 +1,1 @@
+"""Answer a question about scoreboards: compare, predict, robustness, judges, references."""

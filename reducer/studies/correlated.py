@@ -1,0 +1,60 @@
+"""Correlate SIQ and the plain metrics with the ranks that people, or other metrics, give to the systems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from speechiq.reducer.scores.ranking import Ranking
+from speechiq.reducer.stats.correlation import Correlation, correlate
+
+
+class Row(NamedTuple):
+    """One metric, and how well it agrees with the ranks.
+
+    Attributes:
+        metric: `SIQ`, a level with its column, or a column of the table of ranks.
+        correlation: With the first column of ranks.
+    """
+
+    metric: str
+    correlation: Correlation
+
+
+def correlate_ranks(ranking: Ranking, ranks: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    """Return each metric with its correlation with the first column of ranks (paper, Table 3).
+
+    Systems without a rank are left out. SIQ is left out if the ranking has none.
+
+    Args:
+        ranking: The scored systems.
+        ranks: Column -> system -> rank, 1 for the best; as `read.ranks.read_ranks` returns them.
+    """
+    first, *others = ranks
+    systems = [name for name in ranking.scores.systems if name in ranks[first]]
+    places = [ranking.scores.systems.index(name) for name in systems]
+    truth = [-ranks[first][name] for name in systems]
+    return [Row(name, correlate(truth, scores[places].tolist())) for name, scores in _metrics(ranking)] + [
+        Row(name, correlate(truth, [-ranks[name][system] for system in systems])) for name in others
+    ]
+
+
+def _metrics(ranking: Ranking) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the name and the scores of each metric; in all of them more is better."""
+    if not np.isnan(ranking.scores.siq).all():
+        yield "SIQ", ranking.scores.siq
+    for level, category in ranking.pool.levels.items():
+        yield f"{level} {category.column}", ranking.scores.levels[level].raw
+
+
+def as_records(rows: list[Row]) -> list[dict[str, Any]]:
+    """Return one record per metric and coefficient, with None for what is not defined."""
+    return [
+        {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
+        | {key: None if math.isnan(value) else value for key, value in coefficient._asdict().items()}
+        for row in rows
+        for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
+    ]

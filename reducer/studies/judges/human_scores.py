@@ -1,0 +1,95 @@
+"""Read the scores that persons gave to judged answers on the page of `siq judge check`.
+
+A line of such a file is one answer: `{"id": of the answer, "score": on the scale of the rubric, "person": name,
+"note": text, "judge": name, "judging": digest of its settings, "rubric": name, "rubric_sha256": ...}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_lines import read_objects
+from speechiq.reducer.runs.judged import JudgedRow
+from speechiq.reducer.studies.judges.settings import JudgeSettings
+
+FIX = "correct the line, or export the scores from the page again"
+
+#: Person -> id of an answer -> score on the scale of the rubric.
+HumanScores = dict[str, dict[str, float]]
+
+
+class _Line(msgspec.Struct):
+    """The fields that are read of a line."""
+
+    id: str
+    score: float
+    judging: str
+    rubric_sha256: str
+    judge: str = ""
+    rubric: str = ""
+    person: str = ""
+
+
+def read_human_scores(
+    files: Sequence[Path], answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool = False
+) -> HumanScores:
+    """Return the scores of each person; one without a name is named after the file.
+
+    Args:
+        files: Files of the page, one or more for each person.
+        answers: Id -> answer, for all judged answers of the runs.
+        settings: The judge of the runs.
+        allow_mismatch: Whether the scores may come from a page about another judge of the same answers.
+
+    Raises:
+        SpeechIQError: A line has another form, or is of other runs, of another judge or rubric, a duplicate or outside
+            the scale; or a file has no line.
+    """
+    found: HumanScores = {}
+    for file in files:
+        rows = list(read_objects(file, FIX))
+        if not rows:
+            raise SpeechIQError(f"{str(file)!r} has no scores; score some answers on the page and save them")
+        for _, where, row in rows:
+            try:
+                line = msgspec.convert(row, _Line)
+            except ValueError as error:
+                raise SpeechIQError(f"{where} is not a score of `siq judge check` ({error}); {FIX}") from error
+            _check(line, where, answers, settings, allow_mismatch)
+            scores = found.setdefault(printable(line.person.strip()) or file.stem, {})
+            if line.id in scores:
+                raise SpeechIQError(f"{where}: answer {line.id!r} was already scored by this person; delete one line")
+            scores[line.id] = line.score
+    return found
+
+
+def _check(
+    line: _Line, where: str, answers: Mapping[str, JudgedRow], settings: JudgeSettings, allow_mismatch: bool
+) -> None:
+    if line.id not in answers:
+        raise SpeechIQError(
+            f"{where}: no answer in these runs is {line.id!r:.40}; give the runs that the page was made from"
+        )
+    if line.judging != settings.sha256 and not allow_mismatch:
+        raise SpeechIQError(
+            f"{where}: scored on a page about judge {line.judge!r:.80} (settings {line.judging:.12}), but these runs "
+            f"were judged by {settings.name!r} ({settings.sha256}); give those runs, or add --allow-mismatch: the "
+            "person's score is about the answer"
+        )
+    rubric = settings.rubric_of(answers[line.id].task)
+    if line.rubric_sha256 != rubric.sha256:
+        raise SpeechIQError(
+            f"{where}: scored by rubric {line.rubric!r:.80}, but these runs were judged by {rubric.name!r} with "
+            "another sha256; give the runs that the page was made from"
+        )
+    low, high = rubric.scale
+    if not (low <= line.score <= high and line.score == round(line.score)):
+        raise SpeechIQError(
+            f"{where}: score {line.score:g} is not a whole number from {low:g} to {high:g}, the scale of rubric "
+            f"{rubric.name!r}; {FIX}"
+        )

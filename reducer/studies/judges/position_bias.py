@@ -1,0 +1,64 @@
+"""Measure whether a judge of pairs prefers an answer for its place: it sees each pair in both orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.proportion import share
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.judging import PairJudgment
+
+
+class PositionBias(NamedTuple):
+    """The influence of the order on a judge's verdicts.
+
+    Attributes:
+        pairs: Number of pairs.
+        unjudged: Share of draws without a verdict in one of the orders; they do not count further.
+        changed: Share of draws whose verdict changes with the order.
+        reversed: Share of draws in which another answer wins in the other order.
+        first: Of the verdicts with a winner, the share in which the answer in the first place wins; 0.5 without
+            a preference.
+    """
+
+    pairs: int
+    unjudged: float
+    changed: Estimate
+    reversed: Estimate
+    first: Estimate
+
+
+def measure(pairs: Sequence[PairJudgment], clips: Sequence[str]) -> PositionBias:
+    """Return the position bias of a judge; its shares have intervals over clips (`proportion.share`).
+
+    Args:
+        pairs: What `judge_pairs` returned.
+        clips: The clip of each pair.
+
+    >>> from types import SimpleNamespace as Pair
+    >>> pairs = [Pair(shown_first=(1.0,), shown_second=(-1.0,)), Pair(shown_first=(1.0,), shown_second=(1.0,))]
+    >>> found = measure(pairs, ["a", "b"])
+    >>> found.changed.value, found.first.value
+    (0.5, 0.75)
+    """
+    rows = [_count(np.array(of.shown_first), np.array(of.shown_second)) for of in pairs]
+    asked, both, changed, turned, won, first = np.array(rows, float).reshape(len(rows), 6).T
+    total = float(asked.sum())
+    unjudged = 1 - float(both.sum()) / total if total else math.nan
+    found = share(changed, both, clips), share(turned, both, clips), share(first, won, clips)
+    return PositionBias(len(rows), unjudged, *found)
+
+
+def _count(shown_first: np.ndarray, shown_second: np.ndarray) -> tuple[int, ...]:
+    """Count the draws of a pair (all, judged, changed, reversed) and its verdicts (with a winner, for the first)."""
+    kept = ~(np.isnan(shown_first) | np.isnan(shown_second))
+    one, other = shown_first[kept], shown_second[kept]
+    won = (one != 0).sum() + (other != 0).sum()
+    first = (one > 0).sum() + (other < 0).sum()
+    return len(kept), len(one), int((one != other).sum()), int((one * other < 0).sum()), int(won), int(first)

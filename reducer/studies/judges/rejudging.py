@@ -1,0 +1,127 @@
+"""Judge the answers of stored runs again, without running a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.reducer.runs.judged import JudgedRow, read_item, read_judged
+from speechiq.reducer.runs.results_file import TaskRun
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.judging import Case, Judging, Judgment
+
+
+class Plan(NamedTuple):
+    """A task whose answers are judged again.
+
+    Attributes:
+        task: The task.
+        judging: The new judge; its rubric is that of the task unless another one is given.
+    """
+
+    task: TaskRun
+    judging: Judging
+
+
+class Rejudged(NamedTuple):
+    """A task with new judgments.
+
+    Attributes:
+        plan: The task and its new judge.
+        rows: All rows of its sample file, those with an answer of the judge new.
+        scores: Filter -> column -> its values over the rows that were judged again.
+        answers: Number of answers that were judged again.
+        unjudged: Number of those without a score.
+    """
+
+    plan: Plan
+    rows: list[dict[str, Any]]
+    scores: dict[str, dict[str, list[Any]]]
+    answers: int
+    unjudged: int
+
+
+def plan(tasks: Sequence[TaskRun], given: Mapping[str, Any]) -> list[Plan]:
+    """Return the new judge of each task, checked before anything is judged.
+
+    Args:
+        tasks: Judged tasks.
+        given: Keys of metadata: `judge` and `judge_*`.
+
+    Raises:
+        SpeechIQError: The judge cannot be used.
+    """
+    from speechiq.metrics.judge.judging import read_judging
+
+    rubrics = {str(task.metadata["judge_rubric"]) for task in tasks}
+    judges = {rubric: read_judging({"judge_rubric": rubric} | dict(given), rubric) for rubric in sorted(rubrics)}
+    return [Plan(task, judges[str(task.metadata["judge_rubric"])]) for task in tasks]
+
+
+def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
+    """Judge the answers of some tasks again; all answers with the same rubric at once.
+
+    Raises:
+        SpeechIQError: Rows cannot be read, the judge cannot work, or no answer gets a score.
+    """
+    from speechiq.metrics.judge.judging import judge_cases
+
+    read = [read_judged(each.task) for each in plans]
+    together: dict[str, list[int]] = {}
+    for number, each in enumerate(plans):
+        together.setdefault(content_sha256(each.judging.record()), []).append(number)
+    done: dict[int, Rejudged] = {}
+    for numbers in together.values():
+        cases = [case for number in numbers for row in read[number][1] for case in _cases(plans[number], row)]
+        judgments = iter(judge_cases(cases, plans[numbers[0]].judging))
+        done |= {number: _update(plans[number], *read[number], judgments) for number in numbers}
+    answers, unjudged = sum(task.answers for task in done.values()), sum(task.unjudged for task in done.values())
+    if answers == unjudged:
+        raise SpeechIQError(
+            f"judge {plans[0].judging.judge}: none of {answers} answers has a score, so nothing is written; the "
+            "reasons are above: try another judge or rubric"
+        )
+    return [done[number] for number in range(len(plans))]
+
+
+def _scorer(plan: Plan) -> Any:
+    """Return the module that judges the answers of a task, by the form of the task."""
+    from speechiq.metrics.judge import free_answers as judge
+    from speechiq.metrics.reply import scores as reply
+
+    return reply if plan.task.metadata.get("form") == "reply" else judge
+
+
+def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:
+    """Return what is judged about a row."""
+    cases: list[Case] = _scorer(plan).stored_cases(answer.row["doc"], read_item(answer.row["filtered_resps"]))
+    return cases
+
+
+def _update(
+    plan: Plan, rows: list[dict[str, Any]], judged: Sequence[JudgedRow], judgments: Iterator[Judgment]
+) -> Rejudged:
+    """Put new judgments into the rows of a task; columns that a row did not have are not added."""
+    from speechiq.metrics.wording import SPREAD, worded
+
+    scorer = _scorer(plan)
+    scores: dict[str, dict[str, list[Any]]] = {}
+    unjudged = 0
+    for answer in judged:
+        row = answer.row
+        row["doc"] |= plan.judging.record()
+        new = [next(judgments) for _ in _cases(plan, answer)]
+        item = scorer.renew(read_item(row["filtered_resps"]), new)
+        columns: dict[str, float] = scorer.score(row["doc"], [item])
+        if plan.task.category.column in columns and SPREAD in row:
+            columns[SPREAD] = worded(columns[plan.task.category.column], row["doc"])
+        unjudged += columns["unjudged"] > 0
+        row["filtered_resps"] = [str(item)]
+        kept = scores.setdefault(str(row.get("filter")), {})
+        for name in columns.keys() & row.keys():
+            row[name] = columns[name]
+            kept.setdefault(name, []).append(columns[name])
+    return Rejudged(plan, rows, scores, len(judged), unjudged)

@@ -1,0 +1,212 @@
+"""Write runs whose answers were judged again, in lm-eval's form: a results file and a sample file for each task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.json_text import decode
+from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
+from speechiq.metrics.defined import mean
+from speechiq.metrics.wording import SPREAD, spread
+from speechiq.reducer.runs.run_files import samples_of
+from speechiq.reducer.studies.judges.rejudging import Plan, Rejudged
+
+ADVICE = "name another folder with --output"
+#: Key of a results file that says what its judgments were made from.
+ORIGIN = "judged_again"
+#: Keys of a results file with an entry for each task or group.
+BY_TASK = ("configs", "versions", "n-shot", "higher_is_better", "n-samples")
+NOT_AVAILABLE = "N/A"
+_UNSAFE = re.compile(r'["<>:/|\\?*\[\]\s]+')
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
+
+
+class Target(NamedTuple):
+    """A run to write.
+
+    Attributes:
+        folder: Folder of all runs that are written with it.
+        source: Results file of the run that was judged.
+        path: Results file to write.
+        content: Content of `source`.
+        origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
+    """
+
+    folder: Path
+    source: Path
+    path: Path
+    content: dict[str, Any]
+    origin: dict[str, Any]
+
+
+def choose_targets(plans: Sequence[Plan], runs: Sequence[Path], output: Path | None, force: bool) -> dict[str, Target]:
+    """Return results file -> where its run is written, after checking that it can be.
+
+    A folder `runs` is written to `runs-judged-by-JUDGE` beside it, or to `output`, with the same folders inside.
+
+    Args:
+        plans: The tasks to judge.
+        runs: The folders and files that the user gave.
+        output: Folder to write to; with several of `runs`, a folder inside it for each.
+        force: Whether files of other content are replaced.
+
+    Raises:
+        SpeechIQError: A file exists and was not made from the same run by the same judge, two runs have one target,
+            or nothing can be written there.
+    """
+    roots = list(dict.fromkeys(_root(run) for run in runs))
+    by_results: dict[str, list[Plan]] = {}
+    for plan in plans:
+        by_results.setdefault(plan.task.results, []).append(plan)
+    targets: dict[str, Target] = {}
+    taken: dict[Path, Path] = {}
+    for results, of in by_results.items():
+        source = Path(results)
+        root = next(root for root in roots if source.absolute().is_relative_to(root))
+        folder = root.with_name(f"{root.name}-judged-by-{_UNSAFE.sub('__', of[0].judging.judge)}")
+        if output is not None:
+            folder = output if len(roots) == 1 else output / root.name
+        path = folder / source.absolute().relative_to(root)
+        if taken.setdefault(path, source) != source:
+            raise SpeechIQError(
+                f"{str(source)!r} and {str(taken[path])!r} would both be written to {str(path)!r}; judge them in two "
+                "calls"
+            )
+        targets[results] = _target(folder, path, source, of, force)
+    for parent in {target.path.parent for target in targets.values()}:
+        check_output_folder(parent, ADVICE)
+    return targets
+
+
+def write_run(target: Target, tasks: Sequence[Rejudged]) -> bool:
+    """Write the sample files of one run, then its results file; leave files as they are if nothing is new.
+
+    Args:
+        target: Where.
+        tasks: Its tasks.
+
+    Returns:
+        Whether anything was written.
+
+    Raises:
+        SpeechIQError: A file cannot be written.
+    """
+    for task in tasks:
+        for row in task.rows:
+            row["doc_hash"] = _hash(json.dumps(row["doc"], indent=2, ensure_ascii=False))
+    files = {samples_of(target.path, task.plan.task.task): as_lines(task.rows) for task in tasks}
+    if is_file(target.path) and all(_holds(path, lines) for path, lines in files.items()):
+        return False
+    for path, lines in files.items():
+        write_whole(path, lines, ADVICE, make_folders=True)
+    text = json.dumps(_results(target, tasks), indent=2, ensure_ascii=False)
+    write_whole(target.path, text.encode(errors="backslashreplace"), ADVICE)
+    return True
+
+
+def _root(run: Path) -> Path:
+    run = run.absolute()
+    return run.parent if is_file(run) else run
+
+
+def _target(folder: Path, path: Path, source: Path, plans: Sequence[Plan], force: bool) -> Target:
+    content = _read(source)
+    judges = {plan.task.task: plan.judging.record() for plan in plans}
+    origin = {"results": source.name, "date": content["date"], "judges": judges, "speechiq": version("speechiq")}
+    if not force:
+        found = [file for file in (path, *(samples_of(path, task) for task in judges)) if exists(file)]
+        if found and (not is_file(path) or _read(path).get(ORIGIN) != origin):
+            raise SpeechIQError(
+                f"{str(found[0])!r} exists and was not made from {str(source)!r} by this judge; {ADVICE}, or add "
+                "--force to replace it"
+            )
+    return Target(folder, source, path, content, origin)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return decode(read_plain(path), _OBJECT)
+    except OSError as error:
+        raise SpeechIQError(f"{str(path)!r} cannot be read: {error.strerror}; {ADVICE}") from error
+    except ValueError as error:
+        raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error}); {ADVICE}") from error
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        return read_plain(path) == content
+    except OSError:
+        return False
+
+
+def _results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:
+    """Return the content of the new results file: that of the old one for these tasks, with new scores.
+
+    Means that lm-eval computed over a group of tasks are left out.
+    """
+    old, by_name = target.content, {task.plan.task.task: task for task in tasks}
+    inside = {group: [name for name in of if name in by_name] for group, of in old.get("group_subtasks", {}).items()}
+    groups = {group: of for group, of in inside.items() if of or group in by_name}
+    kept = by_name.keys() | groups.keys()
+    new = {key: value for key, value in old.items() if key != "groups"}
+    new |= {key: {name: of for name, of in old[key].items() if name in kept} for key in BY_TASK if key in old}
+    new["results"] = {
+        name: _rescore(entry, by_name[name]) if name in by_name else _without_scores(entry)
+        for name, entry in old["results"].items()
+        if name in kept
+    }
+    new["configs"] = {
+        name: config | {"metadata": _describe(config["metadata"], by_name[name].plan)} if name in by_name else config
+        for name, config in new["configs"].items()
+    }
+    hashes = {name: _hash_rows(by_name[name].rows) for name in old.get("task_hashes", {}) if name in by_name}
+    return new | {"group_subtasks": groups, "date": time.time(), "task_hashes": hashes, ORIGIN: target.origin}
+
+
+def _describe(metadata: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """Return the metadata of a task with the new judge instead of the old one and its options."""
+    others = {key: value for key, value in metadata.items() if key not in ("judge", "judging") and key[:6] != "judge_"}
+    return others | plan.judging.record()
+
+
+def _rescore(entry: Mapping[str, Any], task: Rejudged) -> dict[str, Any]:
+    """Return the scores of a task, new for each column that depends on the judge (`column,filter` -> mean)."""
+    new = dict(entry)
+    for kind, columns in task.scores.items():
+        for column, values in columns.items():
+            if f"{column},{kind}" in entry:
+                new[f"{column},{kind}"] = spread(values) if column == SPREAD else mean(values)
+            # lm-eval has no standard error for aggregations that it does not know.
+            if entry.get(f"{column}_stderr,{kind}", NOT_AVAILABLE) != NOT_AVAILABLE:
+                new[f"{column}_stderr,{kind}"] = _standard_error(values)
+    return new
+
+
+def _without_scores(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if "," not in key}
+
+
+def _standard_error(values: Sequence[float]) -> float | str:
+    known = [value for value in values if not math.isnan(value)]
+    return float(np.std(known, ddof=1) / math.sqrt(len(known))) if len(known) > 1 else NOT_AVAILABLE
+
+
+def _hash_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    return _hash("".join(f"{row['doc_hash']}{row.get('prompt_hash', '')}{row.get('target_hash', '')}" for row in rows))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

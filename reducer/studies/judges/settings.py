@@ -1,0 +1,76 @@
+"""Read which judge and which rubrics some judged tasks had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from speechiq.core.console import printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256, shorten
+from speechiq.metrics.judge.rubric import Rubric, read_rubric
+from speechiq.reducer.runs.results_file import TaskRun
+
+#: Keys of metadata on which a judge's scores depend, in addition to those of the rubric.
+KEYS = ("judge", "judge_by", "judge_draws", "judge_seed", "judge_identity")
+
+
+class JudgeSettings(NamedTuple):
+    """The judge of some tasks.
+
+    Attributes:
+        name: `ENGINE:MODEL` or `match`.
+        sha256: A short digest of all settings of the judge.
+        rubrics: Task -> the rubric of its judge.
+    """
+
+    name: str
+    sha256: str
+    rubrics: dict[TaskKey, Rubric]
+
+    def rubric_of(self, task: TaskRun) -> Rubric:
+        """Return the rubric of a task."""
+        return self.rubrics[_key(task)]
+
+
+TaskKey = tuple[str, str]
+
+
+def read_settings(tasks: Sequence[TaskRun]) -> JudgeSettings:
+    """Return the judge of some tasks, which is the same for all of them, and the rubric of each.
+
+    Raises:
+        SpeechIQError: The tasks have several judges, or a rubric cannot be read or is another one now.
+    """
+    first = tasks[0]
+    for task in tasks:
+        for key, (one, other) in _differences(first, task).items():
+            raise SpeechIQError(
+                f"{task.results!r}, task {task.task!r}: {key} is {other!r:.80}, but {one!r:.80} in {first.results!r}; "
+                "give runs of one judge, or judge all of them again with `siq judge RUNS --judge ...`"
+            )
+    settings = {key: first.metadata.get(key) for key in KEYS}
+    rubrics = {_key(task): _read_rubric(task) for task in tasks}
+    return JudgeSettings(printable(str(first.metadata["judge"])), shorten(content_sha256(settings)), rubrics)
+
+
+def _differences(one: TaskRun, other: TaskRun) -> dict[str, tuple[Any, Any]]:
+    both = {key: (one.metadata.get(key), other.metadata.get(key)) for key in KEYS}
+    return {key: values for key, values in both.items() if values[0] != values[1]}
+
+
+def _key(task: TaskRun) -> TaskKey:
+    return task.results, task.task
+
+
+def _read_rubric(task: TaskRun) -> Rubric:
+    name = task.metadata.get("judge_rubric")
+    rubric = read_rubric(str(name))
+    recorded = task.metadata.get("judge_rubric_sha256")
+    if recorded not in (None, rubric.sha256):
+        raise SpeechIQError(
+            f"{task.results!r}, task {task.task!r}: judge_rubric {printable(str(name))!r} has another content now "
+            f"(sha256 {shorten(rubric.sha256)}) than in the run ({shorten(str(recorded))}); restore the file, or judge "
+            "the run again"
+        )
+    return rubric

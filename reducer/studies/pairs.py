@@ -1,0 +1,124 @@
+"""Find the two systems to compare, by folder or file, or by a part of a name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from speechiq.core.console import count_of, printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import exists
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.scoring import Pair
+from speechiq.reducer.scores.suites import Found
+
+ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
+
+
+class Held(NamedTuple):
+    """The suites of some runs, and the systems of each suite."""
+
+    found: Found
+    systems: dict[str, list[System]]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all systems."""
+        return sorted({system.name for systems in self.systems.values() for system in systems})
+
+    def by_suite(self, name: str) -> dict[str, System]:
+        """Return suite -> the system with a name, for the suites that it ran."""
+        return {suite: system for suite, systems in self.systems.items() for system in systems if system.name == name}
+
+
+class Chosen(NamedTuple):
+    """One of the two systems: the runs that it was found in, and suite -> the system."""
+
+    held: Held
+    by_suite: dict[str, System]
+
+
+def choose(given: str, named: Held | None, find: Callable[[Sequence[Path]], Held]) -> Chosen:
+    """Return the only system of a folder or file, or the only system of the runs with `given` in its name.
+
+    Args:
+        given: A folder, a file, or a part of a name.
+        named: The runs in which systems are found by name.
+        find: Function that reads runs.
+
+    Raises:
+        SpeechIQError: No system has the name, or several have it.
+    """
+    if exists(given):
+        held = find([Path(given)])
+        if len(held.names) > 1:
+            shown = ", ".join(map(repr, held.names))
+            raise SpeechIQError(
+                f"{given!r} has {count_of(len(held.names), 'system')} ({shown}); name one: {ADVICE_NAME}"
+            )
+        return Chosen(held, held.by_suite(held.names[0]))
+    if named is None:
+        raise SpeechIQError(f"{given!r} is not a folder or file; to find a system by name, give runs: {ADVICE_NAME}")
+    names = named.names
+    matching = [name for name in names if name == given] or [name for name in names if given in name]
+    if len(matching) != 1:
+        which = f"is part of {len(matching)} names" if matching else "is in no system's name"
+        near = "" if matching else did_you_mean(given, {part for name in names for part in re.split(r"[+:]", name)})
+        raise SpeechIQError(
+            f"{given!r} {which}: {near}write enough of one of {', '.join(map(repr, matching or names))}"
+        )
+    return Chosen(named, named.by_suite(matching[0]))
+
+
+def pair_up(
+    one: Chosen, other: Chosen, named: Held | None, asked: Collection[str] | None, places: tuple[str, str]
+) -> Iterator[Pair]:
+    """Yield the two systems for each suite that both ran; of several suites, those with a name in `asked`.
+
+    Args:
+        one: System A.
+        other: System B.
+        named: Runs whose further systems can set a scale.
+        asked: Suites and categories that must agree; None means all.
+        places: A and B as the user wrote them.
+
+    Raises:
+        SpeechIQError: The systems share no suite, or A and B are the same run.
+    """
+    shared = {suite: one.held.found.levels[suite] for suite in one.by_suite if suite in other.by_suite}
+    if not shared:
+        raise SpeechIQError(
+            f"A ran suite {', '.join(one.by_suite)} and B ran {', '.join(other.by_suite)}: give runs of the same suite"
+        )
+    names = {suite: {suite, *categories} for suite, categories in shared.items()}
+    wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
+    for suite in wanted or shared:
+        a, b = _distinct_names(one.by_suite[suite], other.by_suite[suite], places)
+        pool = named.systems.get(suite, []) if named else []
+        others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
+        yield Pair(suite, a, b, others, shared[suite], None if asked is None else _own(asked, suite, shared))
+
+
+def _own(asked: Collection[str], suite: str, shared: Mapping[str, Mapping[str, Category]]) -> list[str]:
+    """Return the names of `asked` for one suite: all but those that only other suites have."""
+    elsewhere = {name for other, categories in shared.items() if other != suite for name in (other, *categories)}
+    return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
+
+
+def _distinct_names(one: System, other: System, places: tuple[str, str]) -> tuple[System, System]:
+    """Add folders to the names of two runs of one system, or refuse the same run given twice."""
+    if _files(one) == _files(other):
+        raise SpeechIQError(f"A and B are one run of system {one.name!r}: give two systems, or two runs of one")
+    if one.name != other.name:
+        return one, other
+    here, there = map(printable, places)
+    return one._replace(name=f"{one.name} ({here})"), other._replace(name=f"{other.name} ({there})")
+
+
+def _files(system: System) -> set[tuple[str, str]]:
+    return {(os.path.realpath(task.results), task.task) for task in system.tasks}

@@ -1,0 +1,285 @@
+"""Compute curves of scores over the strength of a condition: losses, slopes and crossings, with paired intervals.
+
+All runs are scored on the same clips, and intervals come from one set of draws of these clips with replacement: the
+percentiles 2.5 and 97.5 of what the draws give. Shares and grades have intervals of their own (`proportion`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from speechiq.core.console import count_of
+from speechiq.reducer.scores.draws import Clips, count_clips, draw
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.scale import Scale, calibrate, score
+from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.stats.interval import Interval
+from speechiq.reducer.stats.proportion import bound_means
+from speechiq.reducer.studies.robustness.series import Run
+
+PERCENTILES = (2.5, 97.5)
+#: A slope per this many units of a strength, by unit; of all others, per 1.
+PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
+#: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
+FEWEST = 3
+
+Ends = tuple[float, float]
+
+
+class Measured(NamedTuple):
+    """The scores of all runs in one measure.
+
+    Attributes:
+        name: A category of the suite, or `siq`.
+        unit: Its unit.
+        sign: 1 if a higher score is better, else -1.
+        values: Score of each run, as people read it, shape (runs,).
+        draws: The same in every draw, shape (draws, runs).
+        ends: The 95 % interval of each score, shape (2, runs); NaN without draws.
+    """
+
+    name: str
+    unit: str
+    sign: float
+    values: np.ndarray
+    draws: np.ndarray
+    ends: np.ndarray
+
+
+class Point(NamedTuple):
+    """The score of a system at one strength.
+
+    Attributes:
+        run: The run.
+        value: Its score.
+        ends: Its 95 % interval.
+        loss: How much worse it is than on clean audio; 0 for clean audio itself.
+        loss_ends: The 95 % interval of the loss, paired by clip.
+    """
+
+    run: Run
+    value: float
+    ends: Ends
+    loss: float
+    loss_ends: Ends
+
+
+class Curve(NamedTuple):
+    """The scores of one system over the strengths of one series.
+
+    Attributes:
+        measure: Name of the measure.
+        unit: Its unit.
+        direction: Whether a higher or a lower score is better.
+        series: Name of the series.
+        system: Name of the system.
+        points: From clean audio to the severest condition.
+        slope: Change of the score per `per` units of the strength, by least squares over the strengths; NaN with fewer
+            than two.
+        slope_ends: Its 95 % interval.
+        per: Units of the strength that the slope counts.
+    """
+
+    measure: str
+    unit: str
+    direction: Literal["higher", "lower"]
+    series: str
+    system: str
+    points: list[Point]
+    slope: float
+    slope_ends: Ends
+    per: float
+
+
+class Crossing(NamedTuple):
+    """The strength at which a system that is better on clean audio falls below another.
+
+    Attributes:
+        measure: Name of the measure.
+        series: Name of the series.
+        better: The system that is better on clean audio.
+        other: The other system.
+        strength: Strength at which their curves cross, by linear interpolation; NaN if they cross between clean audio
+            and the mildest strength.
+        ends: The 95 % interval of the strength over the draws in which they cross between two strengths.
+        share: Share of draws in which the better system is also better on clean audio, and falls below the other.
+        unit: Unit of the strength.
+    """
+
+    measure: str
+    series: str
+    better: str
+    other: str
+    strength: float
+    ends: Ends
+    share: float
+    unit: str
+
+
+def measure(
+    pool: Pool, runs: Sequence[Run], suite: str, draws: int, seed: int, scale: Scale | None
+) -> tuple[list[Measured], str]:
+    """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
+
+    Args:
+        pool: The runs, aligned clip by clip.
+        runs: The runs in the order of the pool.
+        suite: Name of the suite.
+        draws: Number of draws; 0 leaves the intervals out.
+        seed: Seed of the draws.
+        scale: The scale of norms on the clips of the pool; None takes the clean runs as the reference population.
+
+    Returns:
+        (the measures, the reason for a missing SIQ or an empty text).
+    """
+    found = [_measure_level(pool, level, draws, seed) for level in pool.raw]
+    if suite != SIQ:
+        return found, ""
+    clean = [number for number, run in enumerate(runs) if not run.condition]
+    if scale is None and len(clean) < FEWEST:
+        return (
+            found,
+            f"no SIQ: no scale from {count_of(len(clean), 'system')} on clean audio; run {FEWEST}, or give --norms",
+        )
+    if len(pool.raw) < 3:
+        return found, f"no SIQ: it needs all levels, and these runs have {', '.join(pool.raw)}"
+    of_clean = pool._replace(
+        systems=tuple(pool.systems[number] for number in clean),
+        raw={level: raw[clean] for level, raw in pool.raw.items()},
+    )
+    scale = scale or calibrate(of_clean)
+    siq = score(pool, scale).siq
+    drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
+    ends = np.array([_ends(of) for of in drawn.T]).T
+    return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *found], ""
+
+
+def _measure_level(pool: Pool, level: str, draws: int, seed: int) -> Measured:
+    category, raw = pool.levels[level], pool.raw[level]
+    clips = Clips.of(pool)
+    places = clips.places[level]
+    chunks = [counts[:, places] for counts in count_clips(len(clips.names), draws, seed)]
+    means = [chunk @ raw.T / np.maximum(chunk.sum(axis=1, keepdims=True), 1) for chunk in chunks]
+    drawn = np.concatenate(means) if means else np.empty((0, len(pool.systems)))
+    ends = Interval(*np.array([_ends(of) for of in drawn.T]).T)
+    ends = bound_means(pool, level, ends) if draws else ends
+    shown = category.show(raw.mean(axis=1)), category.show(drawn), np.sort(category.show(np.array(ends)), axis=0)
+    return Measured(level, category.unit, category.measure.sign, *shown)
+
+
+def draw_curves(measured: Measured, series: Mapping[str, Sequence[Run]], runs: Sequence[Run]) -> list[Curve]:
+    """Return a curve per series and system.
+
+    Args:
+        measured: The scores of the runs.
+        series: Series -> its runs.
+        runs: All runs, in the order of the scores.
+    """
+    place = {run.name: number for number, run in enumerate(runs)}
+    return [
+        _curve(measured, name, system, [place[run.name] for run in path], path)
+        for name, members in series.items()
+        for system, path in _paths(members).items()
+    ]
+
+
+def _paths(members: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return system -> its runs, from clean audio to the severest condition."""
+    paths: dict[str, list[Run]] = {}
+    for run in sorted(members, key=lambda run: (run.system, run.severity)):
+        paths.setdefault(run.system, []).append(run)
+    return paths
+
+
+def _curve(measured: Measured, series: str, system: str, places: list[int], path: Sequence[Run]) -> Curve:
+    values, draws = measured.values[places], measured.draws[:, places]
+    losses, lost = ((of[..., :1] - of) * measured.sign for of in (values, draws))
+    points = [
+        Point(run, float(values[i]), (low, high), float(losses[i]), _ends(lost[:, i]))
+        for i, (run, (low, high)) in enumerate(zip(path, measured.ends[:, places].T.tolist(), strict=True))
+    ]
+    strengths = np.array([run.strength for run in path[1:]])
+    per = PER.get(path[-1].unit, 1.0)
+    slopes = per * _slopes(strengths, np.vstack([values, draws])[:, 1:])
+    return Curve(
+        measured.name, measured.unit, "higher" if measured.sign > 0 else "lower", series, system, points,
+        float(slopes[0]), _ends(slopes[1:]), per,
+    )  # fmt: skip
+
+
+def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the least-squares slope of each row of `values` over the finite strengths; NaN with fewer than two."""
+    finite = np.isfinite(strengths)
+    strengths, values = strengths[finite], values[:, finite]
+    if len(set(strengths.tolist())) < 2:
+        return np.full(len(values), np.nan)
+    centered = strengths - strengths.mean()
+    return np.asarray(values @ centered / (centered @ centered))
+
+
+def find_crossings(measured: Measured, series: Mapping[str, Sequence[Run]], runs: Sequence[Run]) -> list[Crossing]:
+    """Return where curves of two systems cross, in each series in which both have the same strengths."""
+    place = {run.name: number for number, run in enumerate(runs)}
+    return [crossing for name, members in series.items() for crossing in _cross(measured, name, _paths(members), place)]
+
+
+def _cross(
+    measured: Measured, series: str, paths: Mapping[str, Sequence[Run]], place: Mapping[str, int]
+) -> Iterator[Crossing]:
+    for one, other in combinations(paths, 2):
+        strengths = [[run.strength for run in paths[system][1:]] for system in (one, other)]
+        if strengths[0] != strengths[1]:
+            continue
+        here, there = ([place[run.name] for run in paths[system]] for system in (one, other))
+        gaps = measured.sign * (measured.values[here] - measured.values[there])
+        drawn = measured.sign * (measured.draws[:, here] - measured.draws[:, there])
+        if gaps[0] < 0:
+            one, other, gaps, drawn = other, one, -gaps, -drawn
+        at = find_zeros(np.vstack([gaps, drawn]), np.array([math.nan, *strengths[0]]))
+        if math.isinf(at[0]):
+            continue
+        crossed = ~np.isinf(at[1:])
+        between = at[1:][crossed & ~np.isnan(at[1:])]
+        share = float(crossed.mean()) if len(crossed) else math.nan
+        unit = paths[one][-1].unit
+        yield Crossing(measured.name, series, one, other, float(at[0]), _ends(between), share, unit)
+
+
+def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+    """Return the strength at which each row of gaps falls below 0 for the first time, by linear interpolation.
+
+    Args:
+        gaps: Shape (rows, strengths).
+        strengths: The first is that of clean audio, NaN.
+
+    Returns:
+        Shape (rows,); infinite if a row stays at 0 or above, or is below 0 on clean audio, so that it cannot fall; NaN
+        if it falls below before the second strength.
+
+    >>> strengths = np.array([np.nan, 20.0, 10.0])
+    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]), strengths)
+    array([15., inf, nan, inf])
+    """
+    below = gaps < 0
+    first = below.argmax(axis=1)
+    rows = np.arange(len(gaps))
+    previous = np.maximum(first - 1, 0)
+    falls = below.any(axis=1) & (first > 0)
+    before, after = gaps[rows, previous], gaps[rows, first]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        way = before / (before - after)
+        at = strengths[previous] + (strengths[first] - strengths[previous]) * way
+    return np.where(falls, at, np.inf)
+
+
+def _ends(draws: np.ndarray) -> Ends:
+    """Return the 95 % interval of draws; NaN without draws."""
+    if not len(draws) or np.isnan(draws).all():
+        return math.nan, math.nan
+    low, high = np.percentile(draws, PERCENTILES)
+    return float(low), float(high)

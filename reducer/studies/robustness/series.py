@@ -1,0 +1,123 @@
+"""Sort runs under conditions into series: one system, one kind of condition, several strengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.conditions import CLIPS, compare_systems
+from speechiq.reducer.runs.results_file import CONDITION, name_under
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.comparability import refuse
+from speechiq.siq_tasks.conditions.spec import Step, parse_condition
+
+CLEAN = "clean"
+
+
+class Run(NamedTuple):
+    """A system under one condition.
+
+    Attributes:
+        name: Name of both, as in tables.
+        system: Name of the system alone.
+        condition: The condition; empty for clean audio.
+        series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
+        strength: The strength, in `unit`; NaN for clean audio.
+        unit: Unit of the strength.
+        severity: What runs of a series are ordered by, the mildest first.
+    """
+
+    name: str
+    system: str
+    condition: str = ""
+    series: str = ""
+    strength: float = math.nan
+    unit: str = ""
+    severity: float = -math.inf
+
+    @property
+    def label(self) -> str:
+        """Return the strength with its unit, or `clean`."""
+        return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
+
+
+def list_runs(systems: Iterable[System]) -> list[Run]:
+    """Return what each system is and under which condition it ran, in the order of the systems.
+
+    Raises:
+        SpeechIQError: A run names a condition that cannot be read.
+    """
+    return [_describe(system) for system in systems]
+
+
+def _describe(system: System) -> Run:
+    condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
+    if not condition:
+        return Run(system.name, system.name)
+    name = system.name.removesuffix(name_under("", {CONDITION: condition}))
+    *before, last = parse_condition(condition)
+    series = "+".join([*(step.text for step in before), _without_strength(last)])
+    return Run(system.name, name, condition, series, last.strength, last.unit, _severity(last))
+
+
+def _without_strength(step: Step) -> str:
+    """Return what steps of other strengths share with a step: kind, name, scale, and the side of the neutral strength.
+
+    Slower and faster speech get worse in opposite directions.
+
+    >>> [_without_strength(*parse_condition(text)) for text in ("speed:1.25", "speed:0.8", "babble:3@6dB")]
+    ['speed', 'speed below 1', 'babble:3@dB']
+    """
+    name = ":".join(part for part in (step.kind, step.name) if part) + step.scale
+    if math.isinf(step.neutral) or not step.strength < step.neutral:
+        return name
+    return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
+
+
+def _severity(step: Step) -> float:
+    """Return a number that grows as the condition gets worse: the distance from the strength that changes nothing.
+
+    Kinds without such a strength, codecs and bands, and ratios to noise get worse as the strength falls.
+    """
+    return abs(step.strength - step.neutral) if math.isfinite(step.neutral) else -step.strength
+
+
+def group_series(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return series -> its runs, the clean runs of its systems among them.
+
+    Raises:
+        SpeechIQError: No run is under a condition, or a system has none on clean audio.
+    """
+    series = sorted({run.series for run in runs if run.condition})
+    if not series:
+        raise SpeechIQError(
+            "no run under a condition: run the same tasks with --metadata condition=white@10dB, into the same folder"
+        )
+    clean = {run.system for run in runs if not run.condition}
+    if missing := sorted({run.system for run in runs} - clean):
+        raise SpeechIQError(
+            f"system {missing[0]!r} has no run on clean audio, from which losses are counted; run its tasks without "
+            f"condition="
+        )
+    return {name: _members(name, runs) for name in series}
+
+
+def _members(series: str, runs: Sequence[Run]) -> list[Run]:
+    under = [run for run in runs if run.series == series and run.condition]
+    systems = {run.system for run in under}
+    return [run for run in runs if not run.condition and run.system in systems] + under
+
+
+def refuse_other_tasks(systems: Sequence[System], runs: Sequence[Run]) -> None:
+    """Refuse runs that differ in more than their condition.
+
+    Raises:
+        SpeechIQError: Systems under one condition got other clips, or any two ran other tasks or settings.
+    """
+    mismatches = [each for each in compare_systems(systems) if each.aspect not in (CLIPS, CONDITION)]
+    for condition in sorted({run.condition for run in runs}):
+        same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
+        mismatches += [each for each in compare_systems(same) if each.aspect == CLIPS]
+    refuse(mismatches)

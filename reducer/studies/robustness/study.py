@@ -1,0 +1,151 @@
+"""Read runs under conditions and compute the curves of every suite in them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.results_file import CONDITION
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.draws import Clips
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.scale import Scale
+from speechiq.reducer.scores.score_matrix import Pool, align, drop_empty_levels, share
+from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure
+from speechiq.reducer.studies.robustness.series import group_series, list_runs, refuse_other_tasks
+
+
+class Robustness(NamedTuple):
+    """What conditions do to the systems of one suite.
+
+    Attributes:
+        suite: Name of the suite.
+        curves: By measure, series and system.
+        crossings: Where curves cross.
+        clips: Number of clips of all levels, which are drawn together.
+        draws: Number of draws of the intervals.
+        notes: Lines below the tables.
+    """
+
+    suite: str
+    curves: list[Curve]
+    crossings: list[Crossing]
+    clips: int
+    draws: int
+    notes: list[str]
+
+
+def study(found: Found, draws: int, seed: int, norms: Norms | None = None) -> list[Robustness]:
+    """Return the curves of every suite whose tasks ran under conditions.
+
+    Args:
+        found: The suites of the runs.
+        draws: Number of draws of clips; 0 leaves the intervals out.
+        seed: Seed of the draws.
+        norms: The scale of SIQ; None takes the systems on clean audio.
+
+    Raises:
+        SpeechIQError: No suite has runs under a condition, a system has none on clean audio, or runs differ in more
+            than their condition.
+    """
+    suites = [suite for suite in found.levels if any(task.metadata.get(CONDITION) for task in found.tasks[suite])]
+    if not suites:
+        group_series([])
+    return [_study(suite, found.read(suite), draws, seed, norms) for suite in suites]
+
+
+def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
+    systems = share(drop_empty_levels(systems))
+    runs = list_runs(systems)
+    series = group_series(runs)
+    refuse_other_tasks(systems, runs)
+    pool = align(systems)
+    runs = list_runs(sorted(systems, key=lambda system: system.name))
+    measures, without = measure(pool, runs, suite, draws, seed, _scale_of(norms, pool) if suite == SIQ else None)
+    curves = [curve for each in measures for curve in draw_curves(each, series, runs)]
+    crossings = [crossing for each in measures for crossing in find_crossings(each, series, runs)]
+    notes = [without, (draws and caution_of_raw(min(map(len, pool.clips.values())))) or ""]
+    drawn = len(Clips.of(pool).names)
+    return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
+
+
+def _scale_of(norms: Norms | None, pool: Pool) -> Scale | None:
+    if norms is None:
+        return None
+    for level, clips in pool.clips.items():
+        if others := set(clips) - norms.levels[level].clips.keys():
+            raise SpeechIQError(
+                f"norms {norms.name!r} do not have clip {min(others)!r} of these runs; leave --norms out, or give "
+                f"norms of the same data set"
+            )
+    return norms.scale_of(pool.clips)
+
+
+def as_records(robustness: Robustness) -> list[dict[str, Any]]:
+    """Return one record per point of each curve, as plain data."""
+    return [
+        {
+            "suite": robustness.suite,
+            "measure": curve.measure,
+            "unit": curve.unit,
+            "direction": curve.direction,
+            "system": curve.system,
+            "series": curve.series,
+            "condition": point.run.condition,
+            "strength": _plain(point.run.strength),
+            "strength_unit": point.run.unit,
+            "value": point.value,
+            "low": _plain(point.ends[0]),
+            "high": _plain(point.ends[1]),
+            "loss": point.loss,
+            "loss_low": _plain(point.loss_ends[0]),
+            "loss_high": _plain(point.loss_ends[1]),
+        }
+        for curve in robustness.curves
+        for point in curve.points
+    ]
+
+
+def as_json(robustness: Robustness) -> dict[str, Any]:
+    """Return curves, slopes and crossings of a suite as plain data."""
+    return {
+        "clips": robustness.clips,
+        "draws": robustness.draws,
+        "notes": robustness.notes,
+        "points": as_records(robustness),
+        "slopes": [
+            {
+                "measure": curve.measure,
+                "series": curve.series,
+                "system": curve.system,
+                "slope": _plain(curve.slope),
+                "low": _plain(curve.slope_ends[0]),
+                "high": _plain(curve.slope_ends[1]),
+                "per": curve.per,
+                "strength_unit": curve.points[-1].run.unit,
+            }
+            for curve in robustness.curves
+        ],
+        "crossings": [
+            {
+                "measure": crossing.measure,
+                "series": crossing.series,
+                "better_on_clean_audio": crossing.better,
+                "other": crossing.other,
+                "strength": _plain(crossing.strength),
+                "low": _plain(crossing.ends[0]),
+                "high": _plain(crossing.ends[1]),
+                "share_of_draws": _plain(crossing.share),
+                "strength_unit": crossing.unit,
+            }
+            for crossing in robustness.crossings
+        ],
+    }
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None

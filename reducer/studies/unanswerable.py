@@ -1,0 +1,223 @@
+"""Build the unanswerable set (section 5.5): find candidates that most systems fail, and confirm a person's verdicts.
+
+A line of the review file is one candidate: `find` writes it, and a person fills in the verdict::
+
+    {"id": clip, "question_id": ..., "question": text, "options": [4 texts], "answer": "A" to "D", "text": reference,
+     "audio": path or null, "failed": systems that fail, "share": failed / systems,
+     "systems": {name: {"vote": "B", "letters": "BBABB"}}, "gold": {name: {"vote": ..., "letters": ...}},
+     "verdict": null | "unanswerable" | "wrong_key" | "answerable", "note": ""}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed
+from speechiq.core.files.json_lines import as_lines, read_objects
+from speechiq.core.files.plain import write_whole
+from speechiq.reducer.runs.answers import Answers, Question, read_asked
+from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.tables.records import FIX
+
+SCHEMA = "speechiq-unanswerable"
+VERSION = 1
+UNANSWERABLE = "unanswerable"
+CONFIRMED = {verdict: verdict for verdict in (UNANSWERABLE, "wrong_key")}
+VERDICTS = (*CONFIRMED, "answerable")
+FIRST = 5
+
+ADVICE_REVIEW = "correct the line, or make a new review with `siq unanswerable find`"
+ADVICE_SET = "make one with `siq unanswerable confirm`"
+
+
+class _Review(msgspec.Struct):
+    """The fields that are read of a line of a review file."""
+
+    id: str
+    question_id: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    note: str
+    verdict: Literal["unanswerable", "wrong_key", "answerable"] | None
+
+
+class _InSet(msgspec.Struct, forbid_unknown_fields=True):
+    """A question of an unanswerable set."""
+
+    id: str
+    question_id: str
+    asked: str
+    verdict: Literal["unanswerable", "wrong_key"]
+
+
+class Confirmed(NamedTuple):
+    """A question of the set: the sha256 of its wording (`Question.asked`) and the verdict of a person."""
+
+    asked: str
+    verdict: str
+
+
+class ConfirmedSet(dict[Item, Confirmed]):
+    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
+
+    sha256: str | None = None
+
+
+NOTHING = ConfirmedSet()
+
+
+def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
+    """Find the questions that at least a share of the systems fail, most failed first, then by clip and question.
+
+    Controls do not count as systems; the answers of those with the reference (`gold`) are shown as well.
+
+    Returns:
+        Lines of a review file, verdicts empty.
+
+    Raises:
+        SpeechIQError: All systems are controls.
+    """
+    systems = [system for system in answers.votes if system not in answers.controls]
+    gold = [system for system, control in answers.controls.items() if control == "gold"]
+    if not systems:
+        raise SpeechIQError(
+            f"only controls ({', '.join(map(repr, answers.controls))}), which do not listen: "
+            "give the run of a system as well"
+        )
+    rows = []
+    for item, question in answers.questions.items():
+        failed = sum(answers.votes[system][item].vote != question.answer for system in systems)
+        if failed >= share * len(systems) - 1e-9:
+            counts = {"failed": failed, "share": failed / len(systems)}
+            shown = {
+                kind: {name: answers.votes[name][item]._asdict() for name in names}
+                for kind, names in (("systems", systems), ("gold", gold))
+            }
+            named = dict(zip(("id", "question_id"), item, strict=True))
+            rows.append(named | question._asdict() | counts | shown | {"verdict": None, "note": ""})
+    return sorted(rows, key=lambda row: -row["failed"])
+
+
+def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write a review file, completely or not at all."""
+    write_whole(path, as_lines(rows), FIX)
+
+
+def confirm(path: Path) -> dict[str, Any]:
+    """Return the unanswerable set of a review in which every line has a verdict.
+
+    Returns:
+        `{"schema", "version", "reviewed": lines, "questions": [{"id", "question_id", "asked", "verdict"}],
+        "sha256"}` with the questions of a `CONFIRMED` verdict, sorted.
+
+    Raises:
+        SpeechIQError: A line is cut off, malformed or a duplicate, or its verdict is missing or unknown.
+    """
+    rows = _read_review(path)
+    if missing := [number for number, row in rows.items() if row.verdict is None]:
+        raise SpeechIQError(
+            f"{str(path)!r}: {len(missing)} of {len(rows)} lines have no verdict, the first at "
+            f"line {', '.join(map(str, missing[:FIRST]))}; fill in {' or '.join(VERDICTS)}"
+        )
+    questions = [
+        {
+            "id": row.id,
+            "question_id": row.question_id,
+            "asked": Question(row.question, row.options, row.answer, "", None).asked,
+            "verdict": row.verdict,
+        }
+        for row in sorted(rows.values(), key=lambda row: (row.id, row.question_id))
+        if row.verdict in CONFIRMED
+    ]
+    return add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": questions})
+
+
+def write_set(content: Mapping[str, Any], path: Path) -> None:
+    """Write the content that `confirm` returned, completely or not at all."""
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), FIX)
+
+
+def read(path: Path) -> ConfirmedSet:
+    """Return the questions of an unanswerable set.
+
+    Raises:
+        SpeechIQError: The file cannot be read, has another content, or was edited.
+    """
+    content = read_checksummed(path, SCHEMA, VERSION, ADVICE_SET)
+    try:
+        rows = msgspec.convert(content.get("questions"), list[_InSet])
+    except msgspec.ValidationError as error:
+        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error}); {ADVICE_SET}") from error
+    confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
+    confirmed.sha256 = content_sha256(content)
+    return confirmed
+
+
+def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System]:
+    """Return the systems without the questions of a set, whose sha256 they record; unchanged for an empty set.
+
+    Raises:
+        SpeechIQError: A system misses one of the questions, or has it in another wording, or has no question left.
+    """
+    return [_without(system, confirmed) for system in systems] if confirmed else list(systems)
+
+
+def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
+    """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there.
+
+    Args:
+        confirmed: The questions of the set.
+        asked: Question -> `Question.asked`, for the questions of the runs.
+        runs: The runs, in words.
+    """
+    fix = "give runs of the same tasks, or a set that was confirmed for these"
+    if missing := sorted(confirmed.keys() - asked.keys()):
+        raise SpeechIQError(
+            f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
+            f"{show_item(missing[0])}; {fix}"
+        )
+    if changed := [item for item, question in confirmed.items() if question.asked != asked[item]]:
+        raise SpeechIQError(
+            f"{len(changed)} of {len(confirmed)} questions have another wording in {runs} than in the set, such as "
+            f"{show_item(changed[0])}; {fix}"
+        )
+
+
+def _without(system: System, confirmed: ConfirmedSet) -> System:
+    check_wording(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
+    if not kept:
+        raise SpeechIQError(
+            f"level apply: without the {len(confirmed)} excluded questions, system {system.name!r} has none left; "
+            "exclude fewer"
+        )
+    return system.narrow(system.scores | {"apply": kept})._replace(excluded=confirmed.sha256)
+
+
+def _read_review(path: Path) -> dict[int, _Review]:
+    """Return line number -> row."""
+    rows: dict[int, _Review] = {}
+    seen: dict[Item, int] = {}
+    for number, where, row in read_objects(path, ADVICE_REVIEW):
+        if (verdict := row.get("verdict", "")) not in (None, *VERDICTS):
+            raise SpeechIQError(
+                f"{where}: verdict {verdict!r} is unknown: write {' or '.join(VERDICTS)}; {ADVICE_REVIEW}"
+            )
+        try:
+            rows[number] = msgspec.convert(row, _Review)
+        except msgspec.ValidationError as error:
+            raise SpeechIQError(f"{where}: {error}; {ADVICE_REVIEW}") from error
+        item = rows[number].id, rows[number].question_id
+        if (first := seen.setdefault(item, number)) != number:
+            raise SpeechIQError(f"{where}: {show_item(item)} is a duplicate of line {first}; delete one of the two")
+    if not rows:
+        raise SpeechIQError(f"{str(path)!r} has no line to confirm; {ADVICE_REVIEW}")
+    return rows

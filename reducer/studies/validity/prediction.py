@@ -1,0 +1,265 @@
+"""Compare metrics by how well they predict failure, on the same draws of clips, and combine them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.labels import refuse_alike
+from speechiq.reducer.stats import logistic
+from speechiq.reducer.stats.auc import auc, draw_aucs, p_value
+from speechiq.reducer.studies.validity.linear_form import read_form, show_form
+from speechiq.reducer.studies.validity.predictors import (
+    Predictor,
+    Quality,
+    calibrate,
+    find_thresholds,
+    judge_quality,
+    validate,
+    validate_auc,
+)
+from speechiq.reducer.studies.validity.units import Metric, Units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The metric that others are compared with, if the runs have it.
+BASELINE = "wer"
+INTERVAL = [2.5, 97.5]
+FEWEST_DRAWS = 40
+
+
+class Gap(NamedTuple):
+    """A difference between two AUCs.
+
+    Attributes:
+        one, other: Names of the two metrics.
+        difference: AUC of `one` minus that of `other`.
+        low, high: Its 95 % interval, from draws of clips that both share; NaN without draws.
+        p: Two-sided p-value from the same draws, not corrected for the number of pairs; NaN without draws.
+    """
+
+    one: str
+    other: str
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+class Combination(NamedTuple):
+    """A linear form whose weights the items themselves chose.
+
+    Attributes:
+        form: The form as given.
+        weights: Metric -> its weight in the fit to all items, relative to that of the first; empty if separated.
+        in_sample: Of the fit to all items.
+        validated: Of fits to the other clips.
+    """
+
+    form: str
+    weights: dict[str, float]
+    in_sample: Quality
+    validated: Quality
+
+
+class Prediction(NamedTuple):
+    """How well metrics predict failure.
+
+    Attributes:
+        labels: Source of the labels, in words.
+        items: Number of labeled items.
+        failures: How many of them failed.
+        clips: Number of clips.
+        systems: Names of the systems.
+        draws: Number of draws of clips.
+        left_out: How many draws had only failures or only successes, and do not count.
+        seed: Seed of draws and folds.
+        baseline: The metric that the others are compared with.
+        predictors: Metrics in the order of the runs, then the given linear forms.
+        gaps: Every pair of predictors.
+        combinations: The linear forms with weights fitted to the items.
+        notes: One line per choice.
+        units: The items.
+        risks: Predictor -> its values, so that they grow with the risk of failure.
+    """
+
+    labels: str
+    items: int
+    failures: int
+    clips: int
+    systems: tuple[str, ...]
+    draws: int
+    left_out: int
+    seed: int
+    baseline: str
+    predictors: list[Predictor]
+    gaps: list[Gap]
+    combinations: list[Combination]
+    notes: list[str]
+    units: Units
+    risks: dict[str, np.ndarray]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame, one row per metric.
+
+        Returns:
+            Index `metric`. Columns: `auc` with the ends `low` and `high` of its 95 % interval; `efron` and `mcfadden`,
+            R2 of a regression on this metric; `validated_auc` and `validated_efron`, of fits to other clips;
+            `difference`, the AUC minus that of the baseline, with `difference_low`, `difference_high` and `p`;
+            `separated`. `frame.attrs` has the name of the `baseline`.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame([self._row(of) for of in self.predictors]).set_index("metric")
+        frame.attrs["baseline"] = self.baseline
+        return frame
+
+    def _row(self, of: Predictor) -> dict[str, Any]:
+        gap = self.gap(of.name) or Gap(of.name, of.name, 0.0, math.nan, math.nan, math.nan)
+        return {
+            "metric": of.name,
+            "auc": of.in_sample.auc,
+            "low": of.low,
+            "high": of.high,
+            "efron": of.in_sample.efron,
+            "mcfadden": of.in_sample.mcfadden,
+            "validated_auc": of.validated.auc,
+            "validated_efron": of.validated.efron,
+            "difference": gap.difference,
+            "difference_low": gap.low,
+            "difference_high": gap.high,
+            "p": gap.p,
+            "separated": of.separated,
+        }
+
+    def gap(self, name: str) -> Gap | None:
+        """Return the difference of a predictor from the baseline; None for the baseline."""
+        return next((of for of in self.gaps if (of.one, of.other) == (name, self.baseline)), None)
+
+
+def predict(
+    units: Units,
+    labels: str,
+    *,
+    combine: Sequence[str] = (),
+    against: str | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Prediction:
+    """Measure how well each metric predicts failure.
+
+    Args:
+        units: The labeled items and their metrics.
+        labels: Source of the labels, in words.
+        combine: Linear forms of metrics.
+        against: The metric that others are compared with; None means `wer`, or the first metric.
+        draws: Number of draws of clips; 0 leaves intervals out.
+        seed: Of draws and folds.
+
+    Raises:
+        SpeechIQError: All labels are alike, a form is not valid, `against` is unknown, or there are too few draws or
+            clips.
+    """
+    refuse_alike([not failed for failed in units.failed], labels)
+    if 0 < draws < FEWEST_DRAWS:
+        raise SpeechIQError(f"{draws} draws are too few for a 95 % interval: give at least {FEWEST_DRAWS}, or 0")
+    groups = units.clips
+    if groups.max() == 0:
+        raise SpeechIQError("a single clip has no interval and no folds: label items of more clips")
+    forms = [read_form(text, units.metrics) for text in combine]
+    metrics = units.metrics | {show_form(form): _combine(units, form) for form in forms}
+    baseline = against or (BASELINE if BASELINE in metrics else next(iter(metrics)))
+    if baseline not in metrics:
+        raise SpeechIQError(f"--against {baseline}: not among the metrics {', '.join(metrics)}")
+    risks = {name: metric.risk for name, metric in metrics.items()}
+    drawn = draw_aucs(risks.values(), units.failed, groups, draws, seed) if draws else np.empty((0, len(risks)))
+    drawn = drawn[~np.isnan(drawn).any(axis=1)]
+    if draws and len(drawn) < draws / 2:
+        raise SpeechIQError(
+            f"{draws - len(drawn)} of {draws} draws of clips have only failures or only successes: label more items, "
+            "or give --bootstrap 0"
+        )
+    columns = {name: drawn[:, i] for i, name in enumerate(metrics)}
+    predictors = [_measure(name, metric, units, groups, columns[name], seed) for name, metric in metrics.items()]
+    return Prediction(
+        labels=labels,
+        items=len(units.items),
+        failures=int(units.failed.sum()),
+        clips=int(groups.max()) + 1,
+        systems=tuple(dict.fromkeys(units.systems)),
+        draws=draws,
+        left_out=draws - len(drawn),
+        seed=seed,
+        baseline=baseline,
+        predictors=predictors,
+        gaps=[_compare(one, other, columns) for one in predictors for other in predictors if one.name != other.name],
+        combinations=[_refit(form, units, groups, seed) for form in forms],
+        notes=units.notes,
+        units=units,
+        risks=risks,
+    )
+
+
+def _combine(units: Units, form: dict[str, float]) -> Metric:
+    """Return a linear form as a metric; it has the direction of its first term."""
+    first = next(iter(form))
+    values = np.sum([weight * units.metrics[name].values for name, weight in form.items()], axis=0)
+    sign = units.metrics[first].sign * float(np.sign(form[first]))
+    return Metric(values, sign, max(units.metrics[name].undefined for name in form))
+
+
+def _measure(name: str, metric: Metric, units: Units, groups: np.ndarray, drawn: np.ndarray, seed: int) -> Predictor:
+    covariate, failed = metric.values[:, None], units.failed
+    fitted = logistic.fit(covariate, failed)
+    validated = validate(covariate, failed, groups, seed)
+    low, high = np.percentile(drawn, INTERVAL) if len(drawn) else (np.nan, np.nan)
+    systems = np.array(units.systems)
+    return Predictor(
+        name=name,
+        sign=metric.sign,
+        low=float(low),
+        high=float(high),
+        in_sample=judge_quality(failed, fitted.probability, float(auc(metric.risk, failed)[0])),
+        validated=judge_quality(failed, validated, validate_auc(covariate, failed, groups, seed)),
+        slope=float(fitted.coefficients[0]),
+        intercept=fitted.intercept,
+        separated=fitted.separated,
+        undefined=metric.undefined,
+        by_system={
+            system: float(auc(metric.risk[systems == system], failed[systems == system])[0])
+            for system in dict.fromkeys(units.systems)
+        },
+        calibration=calibrate(validated, failed),
+        thresholds=find_thresholds(metric.values, metric.sign, failed),
+    )
+
+
+def _compare(one: Predictor, other: Predictor, columns: dict[str, np.ndarray]) -> Gap:
+    drawn = columns[one.name] - columns[other.name]
+    difference = one.in_sample.auc - other.in_sample.auc
+    if not len(drawn):
+        return Gap(one.name, other.name, difference, np.nan, np.nan, np.nan)
+    low, high = np.percentile(drawn, INTERVAL)
+    return Gap(one.name, other.name, difference, float(low), float(high), p_value(drawn))
+
+
+def _refit(form: dict[str, float], units: Units, groups: np.ndarray, seed: int) -> Combination:
+    covariates = np.column_stack([units.metrics[name].values for name in form])
+    fitted = logistic.fit(covariates, units.failed)
+    first = fitted.coefficients[0]
+    known = bool(np.isfinite(first) and first)
+    return Combination(
+        form=show_form(form),
+        weights=dict(zip(form, (fitted.coefficients / abs(first)).tolist(), strict=True)) if known else {},
+        in_sample=judge_quality(units.failed, fitted.probability),
+        validated=judge_quality(
+            units.failed,
+            validate(covariates, units.failed, groups, seed),
+            validate_auc(covariates, units.failed, groups, seed),
+        ),
+    )

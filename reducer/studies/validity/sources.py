@@ -1,0 +1,44 @@
+"""Choose what is predicted: labels of a file, or the answers in the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from speechiq.reducer.runs.labels import Labels, read_labels
+from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
+from speechiq.reducer.studies.validity.tables import Tables
+
+
+def read_sources(paths: Sequence[Path], tables: Tables) -> list[Labels]:
+    """Read files of labels, and check them against runs.
+
+    Raises:
+        SpeechIQError: As for `read_labels`.
+    """
+    items = tables.items
+    return [read_labels(path, items) for path in paths]
+
+
+def choose_success(
+    sources: Sequence[Labels],
+    tables: Tables,
+    *,
+    only_errors: bool = False,
+    only_answerable: bool = False,
+    column: str | None = None,
+) -> Success:
+    """Return the labels to predict: those of the first source, or by the answers in the runs.
+
+    Args:
+        sources: Labels of files.
+        tables: The numbers of the runs.
+        only_errors: As for `leave_out`.
+        only_answerable: As for `leave_out`.
+        column: As for `label_answers`.
+
+    Raises:
+        SpeechIQError: As for `label_answers` and `leave_out`.
+    """
+    success = Success(sources[0].success, []) if sources else label_answers(tables, column)
+    return leave_out(success, tables, only_errors=only_errors, only_answerable=only_answerable, column=column)

@@ -1,0 +1,74 @@
+"""Read the numbers of all tasks in runs, after checking that the systems ran on equal terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from speechiq.reducer.runs.columns import Columns, read_columns
+from speechiq.reducer.runs.conditions import compare_systems, summarize
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.suites import categories_of, group
+from speechiq.reducer.runs.systems import System, find_tasks, name_control
+from speechiq.reducer.scores.comparability import refuse
+
+
+class Tables(NamedTuple):
+    """The numbers of all tasks.
+
+    Attributes:
+        columns: One entry per task.
+        warnings: One line per choice that was made between runs.
+    """
+
+    columns: list[Columns]
+    warnings: list[str]
+
+    @property
+    def tasks(self) -> list[TaskRun]:
+        """Return the tasks."""
+        return [of.task for of in self.columns]
+
+    @property
+    def controls(self) -> dict[str, str]:
+        """Return the name of each control -> `gold`, `silence` or `letter:X`."""
+        return {task.system: control for task in self.tasks if (control := name_control(task.described))}
+
+    @property
+    def items(self) -> dict[str, set[Item]]:
+        """Return system -> the items that it ran."""
+        found: dict[str, set[Item]] = {}
+        for task, values in self.columns:
+            found.setdefault(task.system, set()).update(item for items in values.values() for item in items)
+        return found
+
+
+def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatch: bool = False) -> Tables:
+    """Read every task in some folders.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+        allow_mismatch: Whether systems may have been run on different clips or task versions.
+
+    Raises:
+        SpeechIQError: The runs cannot be read, or systems differ and that is not allowed.
+    """
+    tasks, warnings = find_tasks(runs, allow_missing)
+    mismatches = [found for of in group(tasks).values() for found in compare_systems(_systems(of))]
+    if mismatches and allow_mismatch:
+        warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
+    else:
+        refuse(mismatches)
+    return Tables([read_columns(task) for task in tasks], warnings)
+
+
+def _systems(tasks: list[TaskRun]) -> list[System]:
+    """Return the systems of one suite, without scores."""
+    levels = categories_of(tasks)
+    names = dict.fromkeys(task.system for task in tasks)
+    return [
+        System(name, {}, tasks=tuple(task for task in tasks if task.system == name), levels=levels) for name in names
+    ]

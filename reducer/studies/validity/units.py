@@ -1,0 +1,156 @@
+"""Put labels and metrics side by side: one row per label, with the metrics of the same system's transcript."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.columns import Columns, join_columns
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.samples import FLAGS, Item, show_item
+
+#: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
+#: with one of them answers.
+RIGHT = ("acc", "mention", "judge", "match")
+#: Columns of transcripts that are not metrics of it: failures that are counted apart.
+NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
+
+Key = tuple[str, Item]
+
+
+class Metric(NamedTuple):
+    """A metric of every unit.
+
+    Attributes:
+        values: Shape (units,), finite.
+        sign: 1 if a higher value is better, -1 if a lower one is.
+        undefined: Of how many units it is undefined; these have the value 0.
+    """
+
+    values: np.ndarray
+    sign: float
+    undefined: int
+
+    @property
+    def risk(self) -> np.ndarray:
+        """Return the values so that they grow with the risk of failure."""
+        return -self.sign * self.values
+
+
+class Units(NamedTuple):
+    """What is predicted: one unit per label.
+
+    Attributes:
+        systems: System of each unit.
+        items: Item of each unit: a clip, or a clip and a question.
+        failed: Whether each unit failed, shape (units,).
+        metrics: Name -> the metric of each unit.
+        notes: One line per choice.
+    """
+
+    systems: tuple[str, ...]
+    items: tuple[Item, ...]
+    failed: np.ndarray
+    metrics: dict[str, Metric]
+    notes: list[str]
+
+    @property
+    def clips(self) -> np.ndarray:
+        """Return the number of each unit's clip, from 0."""
+        return np.unique([clip for clip, *_ in self.items], return_inverse=True)[1]
+
+
+def answers(task: TaskRun) -> bool:
+    """Return whether a task scores answers, not transcripts."""
+    return any(column in task.signs for column in RIGHT)
+
+
+def gather(
+    tables: Sequence[Columns],
+    success: Mapping[Key, bool],
+    metrics: Collection[str] | None = None,
+    defined: str | None = None,
+    undefined: str | None = None,
+) -> Units:
+    """Return the labeled units with their metrics.
+
+    Args:
+        tables: Columns of all tasks.
+        success: (system, item) -> whether it succeeded.
+        metrics: Names of metrics; None means all that every unit has and that vary.
+        defined: Keep only units of which this metric is defined.
+        undefined: Keep only units of which this metric is undefined.
+
+    Raises:
+        SpeechIQError: A metric is unknown, missing for a unit, constant, or undefined although higher is better.
+    """
+    of_clips = [table for table in tables if len(table.task.category.item) == 1]
+    known = _names(of_clips)
+    usual = _names(table for table in of_clips if not answers(table.task))
+    if not known:
+        raise SpeechIQError(
+            "these runs have no metric of transcripts: give runs of a task that compares transcripts with references"
+        )
+    for name in [*(metrics or ()), *filter(None, (defined, undefined))]:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise SpeechIQError(f"no metric {name!r} in these runs; {near}choose from {', '.join(known)}")
+    keys = sorted(success)
+    for condition, wanted in ((defined, False), (undefined, True)):
+        if condition is not None:
+            joined = join_columns(of_clips, condition)
+            keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
+    notes: list[str] = []
+    found: dict[str, Metric] = {}
+    for name in metrics or [name for name in usual if name not in NOT_METRICS]:
+        fault, metric = _read(name, join_columns(of_clips, name), keys, known[name])
+        if metric is None and metrics:
+            raise SpeechIQError(f"{name}: {fault}; leave it out of --metrics")
+        equal = next(
+            (other for other, of in found.items() if metric and np.array_equal(of.values, metric.values)), None
+        )
+        if metric is None:
+            notes.append(f"{name} left out: {fault}")
+        elif equal and not metrics:
+            notes.append(f"{name} left out: equal to {equal} everywhere")
+        else:
+            found[name] = metric
+            if metric.undefined:
+                notes.append(f"{name} is undefined for {metric.undefined} of {len(keys)} items: it counts as 0 there")
+    if not found:
+        raise SpeechIQError(f"no metric is left to predict with: {'; '.join(notes)}")
+    failed = np.array([not success[key] for key in keys])
+    return Units(tuple(system for system, _ in keys), tuple(item for _, item in keys), failed, found, notes)
+
+
+def _names(tables: Iterable[Columns]) -> dict[str, float]:
+    """Return name -> sign of every column."""
+    return {name: table.task.signs[name] for table in tables for name in table.values}
+
+
+def clip_of(key: Key) -> Key:
+    """Return the clip of a unit."""
+    return key[0], key[1][:1]
+
+
+def _read(name: str, joined: Mapping[Key, float], keys: Sequence[Key], sign: float) -> tuple[str, Metric | None]:
+    """Return what is wrong with a metric, or the metric."""
+    clips = [clip_of(key) for key in keys]
+    if missing := [clip for clip in clips if clip not in joined]:
+        system, item = missing[0]
+        return f"missing for {len(missing)} of {len(keys)} items, such as {show_item(item)} of {system!r}", None
+    values = np.array([joined[clip] for clip in clips])
+    absent = np.isnan(values)
+    if sign > 0 and absent.any():
+        return f"undefined for {absent.sum()} of {len(keys)} items, and 0 would be its worst value", None
+    values = np.where(absent, 0.0, values)
+    if not np.isfinite(values).all():
+        return "not finite for some items", None
+    if not len(values) or np.ptp(values) == 0:
+        return f"constant ({values[0]:g} for all items)" if len(values) else "no items", None
+    return "", Metric(values, sign, int(absent.sum()))

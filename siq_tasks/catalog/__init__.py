@@ -1,0 +1,1 @@
+"""List, describe and make tasks and data sets."""

@@ -1,0 +1,140 @@
+"""Make three tasks of a user's clips and references, without Python code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+
+from speechiq.core.clip import file_sha256
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.plain import exists
+from speechiq.core.recordings.inspection import inspect
+from speechiq.siq_tasks.catalog.folders import check_folder, complete_folder
+from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, data_sets
+from speechiq.siq_tasks.loaders.clips import ENTITIES, list_warnings
+from speechiq.siq_tasks.loaders.rows import Source
+from speechiq.siq_tasks.loaders.subset import counts
+from speechiq.siq_tasks.loaders.tables import check_columns, read_field, read_id, read_table, read_texts
+from speechiq.siq_tasks.task_files import read_task, write_task
+
+LONGEST_NAME = 64
+
+
+class Created(NamedTuple):
+    """Hold the result of `create`.
+
+    Attributes:
+        tasks: Names of the tasks.
+        ids: Ids of the clips in scores, question files and transcript files.
+        left_out: Ids of clips whose reference has no word to score.
+        warnings: Reasons to listen to some clips, one per line.
+    """
+
+    tasks: list[str]
+    ids: list[str]
+    left_out: list[str]
+    warnings: list[str]
+
+
+def create(name: str, audio: Path, text: Path, folder: Path, embedder: str, assistant: str | None = None) -> Created:
+    """Write the tasks `siq_<name>_<level>` with the tag `siq_<name>` into a new folder.
+
+    Args:
+        name: Name of the data set: lower-case letters and digits.
+        audio: Folder of audio files.
+        text: `.csv`, `.tsv` or `.jsonl` with the columns `audio` (a file below `audio`), `text`, and optionally `id`;
+            without it a clip is named after its file, and `entities`.
+        folder: Folder for the tasks; it must be empty or not exist.
+        embedder: Embedder of the level Understand.
+        assistant: Language model of semantic distances; if given, the task `siq_<name>_distance` is written too, which
+            does not have the tag.
+
+    Raises:
+        SpeechIQError: The name is invalid, a file is missing or incomplete, two clips have the same id, or the folder
+            cannot be written; nothing is written then.
+    """
+    _check_name(name)
+    check_folder(folder)
+    if not audio.is_dir():
+        raise SpeechIQError(f"--audio {audio}: no such folder; give the folder that the column audio starts from")
+    rows = read_table(text)
+    check_columns(rows[0], ["audio", "text"], text)
+    places: dict[str, int] = {}
+    clips: list[dict[str, Any]] = []
+    checked: list[dict[str, Any]] = []
+    for number, row in enumerate(tqdm(rows, desc=f"{name} clips", unit="clip"), 1):
+        clip = _read_row(row, audio.resolve(), f"{text} row {number}")
+        if (first := places.setdefault(clip["id"], number)) != number:
+            raise SpeechIQError(
+                f"{text}: rows {first} and {number} have the same id, {clip['id']!r}; give each row its own id "
+                f"in a column id"
+            )
+        found = inspect(Path(clip["audio"]), f"{text} row {number}, {row['audio']}")
+        checked.append(
+            {
+                **clip,
+                "id": f"{name}/{clip['id']}",
+                "sha256": file_sha256(Path(clip["audio"])),
+                "warnings": found.warnings,
+            }
+        )
+        clips.append(clip)
+    ids = [clip["id"] for clip in checked]
+    left_out = [clip["id"] for clip in checked if not counts(clip["text"])]
+    return Created(_write(name, folder, clips, embedder, assistant), ids, left_out, list_warnings(checked))
+
+
+def _write(name: str, folder: Path, clips: list[dict[str, Any]], embedder: str, assistant: str | None) -> list[str]:
+    place = Path(os.path.realpath(folder))
+    source = Source(str(place / "clips.jsonl"), id_column="id")
+    tasks = [f"siq_{name}_{level}" for level in LEVELS]
+    with complete_folder(place) as draft:
+        draft.joinpath("clips.jsonl").write_bytes(as_lines(clips))
+        rows = {"dataset_path": source.dataset_path, "subset": "all", "id_column": source.id_column}
+        for task, level in zip(tasks, LEVELS, strict=True):
+            about = {"version": 1.0, "dataset": name} | rows
+            about |= {"questions": str(place / "questions.jsonl")}
+            about |= {"embedder": embedder} if level == "understand" else {}
+            about |= {"normalizer": "english"} if level == "remember" else {}
+            _write_task(draft, task, HERE / "templates" / f"_{level}.yaml", about, tag=f"siq_{name}")
+        if assistant is not None:
+            tasks.append(f"siq_{name}_distance")
+            about = {"version": 1.0, "dataset": name} | rows
+            about |= {"normalizer": "english", "assistant": assistant}
+            _write_task(draft, tasks[-1], HERE / "assistant" / "_distance.yaml", about)
+    return tasks
+
+
+def _write_task(folder: Path, task: str, template: Path, about: dict[str, Any], **keys: str) -> None:
+    """Write a task whose metadata are those of a template and of the data set."""
+    merged = read_task(template)
+    write_task(folder / f"{task}.yaml", {"task": task, **keys} | merged | {"metadata": merged["metadata"] | about})
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}", name):
+        raise SpeechIQError(
+            f"{name!r:.80}: not a name for a data set; use at most {LONGEST_NAME} lower-case letters and digits, "
+            f"such as calls2026"
+        )
+    if name in {*data_sets(), "all", *LEVELS}:
+        raise SpeechIQError(f"{name}: the suite has a data set or group of that name; choose another name")
+
+
+def _read_row(row: Mapping[str, Any], audio: Path, where: str) -> dict[str, Any]:
+    """Return the `id`, `text` and `audio` of a row, and its `entities` if the table has them."""
+    name, text = read_field(row, "audio", where), read_field(row, "text", where)
+    file = Path(os.path.normpath(audio / name))
+    if not file.is_relative_to(audio):
+        raise SpeechIQError(f"{where}: {name!r:.80} is not below --audio {audio}; name a folder that has all files")
+    if not exists(file) or not file.is_file():
+        raise SpeechIQError(f"{where}: no file {file}; correct the row or --audio")
+    key = file.stem if row.get("id") in (None, "") else read_id(row, "id", where)
+    entities = {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
+    return {"id": key, "text": text, "audio": str(file), **entities}

@@ -1,0 +1,77 @@
+"""Describe the clips, questions and columns of a data set, for `siq tasks show`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import complete_ids
+from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, list_clips, read_one_task
+from speechiq.siq_tasks.loaders.asked import read_columns
+from speechiq.siq_tasks.loaders.rows import open_rows, read_source
+from speechiq.siq_tasks.questions.file import PER_CLIP, read_questions
+from speechiq.siq_tasks.questions.location import locate
+
+DEMO_QUESTIONS = HERE / "demo" / "questions.jsonl"
+
+
+def describe(dataset: str, *, fetch: bool = False) -> Iterator[str]:
+    """Yield the lines of the overview: tasks, rows, columns, questions, and one line per clip.
+
+    Args:
+        dataset: Name of a data set of the suite, or a folder that `siq tasks new` made.
+        fetch: Whether clips on the Hub are fetched.
+
+    Raises:
+        SpeechIQError: The data set does not exist, or its rows or questions cannot be read.
+    """
+    about = read_one_task(dataset)["metadata"]
+    name = about["dataset"]
+    yield f"data set: {name}, version {about.get('version')}"
+    if "level" in about:
+        yield f"tasks: {', '.join(f'siq_{name}_{level}' for level in LEVELS)}; all three: siq_{name}"
+    if "dataset_path" in about:
+        source = read_source(about)
+        part = "".join(f", {value}" for value in (source.dataset_name, source.split) if source.local is None and value)
+        yield f"rows: {source.dataset_path}{part}"
+        roles = {"audio": source.audio_column, "text": source.text_column, "id": source.id_column}
+        roles["seconds"] = source.length_column
+        roles |= {role.removesuffix("_column"): name for role, name in read_columns(about)._asdict().items()}
+        yield f"columns read: {', '.join(f'{column} ({role})' for role, column in roles.items() if column)}"
+        yield f"subset: {about.get('subset')}, {about.get('selection', 'longest-audio')}"
+        if source.local is None and not fetch:
+            yield f"clips: on the Hub; `siq tasks show {dataset} --fetch` fetches and lists them"
+            return
+        with open_rows(source, read_columns(about).names) as rows:
+            yield f"number of rows: {len(rows)}"
+    yield from _describe_clips(dataset, about)
+
+
+def _describe_clips(dataset: str, about: dict[str, Any]) -> Iterator[str]:
+    clips = list_clips(dataset)
+    if "level" not in about:
+        yield f"clips: {len({clip['id'] for clip in clips})}, {count_of(len(clips), 'row')}"
+        for clip in clips:
+            yield f"  {clip.get('question_id', clip['id'])}  {clip['duration']:.2f} s"
+        return
+    ids = [clip["id"] for clip in clips]
+    counts: Counter[str] = Counter()
+    try:
+        file = DEMO_QUESTIONS if about["dataset"] == "demo" else locate(about["dataset"], about.get("questions"))
+        lines = complete_ids(read_questions(Path(file)), ids)
+        counts = Counter(row["id"] for row in lines)
+        incomplete = sum(counts[key] < PER_CLIP for key in ids)
+        unknown = len(counts.keys() - set(ids))
+        few = f"{incomplete} of {len(ids)} clips have fewer than {PER_CLIP}"
+        yield f"questions: {count_of(len(lines), 'line')} in {file}; {few}"
+        if unknown:
+            yield f"questions about clips that are not in the subset: {unknown}"
+    except SpeechIQError as error:
+        yield f"questions: {error}"
+    yield f"clips: {len(ids)}, {sum(clip['duration'] for clip in clips):.1f} s"
+    for clip in clips:
+        yield f"  {clip['id']}  {clip['duration']:.2f} s, {count_of(counts[clip['id']], 'question')}"

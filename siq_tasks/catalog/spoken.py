@@ -1,0 +1,159 @@
+"""Make a data set of texts that voices speak: read the texts, choose their voices, and write the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import soundfile
+
+from speechiq.core.clip import Clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_lines import as_lines
+from speechiq.core.files.plain import is_file
+from speechiq.core.ids import PLAIN
+from speechiq.siq_tasks.catalog.folders import complete_folder
+from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_id, read_table
+
+METADATA, VOICES, AUDIO = "metadata.jsonl", "voices.json", "audio"
+#: Columns that are written; `file_name` is what `datasets` calls the column of audio in such a folder.
+WRITTEN = ("file_name", "voice", "seed", "seconds")
+#: More characters than a voice speaks in the 10 minutes of the longest clip.
+LONGEST_TEXT = 6000
+LONGEST_SHOWN = 40
+
+
+class Text(NamedTuple):
+    """A text to speak.
+
+    Attributes:
+        id: Its id in the data set.
+        text: The words.
+        row: All columns of its row; only `id` and `text` for a plain text file.
+    """
+
+    id: str
+    text: str
+    row: Mapping[str, Any]
+
+
+class Spoken(NamedTuple):
+    """A text and its speech.
+
+    Attributes:
+        text: The text.
+        voice: The voice, as `ENGINE:MODEL`.
+        seed: The seed of the speech.
+        clip: The speech.
+    """
+
+    text: Text
+    voice: str
+    seed: int
+    clip: Clip
+
+
+def read_texts(path: Path) -> list[Text]:
+    """Return the texts of a file, in its order.
+
+    Args:
+        path: A `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others; or any other
+            file, with a text per line. Ids are by default the positions, `00000` and so on.
+
+    Raises:
+        SpeechIQError: The file cannot be read, or a text is empty, too long, has a control character or nothing to
+            speak, two texts have the same id, or a column has the name of one that is written.
+    """
+    rows = read_table(path) if is_table(path) else _read_lines(path)
+    check_columns(rows[0], ["text"], path)
+    if taken := sorted({column for row in rows for column in row} & set(WRITTEN)):
+        raise SpeechIQError(f"{path}: a column {taken[0]!r} would be overwritten; rename or remove it")
+    texts, places = [], dict[str, int]()
+    for number, row in enumerate(rows, 1):
+        where = f"{path} row {number}"
+        key = f"{number - 1:05}" if row.get("id") in (None, "") else read_id(row, "id", where)
+        if (first := places.setdefault(key, number)) != number:
+            raise SpeechIQError(f"{path}: rows {first} and {number} have the same id, {key!r}; make ids unique")
+        text = read_field(row, "text", where)
+        if fault := find_fault(text):
+            raise SpeechIQError(f"{where}: {text[:LONGEST_SHOWN]!r} {fault}")
+        texts.append(Text(key, text, {**row, "id": key}))
+    return texts
+
+
+def find_fault(text: str) -> str | None:
+    r"""Return why a text cannot be spoken, and the fix; None if it can.
+
+    >>> find_fault("Yes."), find_fault("...")
+    (None, 'has no letter or digit to speak; correct or leave out the row')
+    """
+    if control := next((char for char in text if not char.isprintable() and not char.isspace()), None):
+        return f"has the control character {control!r}; remove it"
+    if not any(char.isalnum() for char in text):
+        return "has no letter or digit to speak; correct or leave out the row"
+    if len(text) > LONGEST_TEXT:
+        return f"has {len(text)} characters, which take longer than 10 minutes; split it into at most {LONGEST_TEXT}"
+    return None
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    if not is_file(path):
+        raise SpeechIQError(f"{path}: no such file; give a file with a text per line, or a .jsonl or .csv table")
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpeechIQError(f"{path}: cannot be read ({error}); save it as text in UTF-8") from error
+    lines = lines[:-1] if lines[-1] == "" else lines
+    if not lines:
+        raise SpeechIQError(f"{path}: is empty; write a text per line")
+    return [{"text": line.strip()} for line in lines]
+
+
+def choose_voice(text: Text, voices: Sequence[str]) -> str:
+    """Return the voice of a text, which depends on its id alone, so that every subset has the same voices.
+
+    >>> text = Text("a", "Yes.", {})
+    >>> choose_voice(text, ["flite:slt"]), choose_voice(text, ["flite:slt", "flite:awb"])
+    ('flite:slt', 'flite:awb')
+    """
+    return voices[_digest(text.id) % len(voices)]
+
+
+def choose_seed(text: Text, seed: int) -> int:
+    """Return the seed of a text, which depends on its id and on the seed of the whole set; 32 bits."""
+    return _digest(f"{seed}/{text.id}") % 2**32
+
+
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(name.encode()).digest())
+
+
+def write_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str, Any], format: str) -> None:
+    """Write audio files, a table of them and a list of voices into a new folder, which is complete or does not exist.
+
+    Args:
+        folder: The folder, missing or empty.
+        spoken: The texts and their speech.
+        voices: Voice -> everything that its speech depends on.
+        format: `wav` or `flac`.
+
+    Raises:
+        SpeechIQError: The folder cannot be written.
+    """
+    with complete_folder(folder.resolve()) as draft:
+        draft.joinpath(AUDIO).mkdir()
+        rows = []
+        for each in spoken:
+            name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
+            file = f"{AUDIO}/{name}.{format}"
+            audio = BytesIO()
+            soundfile.write(audio, each.clip.samples, each.clip.sampling_rate, format=format, subtype="PCM_16")
+            draft.joinpath(file).write_bytes(audio.getvalue())
+            made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
+            rows.append({"file_name": file, **each.text.row, **made})
+        draft.joinpath(METADATA).write_bytes(as_lines(rows))
+        draft.joinpath(VOICES).write_text(json.dumps(voices, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,106 @@
+"""Find the suite's data sets and users' task folders, for commands that need clips without a run."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import exists
+from speechiq.core.ids import PLAIN, check_plain
+from speechiq.core.suggestions import did_you_mean
+from speechiq.siq_tasks.task_files import read_task
+
+HERE = Path(__file__).parents[1]
+#: The suite of the levels.
+SUITE = "siq"
+#: The levels of SIQ, in the order of the paper.
+LEVELS = ("remember", "understand", "apply")
+ONE_TASK = "siq_*_remember.yaml"
+#: Loaders that a task may name; no other code that a task folder names is imported.
+LOADERS = {
+    "speechiq.siq_tasks.loaders.clips.load": "speechiq.siq_tasks.loaders.clips",
+    "speechiq.siq_tasks.demo.demo.load": "speechiq.siq_tasks.demo.demo",
+    "speechiq.siq_tasks.assistant.queries.load": "speechiq.siq_tasks.assistant.queries",
+    "speechiq.siq_tasks.wildspeech.queries.load": "speechiq.siq_tasks.wildspeech.queries",
+}
+
+
+def data_sets() -> list[str]:
+    """Return the names of the suite's own data sets, sorted."""
+    return sorted(file.parent.name for file in HERE.glob(f"*/{ONE_TASK}"))
+
+
+def metadata(dataset: str) -> dict[str, Any]:
+    """Return the metadata that the tasks of a data set share.
+
+    Args:
+        dataset: One of `data_sets()`, or a folder that `siq tasks new` made.
+
+    Raises:
+        SpeechIQError: The data set does not exist, or its task file is malformed or names a question file in another
+            folder, to which `siq questions write` would write.
+    """
+    file = _find_one_task(dataset)
+    about: dict[str, Any] = _check(read_task(file), file)["metadata"]
+    questions, folder = about.get("questions"), Path(os.path.realpath(file.parent))
+    if questions is not None and Path(os.path.realpath(str(questions))).parent != folder:
+        raise SpeechIQError(
+            f"{file}: metadata.questions: {questions!s:.200} is not in the folder of the tasks; correct it, or name "
+            f"the file with --output"
+        )
+    return about
+
+
+def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
+    """Return the clips of the tasks of `dataset`, each with `id`, `text` and the items of a clip.
+
+    Args:
+        dataset: As for `metadata`.
+        **given: Metadata as in `--metadata`, such as `subset="all"`.
+
+    Raises:
+        SpeechIQError: The data set does not exist, its loader is not one of speechiq's, or its clips cannot be read.
+    """
+    task = read_one_task(dataset)
+    clips: list[dict[str, Any]] = import_module(LOADERS[task["custom_dataset"]]).list_clips(**task["metadata"] | given)
+    return clips
+
+
+def read_one_task(dataset: str) -> dict[str, Any]:
+    """Return the task Remember of a data set, or its only task, with its `metadata` and `custom_dataset` checked.
+
+    Raises:
+        SpeechIQError: As for `list_clips`.
+    """
+    file = _find_one_task(dataset)
+    return _check(read_task(file), file)
+
+
+def _find_one_task(dataset: str) -> Path:
+    for folder in filter(exists, (HERE / dataset, Path(dataset))):
+        for file in sorted(folder.glob(ONE_TASK)):
+            return file
+    named = (f"*/*_{dataset}.yaml", f"*_{dataset}_*.yaml") if PLAIN.fullmatch(dataset) else ()
+    for file in (file for pattern in named for file in sorted(HERE.rglob(pattern))):
+        if read_task(file)["metadata"].get("dataset") == dataset:
+            return file
+    raise SpeechIQError(
+        f"{dataset}: no such data set; {did_you_mean(dataset, data_sets())}known are "
+        f"{', '.join(data_sets())}, and folders that `siq tasks new` made"
+    )
+
+
+def _check(task: dict[str, Any], file: Path) -> dict[str, Any]:
+    about, loader = task.get("metadata"), task.get("custom_dataset")
+    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
+        raise SpeechIQError(f"{file}: metadata: {about!r:.80} is not a mapping; write one key: value per line")
+    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
+    if not isinstance(loader, str) or loader not in LOADERS:
+        raise SpeechIQError(
+            f"{file}: custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task "
+            f"folder names; use {next(iter(LOADERS))}"
+        )
+    return task

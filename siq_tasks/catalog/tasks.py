@@ -1,0 +1,198 @@
+"""List the tasks of all suites from their YAMLs, for `siq tasks list`; imports neither lm-eval nor torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.siq_tasks.catalog.suite import HERE, LEVELS, SUITE
+from speechiq.siq_tasks.questions.location import find_question_file
+from speechiq.siq_tasks.task_files import read_task
+
+IN_PACKAGE = "in the package"
+#: Keys of metadata that name a model which scores.
+MODELS = ("embedder", "assistant", "encoder")
+#: The revision of a data set on the Hub if its task names none.
+DEFAULT_REVISION = "main"
+
+
+class TaskInfo(NamedTuple):
+    """One task of the package.
+
+    Attributes:
+        name: Name for `lm_eval run --tasks`.
+        group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
+        dataset: Name of the data set.
+        level: `remember`, `understand` or `apply`; of a task without a level the form, such as `choice`.
+        clips: Number of clips, or None if it depends on the rows.
+        source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
+        revision: Revision of the data set on the Hub; empty for clips in the package.
+        needs: What a run needs in addition to the system, joined by `, `; empty if nothing.
+        measure: Column of the sample rows that `siq score` reads.
+        direction: `higher` or `lower`: which values are better.
+        suite: Suite of the task.
+        category: Column of the suite's table; for SIQ, the level.
+    """
+
+    name: str
+    group: str
+    dataset: str
+    level: str
+    clips: int | None
+    source: str
+    revision: str
+    needs: str
+    measure: str
+    direction: str
+    suite: str
+    category: str
+
+    @property
+    def groups(self) -> list[str]:
+        """Return the groups that contain the task, smallest first."""
+        return self.group.split(", ") if self.group else []
+
+    @property
+    def names(self) -> set[str]:
+        """Return the names for `--tasks` that include the task: its own, and those of its groups."""
+        return {self.name, *self.groups}
+
+    @property
+    def needs_questions(self) -> bool:
+        """Return whether the task reads a question file that is not in the package."""
+        return self.level == "apply" and self.source != IN_PACKAGE
+
+
+def list_tasks(*, check_files: bool = True) -> list[TaskInfo]:
+    """Return every task of the package: those of SIQ first, and of a suite by data set and level.
+
+    Args:
+        check_files: Whether `needs` states if the question file is on this machine. Without it the result is the same
+            on every machine.
+
+    >>> task = list_tasks()[0]
+    >>> task.name, task.group, task.clips, task.measure, task.direction
+    ('siq_demo_remember', 'siq_demo', 14, 'wer', 'lower')
+    """
+    files, read, groups = _read_all()
+    tasks = [
+        _describe(name, task, files[name].parent, groups, check_files)
+        for name, task in read.items()
+        if "group" not in task
+    ]
+    return sorted(tasks, key=_place)
+
+
+def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
+    """Return the keys of metadata that each of some tasks reads, as `options.keys_of` does; no data set is loaded.
+
+    Args:
+        names: Tasks and groups.
+
+    Returns:
+        An entry per task; empty if a name is not in the package.
+    """
+    from speechiq.siq_tasks.forms import name_form
+    from speechiq.siq_tasks.options import keys_of
+
+    _, read, groups = _read_all()
+    tasks = {task for name in names for task in (_members(name, groups) if name in groups else (name,))}
+    if not tasks <= read.keys():
+        return []
+    keys = []
+    for task in (read[name] for name in sorted(tasks)):
+        about = task["metadata"]
+        module, _, name = task["custom_dataset"].rpartition(".")
+        keys.append(keys_of(getattr(import_module(module), name), name_form(about), about["dataset"]))
+    return keys
+
+
+def _read_all() -> tuple[dict[str, Path], dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """Return the files of all tasks and groups by name, their content, and the members of each group."""
+    files = {file.stem: file for file in HERE.rglob("[!_]*.yaml")}
+    read = {name: read_task(file) for name, file in files.items()}
+    return files, read, _list_groups(read)
+
+
+def _place(task: TaskInfo) -> tuple[Any, ...]:
+    """Return what sorts a task: of one data set, the tasks of a group stand together."""
+    return task.suite != SUITE, task.suite, task.dataset, task.groups[:1], _rank(task.level), task.name
+
+
+def _rank(level: str) -> int:
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)
+
+
+def _describe(
+    name: str, task: Mapping[str, Any], folder: Path, groups: Mapping[str, list[str]], check_files: bool
+) -> TaskInfo:
+    about = task["metadata"]
+    measure = about["measure"]
+    subset = about["subset"] if "subset" in about else _count_clips(folder, about["category"])
+    members = {group: set(_members(group, groups)) for group in groups}
+    containing = [group for group in groups if name in members[group]]
+    containing.sort(key=lambda group: (len(members[group]), group != f"siq_{about['dataset']}"))
+    return TaskInfo(
+        name=name,
+        group=", ".join(containing),
+        dataset=about["dataset"],
+        level=about.get("level") or about["form"],
+        clips=subset if isinstance(subset, int) else None,
+        source=_source(about),
+        revision=about.get("dataset_revision", DEFAULT_REVISION) if _is_on_hub(about) else "",
+        needs=", ".join(_needs(about, check_files)),
+        measure=measure["column"],
+        direction=measure["direction"],
+        suite=about["suite"],
+        category=about["category"],
+    )
+
+
+def _count_clips(folder: Path, category: str) -> int:
+    """Return the number of bundled clips in a folder or around it; those of another category do not count."""
+    listed = next(file for place in (folder, *folder.parents) if (file := place / "clips.json").is_file())
+    return sum(clip.get("category", category) == category for clip in json.loads(listed.read_bytes()))
+
+
+def _list_groups(read: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the members of each group: those that it lists, or the tasks that have its name as a tag."""
+    groups = {task["group"]: list(task["task"]) for task in read.values() if "group" in task}
+    for name, task in read.items():
+        tags = task.get("tag", [])
+        for tag in [tags] if isinstance(tags, str) else tags:
+            groups.setdefault(tag, []).append(name)
+    return groups
+
+
+def _members(group: str, groups: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the tasks of a group, those of its groups among them."""
+    for name in groups[group]:
+        if name in groups:
+            yield from _members(name, groups)
+        else:
+            yield name
+
+
+def _source(about: Mapping[str, Any]) -> str:
+    if "dataset_path" not in about:
+        return IN_PACKAGE
+    part = ", ".join(about[key] for key in ("dataset_name", "split") if key in about)
+    return f"{about['dataset_path']} ({part})" if part else str(about["dataset_path"])
+
+
+def _is_on_hub(about: Mapping[str, Any]) -> bool:
+    return not str(about.get("dataset_path", ".")).startswith(".")
+
+
+def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
+    if "dataset_path" in about:
+        yield "data set from the Hub" if _is_on_hub(about) else "folder of `siq voices speak`"
+    for model in MODELS:
+        if model in about:
+            yield f"{model} {about[model]}"
+    if about.get("level") == "apply" and "dataset_path" in about:
+        state = "present" if find_question_file(about["dataset"]) else "missing: `siq questions write`"
+        yield f"question file ({state})" if check_files else "question file"

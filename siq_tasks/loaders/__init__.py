@@ -1,0 +1,1 @@
+"""Load the docs of a task: rows, tables, subsets, clips and questions."""

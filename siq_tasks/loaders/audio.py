@@ -1,0 +1,63 @@
+"""Define the `doc_to_audio` of task templates: the clip of a doc, and what the task asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.clip import file_clip
+from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from speechiq.siq_tasks.task_files import read_task
+
+
+@cache
+def transcription_prompt() -> str:
+    """Return the prompt of the level Remember, with which an audio model in a cascade transcribes for all levels."""
+    prompt: str = read_task(Path(__file__).parents[1] / "templates" / "_remember.yaml")["doc_to_text"]
+    return prompt
+
+
+class AudioItems(dict[str, Any]):
+    """Hold the audio of a request in lm-eval's form: JSON items, which its logs accept, and `array` for any model type.
+
+    The items are those of the doc's clip, and `purpose` (`transcribe` or `answer`), `question` and `options`. `array`
+    is decoded at each access and is not one of the items.
+    """
+
+    def __missing__(self, key: str) -> Any:
+        if key == "array":
+            return file_clip(self).samples
+        raise KeyError(key)
+
+
+def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks that want a transcript: the levels Remember and Understand, `_transcribe`."""
+    return [AudioItems(doc["audio"], purpose="transcribe")]
+
+
+def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks with free answers: the clip, and a question without options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
+
+
+def to_respond(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks whose clips are spoken queries: the clip, without a question in words."""
+    return [AudioItems(doc["audio"], purpose="answer")]
+
+
+def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of the level Apply, with the question and its options."""
+    options = [*doc["options"], NONE_OF_THE_ABOVE]
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
+
+
+def to_speak(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of tasks that are answered aloud: the clip is the query."""
+    return [AudioItems(doc["audio"], purpose="reply")]
+
+
+def to_choose(doc: Mapping[str, Any]) -> list[AudioItems]:
+    """Return the `doc_to_audio` of `_choice`, with the question and all of its options."""
+    return [AudioItems(doc["audio"], purpose="answer", question=doc["instruction"], options=list(doc["options"]))]

@@ -1,0 +1,299 @@
+"""Prepare the clips of a test from a data set's rows: choose, check, store and record them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tqdm import tqdm
+
+from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
+from speechiq.core.cache.folder import cache_dir
+from speechiq.core.clip import AudioFile
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import write_whole
+from speechiq.core.ids import check_plain, complete_ids, shorten
+from speechiq.core.recordings.inspection import read_length
+from speechiq.siq_tasks.forms import read_form
+from speechiq.siq_tasks.loaders.asked import Columns
+from speechiq.siq_tasks.loaders.docs import KINDS, Loaded, build_docs
+from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
+from speechiq.siq_tasks.loaders.row_choice import Where, choose_rows, read_ids, read_where
+from speechiq.siq_tasks.loaders.row_kinds import KindColumns, read_kind_columns, read_kinds
+from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
+from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
+from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
+from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, read_texts
+from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
+from speechiq.siq_tasks.questions.location import locate
+
+log = logging.getLogger(__name__)
+ENTITIES = "entities"
+#: Keys by which rows are chosen and sorted into kinds.
+CHOICE = ("leave_out", "where", "kind_columns")
+
+#: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
+LAYOUT = 4
+
+
+class Prepared(NamedTuple):
+    """Hold the clips of one test, and how they were chosen.
+
+    Attributes:
+        clips: `id`, `text`, maybe `entities` and `kinds`, the items of a clip and its `warnings`, longest first. If the
+            form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
+            columns); `id` is that of the first row with the same audio.
+        record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
+            be scored), `rows`, and `dataset_commit` for a data set from the Hub.
+        known: Ids of all rows that can be scored, chosen or not.
+    """
+
+    clips: list[dict[str, Any]]
+    record: dict[str, Any]
+    known: list[str]
+
+
+def list_clips(**metadata: Any) -> list[dict[str, Any]]:
+    """Return the clips of a test.
+
+    Args:
+        **metadata: Metadata of the task, as for `prepare`.
+    """
+    return prepare(**metadata).clips
+
+
+@takes(*Source._fields, *Columns._fields, *CHOICE, "subset", "selection", "ties", "questions")
+def load(dataset: str | None = None, questions: str | None = None, **metadata: Any) -> Loaded:
+    """Load the docs of one task; the `custom_dataset` of every set that is prepared from rows.
+
+    Args:
+        dataset: Data set in the task's metadata.
+        questions: Question file; by default the file that `siq questions write` makes.
+        **metadata: See `prepare` and `forms.Form`.
+
+    Raises:
+        SpeechIQError: As for `prepare` and `build_docs`, or a required key of the metadata is missing.
+    """
+    form = read_form(metadata)
+    if not isinstance(questions, str | None):
+        raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
+    settings = form.read_settings(metadata)
+    dataset = check_plain(dataset, "metadata.dataset")
+    asked = read_row_questions(metadata)
+    file = locate(dataset, questions) if form.has_questions and asked is None else None
+    test = prepare(dataset=dataset, **metadata)
+    if asked is not None:
+        record = test.record | settings | asked.describe()
+        return Loaded(build_docs(dataset, test.clips, asked.ask(test.clips), metadata), record)
+    rows: Sequence[Mapping[str, Any]] = ()
+    if file is not None:
+        rows = _questions_for(test, dataset, file)
+    imported = sorted({row["source_sha256"] for row in rows if "source_sha256" in row})
+    record = test.record | settings | ({"questions_sha256": imported} if imported else {})
+    return Loaded(build_docs(dataset, test.clips, rows, metadata), record)
+
+
+def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, Any]]:
+    written = complete_ids(read_questions(file), test.known)
+    refuse_unknown_clips(written, test.known, dataset)
+    chosen = [clip["id"] for clip in test.clips]
+    wanted = set(chosen)
+    return join([row for row in written if row["id"] in wanted], chosen, dataset)
+
+
+def prepare(
+    dataset: str | None = None,
+    subset: int | str = "all",
+    selection: str = SELECTIONS[0],
+    ties: str = TIES[0],
+    leave_out: Any = None,
+    where: Any = None,
+    kind_columns: Any = None,
+    **metadata: Any,
+) -> Prepared:
+    """Return the clips of a test, from the clip folder if they were prepared before.
+
+    Args:
+        dataset: Name of the data set, the first part of every id.
+        subset: Number of clips, or `all`.
+        selection: `longest-audio` (seconds; as the paper writes) or `longest-text` (characters; as in the released
+            numbers).
+        ties: Order of clips of one length: `id`, or `order` (of the data set).
+        leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
+        where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
+        kind_columns: Field of doc -> the column of its kinds, for scores by kind; see `row_kinds`.
+        **metadata: Fields of `Source`, and for a form that asks rows those of `Columns`; other keys that lm-eval passes
+            are ignored.
+
+    Raises:
+        SpeechIQError: The rows, the subset or the audio cannot make a test; nothing is recorded then.
+    """
+    if selection not in SELECTIONS:
+        raise SpeechIQError(f"selection={selection}: unknown; known are {', '.join(SELECTIONS)}")
+    if ties not in TIES:
+        raise SpeechIQError(f"ties={ties}: unknown; known are {', '.join(TIES)}")
+    dataset = check_plain(dataset, "metadata.dataset")
+    source, asked = read_source(metadata), read_row_questions(metadata)
+    unwanted, wanted = read_ids(leave_out), read_where(where)
+    kinds = read_kind_columns(kind_columns)
+    key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
+    key += [part for part in ((asked and asked.columns), sorted(unwanted), wanted, kinds) if part]
+    name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
+    manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
+    test = _read_manifest(manifest)
+    if test is None:
+        commit = find_commit(source)
+        pinned = source if commit is None else source._replace(dataset_revision=commit)
+        test = _prepare(dataset, pinned, asked, unwanted, wanted, kinds, subset, selection, ties)
+        if commit is not None:
+            test.record["dataset_commit"] = commit
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
+    elif news := describe_new_version(dataset, source, test.record.get("dataset_commit")):
+        log.warning("%s", news)
+    for warning in list_warnings(test.clips):
+        log.warning("%s: %s", dataset, warning)
+    return test
+
+
+def _read_manifest(manifest: Path) -> Prepared | None:
+    """Return the test that was prepared before; None if its list or one of its clips is missing or damaged."""
+    try:
+        test = Prepared(**json.loads(manifest.read_bytes()))
+        return test if all(AudioFile(clip["path"], clip["sha256"]).file.is_file() for clip in test.clips) else None
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def list_warnings(clips: Sequence[Mapping[str, Any]]) -> list[str]:
+    r"""Return one warning per kind of warning of the clips, and one per audio that has several references.
+
+    Args:
+        clips: `id`, `text`, `sha256` and `warnings` per clip.
+
+    >>> clip = {"id": "a", "text": "Yes.", "sha256": "0a", "warnings": ["it is digital silence"]}
+    >>> print(*list_warnings([clip, clip | {"id": "b", "text": "No."}]), sep="\n")
+    2 of 2 clips, 'a' among them: it is digital silence
+    2 clips, 'a' and 'b', are the same audio with different references
+    """
+    warned, same = defaultdict(list), defaultdict(list)
+    for clip in clips:
+        same[clip["sha256"]].append(clip)
+        for warning in clip["warnings"]:
+            warned[warning].append(clip["id"])
+    lines = [f"{len(ids)} of {len(clips)} clips, {ids[0]!r} among them: {warning}" for warning, ids in warned.items()]
+    for group in same.values():
+        if len({clip["text"] for clip in group}) > 1:
+            ids = " and ".join(repr(clip["id"]) for clip in group[:2])
+            lines.append(f"{len(group)} clips, {ids}, are the same audio with different references")
+    return lines
+
+
+def _prepare(
+    dataset: str,
+    source: Source,
+    asked: RowQuestions | None,
+    unwanted: Collection[str],
+    wanted: Where,
+    kinds: KindColumns,
+    subset: int | str,
+    selection: str,
+    ties: str,
+) -> Prepared:
+    columns = asked.columns.names if asked else []
+    with open_rows(source, [*columns, *wanted, *(of.column for of in kinds.values())]) as rows:
+        places = choose_rows(_name_rows(dataset, source, rows, unwanted), rows, wanted, source.dataset_path)
+        scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
+        if not scored:
+            raise SpeechIQError(
+                f"{source.dataset_path}: none of {len(places)} rows has a reference with words; check text_column"
+            )
+        if asked:
+            for i in tqdm(scored.values(), desc=f"{dataset} questions", unit="row"):
+                asked.read(rows.read(i), f"{source.dataset_path} row {i}")
+        chosen = choose(_measure(scored, source, rows, selection), subset, ties)
+        clips = []
+        for key in tqdm(chosen, desc=f"{dataset} clips", unit="clip"):
+            row = rows.read(scored[key])
+            text = None if source.text_column is None else row[source.text_column]
+            asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
+            entities = _read_entities(row, f"{source.dataset_path} row {scored[key]}")
+            audio = save_audio(rows.audio[scored[key]], key)
+            of_kinds = {KINDS: read_kinds(kinds, rows, scored[key])} if kinds else {}
+            clips.append({"id": key, "text": text, **entities, **of_kinds, **audio, **asks})
+    if asked:
+        first: dict[str, str] = {}
+        clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]
+    record = {
+        "subset_ids": chosen,
+        "subset_sha256": ids_sha256(chosen),
+        "left_out": len(places) - len(scored),
+        "rows": len(places),
+    }
+    return Prepared(clips, record, list(scored))
+
+
+def _read_entities(row: Mapping[str, Any], where: str) -> dict[str, list[str]]:
+    """Return the named entities of a row, if the data set has a column for them."""
+    return {ENTITIES: read_texts(row[ENTITIES], f"{where}: {ENTITIES}")} if ENTITIES in row else {}
+
+
+def _is_scored(row: Mapping[str, Any], source: Source, asked: RowQuestions | None) -> bool:
+    """Return whether a row has what it is scored by: an answer, which is checked when it is read, or words."""
+    if asked is not None and asked.columns.answer_column is not None:
+        return True
+    if source.text_column is None:
+        raise SpeechIQError("metadata.text_column: null, and the set has no answers; name the column of transcripts")
+    return counts(row[source.text_column])
+
+
+def _name_rows(dataset: str, source: Source, rows: Rows, unwanted: Collection[str]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    left = set(unwanted)
+    for i in range(len(rows)):
+        row = rows.read(i)
+        where = f"{source.dataset_path} row {i}"
+        name = read_id(row, source.id_column, where) if source.id_column else f"{i:05}"
+        if name in unwanted:
+            left.discard(name)
+            continue
+        if source.text_column is not None and row[source.text_column] != "":
+            read_field(row, source.text_column, where)
+        key = f"{dataset}/{name}"
+        if key in places:
+            raise SpeechIQError(
+                f"{source.dataset_path}: rows {places[key]} and {i} have the same id, {shorten(key)!r}; make ids unique"
+            )
+        places[key] = i
+    if left:
+        raise SpeechIQError(f"metadata.leave_out: {sorted(left)[0]!r:.80} is the id of no row of {dataset}; correct it")
+    return places
+
+
+def _measure(scored: Mapping[str, int], source: Source, rows: Rows, selection: str) -> dict[str, float]:
+    if selection == "longest-text":
+        if source.text_column is None:
+            raise SpeechIQError(f"selection={selection}: {source.dataset_path} has no transcripts; leave it out")
+        texts = rows.columns[source.text_column]
+        return {key: len(texts[i]) for key, i in scored.items()}
+    if source.length_column:
+        seconds = rows.columns[source.length_column]
+        return {key: _read_seconds(seconds[i], source, i) for key, i in scored.items()}
+    bar = tqdm(scored.items(), desc="lengths", unit="row")
+    return {key: read_length(rows.audio[i], key) for key, i in bar}
+
+
+def _read_seconds(value: Any, source: Source, i: int) -> float:
+    seconds = read_number(value)
+    if not 0 <= seconds < math.inf:
+        raise SpeechIQError(
+            f"{source.dataset_path} row {i}: {source.length_column} is {value!r:.80}, not a number of seconds; correct "
+            f"the row or leave out length_column"
+        )
+    return seconds

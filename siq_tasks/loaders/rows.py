@@ -1,0 +1,281 @@
+"""Read the rows of a data set: from the Hub, from local parquet, or from a metadata file next to audio files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from speechiq.core.cache.folder import working_folder
+from speechiq.core.checkpoints.hub import notice_offline
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import exists, expand, is_file
+from speechiq.siq_tasks.loaders.tables import check_columns, is_table, read_field, read_table
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+#: Columns that are read if the source has them.
+OPTIONAL = ("entities",)
+#: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
+PARQUET_BRANCH = "refs/convert/parquet"
+ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
+#: How a user of a task names a local copy.
+OPTION = "--metadata dataset_path=FOLDER"
+
+
+class Source(NamedTuple):
+    """Describe the source of rows in a task's metadata.
+
+    Attributes:
+        dataset_path: Hub id, a folder that `datasets` loads, or a `.jsonl`, `.csv` or `.tsv` file with a column of
+            audio files (relative to that file).
+        dataset_name: As in `datasets.load_dataset`; not used with a table.
+        split: As in `datasets.load_dataset`; not used with a table.
+        dataset_revision: As in `datasets.load_dataset`; not used with a table.
+        audio_column: Name of the column of audio.
+        text_column: Name of the column of references; None for a set without transcripts.
+        id_column: Name of the column of ids; if None, ids are the positions of rows, `00000` and so on.
+        length_column: Name of the column with the seconds of audio; if None, they are read from each file's header.
+    """
+
+    dataset_path: str
+    dataset_name: str | None = None
+    split: str = "test"
+    dataset_revision: str | None = None
+    audio_column: str = "audio"
+    text_column: str | None = "text"
+    id_column: str | None = None
+    length_column: str | None = None
+
+    @property
+    def local(self) -> Path | None:
+        """Return the folder or file on this machine, or None for a Hub id."""
+        path = expand(self.dataset_path)
+        return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
+
+    def state(self) -> list[list[Any]]:
+        """Return name, size and modification time of each local file, to detect changes."""
+        local, files = self.local, []
+        if local is not None and exists(local) and local.is_file():
+            audio = [row.get(self.audio_column) for row in read_table(local)]
+            files = [local, *(local.parent / name for name in audio if isinstance(name, str))]
+        elif local is not None and exists(local):
+            files = sorted(local.rglob("*"))
+        files = [file for file in files if exists(file) and file.is_file()]
+        return [[str(file), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+
+
+def read_source(about: Mapping[str, Any]) -> Source:
+    """Return the source of rows that a task's metadata names; other keys are ignored.
+
+    `text_column: null` names a set without transcripts; other keys may be null for their default.
+
+    Raises:
+        SpeechIQError: `dataset_path` is missing, or a value is not a text.
+    """
+    found = {name: about[name] for name in Source._fields if about.get(name) is not None}
+    for name, value in found.items():
+        if type(value) is int:  # lm-eval reads `--metadata split=2022` as a number.
+            found[name] = str(value)
+        elif not isinstance(value, str) or not value or "\0" in value:
+            raise SpeechIQError(f"metadata.{name}: {value!r:.80} is not a text; correct it")
+    if "dataset_path" not in found:
+        raise SpeechIQError("metadata.dataset_path: missing; give a Hub id, a folder or a table")
+    without_text = "text_column" in about and about["text_column"] is None
+    return Source(**found | ({"text_column": None} if without_text else {}))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Give random access to rows without their audio in memory.
+
+    Attributes:
+        columns: Column name -> values, for the required columns except audio, and for those of `OPTIONAL`.
+        audio: Returns the encoded audio of row i, a file or its bytes.
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+    audio: AudioColumn | AudioFiles
+
+    def __len__(self) -> int:
+        return len(self.audio)
+
+    def read(self, i: int) -> dict[str, Any]:
+        """Return the values of row i."""
+        return {column: values[i] for column, values in self.columns.items()}
+
+
+class AudioColumn:
+    """Read encoded audio of a `datasets` column, one row at a time; `datasets` never decodes it."""
+
+    def __init__(self, rows: Dataset, column: str) -> None:
+        from datasets import Audio
+
+        self.rows, self.column = rows.select_columns([column]).cast_column(column, Audio(decode=False)), column
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> Path | bytes:
+        audio = self.rows[i][self.column] or {}
+        if audio.get("bytes") is None and audio.get("path") is None:
+            raise SpeechIQError(f"row {i}: {self.column} is None; correct or leave out the row")
+        return audio["bytes"] if audio.get("bytes") is not None else Path(audio["path"])
+
+
+class AudioFiles:
+    """Return the audio files that a table names."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self.files = [folder / name for name in names]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, i: int) -> Path:
+        return self.files[i]
+
+
+@contextmanager
+def open_rows(source: Source, more: Sequence[str] = ()) -> Iterator[Rows]:
+    """Yield the rows of `source`, which can be read inside the block.
+
+    Args:
+        source: Source of the rows.
+        more: Further columns to read; a part of a nested column of a data set is `COLUMN.PART`.
+
+    Raises:
+        SpeechIQError: The source does not exist, or has no such split or column; the message names those that exist.
+    """
+    local = source.local
+    if local is None:
+        yield _open_dataset(source, more, source.dataset_path, None)
+    elif is_table(local):
+        yield _open_table(source, more, local)
+    elif exists(local) and local.is_dir():
+        with working_folder() as folder:
+            yield _open_dataset(source, more, str(local), folder)
+    else:
+        raise SpeechIQError(f"dataset_path={local}: no such folder; give a Hub id, a folder or a table")
+
+
+def _required(source: Source, more: Sequence[str]) -> list[str]:
+    columns = [source.text_column, source.id_column, source.length_column, *more]
+    return list(dict.fromkeys(column for column in columns if column))
+
+
+def _optional(found: Iterable[str]) -> list[str]:
+    return [column for column in OPTIONAL if column in found]
+
+
+def _check_columns(source: Source, required: Sequence[str], found: Sequence[str]) -> None:
+    for column in required:
+        if column not in found:
+            raise SpeechIQError(
+                f"{source.dataset_path}: no column {column!r}; it has {', '.join(found)}; give the right one, "
+                f"such as --metadata text_column={found[0]}"
+            )
+
+
+def _open_table(source: Source, more: Sequence[str], file: Path) -> Rows:
+    rows, required = read_table(file), _required(source, more)
+    check_columns(rows[0], [source.audio_column, *required], file)
+    columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
+    names = [read_field(row, source.audio_column, f"{file} row {number}") for number, row in enumerate(rows, 1)]
+    return Rows(columns, AudioFiles(file.parent, names))
+
+
+def _open_dataset(source: Source, more: Sequence[str], place: str, folder: str | None) -> Rows:
+    rows = load_rows(source, place, folder)
+    required = _required(source, more)
+    nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
+    parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
+    _check_columns(source, [source.audio_column, *required], [*rows.column_names, *parts.column_names])
+    wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
+    kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
+    _refuse_other_types(rows, source.audio_column, place)
+    return Rows({column: of[column] for column, of in kept.items()}, AudioColumn(rows, source.audio_column))
+
+
+def _refuse_other_types(rows: Dataset, column: str, place: str) -> None:
+    """Refuse a column that is neither audio nor encoded audio nor paths of audio files.
+
+    Raises:
+        SpeechIQError: The column has another type, or its first text is not the path of a file.
+    """
+    from datasets import Audio, Value
+
+    fix = "give the right one with --metadata audio_column=..."
+    feature = rows.features.get(column)
+    kind = feature.dtype if isinstance(feature, Value) else ""
+    if kind in ("string", "large_string"):
+        first = next(iter(rows.select_columns([column])[:1][column]), None) or ""
+        if not is_file(Path(first)):
+            raise SpeechIQError(
+                f"{place}: column {column!r} contains texts, and the first, {first!r:.80}, is not the path of an audio "
+                f"file; {fix}"
+            )
+    elif not (
+        isinstance(feature, Audio)
+        or (isinstance(feature, dict) and feature.keys() <= {"bytes", "path"})
+        or kind in ("binary", "large_binary")
+    ):
+        raise SpeechIQError(f"{place}: column {column!r} contains no audio (its type is {feature!s:.80}); {fix}")
+
+
+def load_rows(source: Source, place: str, folder: str | None, option: str = OPTION) -> Dataset:
+    """Load rows with `datasets`.
+
+    Args:
+        source: The source.
+        place: Hub id, or a folder.
+        folder: Where `datasets` caches them, because its own cache confuses local folders with the same name; None for
+            its own.
+        option: How the user names a local copy, for the error.
+
+    Raises:
+        SpeechIQError: The rows do not exist, or cannot be loaded.
+    """
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
+
+    if folder is None:
+        notice_offline()
+    which = {"path": place, "name": source.dataset_name, "revision": source.dataset_revision}
+    try:
+        rows = load_dataset(**which, split=source.split, cache_dir=folder)
+    except (DatasetsError, OSError) as error:
+        raise SpeechIQError(
+            f"{place}: cannot be loaded and is not in the cache ({_first_line(error)}); check the "
+            f"connection to the Hub, or give a local copy with {option}"
+        ) from error
+    except (ValueError, RuntimeError) as error:
+        if "script" in str(error):
+            raise SpeechIQError(
+                f"{place}: its rows come from a script, which `datasets` does not run; try --metadata "
+                f"dataset_revision={PARQUET_BRANCH}, or give a local copy as parquet with --metadata "
+                f"dataset_path=FOLDER, or another source of the same clips, such as {ALTERNATIVE}"
+            ) from error
+        if "split" in str(error).lower():
+            names = ", ".join(_list_splits(which)) or "splits that cannot be listed"
+            raise SpeechIQError(
+                f"{place}: no split {source.split!r}; it has {names}; give --metadata split=..."
+            ) from error
+        raise SpeechIQError(f"{place}: {_first_line(error)}; check dataset_name and dataset_revision") from error
+    return rows
+
+
+def _list_splits(which: Mapping[str, str | None]) -> list[str]:
+    from datasets import get_dataset_split_names
+
+    try:
+        return list(get_dataset_split_names(which["path"], which["name"], revision=which["revision"]))
+    except Exception:  # Only names in a message depend on it, and `datasets` raises many kinds of errors.
+        return []
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

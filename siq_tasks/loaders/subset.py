@@ -1,0 +1,66 @@
+"""Choose the clips of a test: the N longest, equal for all users (paper, section 4.1)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.words.normalizer import normalize
+
+SELECTIONS = ("longest-audio", "longest-text")
+#: Order of clips of one length: by id, or that of the data set, as in the released numbers.
+TIES = ("id", "order")
+NOT_SCORED = "ignore time segment in scoring"
+
+
+def counts(text: str) -> bool:
+    """Return whether a reference can be scored: it has words other than the mark of a segment to ignore.
+
+    >>> counts("Good morning."), counts("uh, um"), counts("ignore_time_segment_in_scoring")
+    (True, False, False)
+    """
+    words = normalize(text.replace("_", " "))
+    return bool(words) and words != NOT_SCORED
+
+
+def choose(lengths: Mapping[str, float], size: int | str, ties: str = TIES[0]) -> list[str]:
+    """Return the ids of the `size` longest, longest first.
+
+    Args:
+        lengths: Id -> seconds of audio or characters of the reference, for all clips that can be scored, in the order
+            of the data set.
+        size: Number of clips, or `all`.
+        ties: Order of clips of one length, one of `TIES`.
+
+    Raises:
+        SpeechIQError: The size is not a positive whole number or `all`, or is above the number of clips.
+
+    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2)
+    ['c', 'a']
+    >>> choose({"b": 2.0, "a": 2.0, "c": 9.0}, 2, "order")
+    ['c', 'b']
+    """
+    wanted = len(lengths) if size == "all" else size
+    if type(wanted) is not int or wanted < 1:
+        raise SpeechIQError(
+            f"subset={size!s:.40}: neither a whole number above 0 nor all; give one of them "
+            f"({count_of(len(lengths), 'clip')} "
+            f"can be scored)"
+        )
+    if wanted > len(lengths):
+        raise SpeechIQError(
+            f"subset={size!s:.40}: only {count_of(len(lengths), 'clip')} can be scored; give a lower number, or all"
+        )
+    ordered = sorted(lengths) if ties == "id" else lengths
+    return sorted(ordered, key=lambda key: -lengths[key])[:wanted]
+
+
+def ids_sha256(ids: Sequence[str]) -> str:
+    """Return the sha256 of the sorted ids; two runs with the same value used the same clips.
+
+    >>> ids_sha256(["a", "b"]) == ids_sha256(["b", "a"])
+    True
+    """
+    return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()

@@ -1,0 +1,154 @@
+"""Read tables of clips: `.csv`, `.tsv` and `.jsonl` files that users made."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_lines import read_objects
+from speechiq.core.files.plain import is_file
+
+#: Ending -> possible separators; in a `.csv` the separator of its header is used.
+SEPARATORS = {".jsonl": "", ".csv": ",;\t", ".tsv": "\t"}
+#: Words in an error of the csv module -> the fault.
+FAULTS = {"unexpected end": "a double quote is not closed", "expected after": "text follows a closing double quote"}
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a path has the ending of a table."""
+    return path.suffix.lower() in SEPARATORS
+
+
+def read_table(file: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table, in UTF-8 with or without a byte order mark.
+
+    Raises:
+        SpeechIQError: The file is missing, of another kind, not UTF-8 or without rows, a quote is not closed in its
+            line, or a row has more fields than the header.
+    """
+    if not is_table(file):
+        raise SpeechIQError(f"{file}: not one of {', '.join(SEPARATORS)}; convert it to one of them")
+    if not is_file(file):
+        raise SpeechIQError(
+            f"{file}: no such file; correct the path, or make it: tasks by `siq tasks new`, spoken texts by "
+            f"`siq voices speak`"
+        )
+    separators = SEPARATORS[file.suffix.lower()]
+    rows = _read_separated(file, separators) if separators else [line.row for line in read_objects(file, "correct it")]
+    if not rows:
+        raise SpeechIQError(f"{file}: has no rows; write one line per clip")
+    return rows
+
+
+def _read_separated(file: Path, separators: str) -> list[dict[str, Any]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(f"{file}: not UTF-8 ({error}); save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(f"{file}: cannot be read ({error.strerror}); correct the path") from error
+    lines = text.split("\n")
+    separator = next((char for char in separators if char in lines[0]), separators[0])
+    header: list[str] = []
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, 1):
+        fields = _read_line(line, separator, f"{file} line {number}")
+        if not header:
+            header = fields
+        elif len(fields) > len(header):
+            raise SpeechIQError(
+                f"{file} line {number}: has {len(fields)} fields, the header {len(header)}; put a field that contains "
+                f"{separator!r} in double quotes"
+            )
+        elif fields:
+            rows.append(dict(zip_longest(header, fields)))
+    return rows
+
+
+def _read_line(line: str, separator: str, where: str) -> list[str]:
+    """Return the fields of a line. No field has a line break: it would let a missing quote swallow the next rows."""
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
+    except csv.Error as error:
+        fault = next((words for sign, words in FAULTS.items() if sign in str(error)), str(error))
+        raise SpeechIQError(
+            f'{where}: {fault}; close each quote in its line and write one inside a text as "", or save the rows as '
+            f".jsonl"
+        ) from error
+
+
+def read_field(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return a field that must be text.
+
+    Args:
+        row: Row of a table.
+        column: Name of the field.
+        where: File and row, for errors.
+
+    Raises:
+        SpeechIQError: The field is missing, empty, or not a text.
+    """
+    value = row.get(column)
+    if value is None:
+        raise SpeechIQError(f"{where}: {column} is None; correct or leave out the row")
+    if value == "":
+        raise SpeechIQError(f"{where}: no {column!r}; correct or leave out the row")
+    if not isinstance(value, str):
+        raise SpeechIQError(f"{where}: {column} is {value!r:.80}, not a text; put it in quotes")
+    return value
+
+
+def read_id(row: Mapping[str, Any], column: str, where: str) -> str:
+    """Return a field that names the row: a text or a whole number.
+
+    Raises:
+        SpeechIQError: As for `read_field`.
+    """
+    value = row.get(column)
+    return str(value) if type(value) is int else read_field(row, column, where)
+
+
+def read_number(value: Any) -> float:
+    """Return a number or the number that a text is; NaN for anything else, such as `1_0` or digits of other scripts.
+
+    >>> read_number("1.5"), read_number("1_0"), read_number(True)
+    (1.5, nan, nan)
+    """
+    strange = isinstance(value, str) and ("_" in value or not value.isascii())
+    try:
+        return math.nan if strange or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def read_texts(value: Any, where: str) -> list[str]:
+    """Return a field of several texts: a list, or one text with `;` between them; empty if there is none.
+
+    Args:
+        value: The field.
+        where: File, row and column, for errors.
+
+    Raises:
+        SpeechIQError: The field is neither.
+
+    >>> read_texts("New York; Peru", ""), read_texts(["New York"], ""), read_texts(None, "")
+    (['New York', 'Peru'], ['New York'], [])
+    """
+    texts = value.split(";") if isinstance(value, str) else value or []
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise SpeechIQError(
+            f"{where}: {value!r:.80} is not a list of texts; write a list, or one text with ; between them"
+        )
+    return [text.strip() for text in texts if text.strip()]
+
+
+def check_columns(found: Mapping[str, Any], required: list[str], file: Path) -> None:
+    """Raise a `SpeechIQError` that names the columns of a table if a required one is missing."""
+    for column in required:
+        if column not in found:
+            raise SpeechIQError(f"{file}: no column {column!r}; it has {', '.join(map(str, found))}; rename a column")

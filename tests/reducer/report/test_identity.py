@@ -1,0 +1,40 @@
+"""Test the identity of a system, from what its run recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from speechiq.reducer.report.identity import identify, short_names
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.levels import LEVELS
+
+DESCRIBED = {
+    "cascade": ({"kind": "cascade", "asr": {"model": "w"}, "llm": {}}, ("Cascade", "w", "")),
+    "with a corrector": (
+        {"kind": "cascade", "asr": {"model": "w", "corrector": {"model": "g"}}},
+        ("Cascade + GER", "w", ""),
+    ),
+    "transcripts": ({"kind": "cascade", "asr": {"transcripts": "g.jsonl"}}, ("Cascade", "transcripts of g.jsonl", "")),
+    "end to end": ({"kind": "end to end", "model": "q", "audio_encoder": "e"}, ("End to end", "e", "")),
+    "no encoder recorded": ({"kind": "end to end", "model": "q"}, ("End to end", "q", "")),
+    "gold": ({"kind": "cascade", "asr": {"control": "gold"}}, ("Control", "none (reads the reference)", "gold")),
+    "constant": ({"kind": "control", "control": "letter:B"}, ("Control", "none", "letter:B")),
+    "foreign": ({}, ("", "", "")),
+    "odd shapes": ({"kind": "cascade", "asr": ["w"], "model": {"a": 1}}, ("End to end", "", "")),
+}
+
+
+@pytest.mark.parametrize(("described", "known"), DESCRIBED.values(), ids=DESCRIBED)
+def test_a_description_becomes_words_of_the_leaderboard(described, known):
+    task = TaskRun(0.0, "r", "s", "t", LEVELS["apply"], {}, described)
+    assert identify(System("s", {}, tasks=(task,))) == known
+
+
+def test_chart_names_are_short_and_stay_apart():
+    specs = ["openai/whisper-large-v2+Qwen/Qwen2-7B", "openai/whisper-large-v2+openai:gpt-4o+Qwen/Qwen2-7B"]
+    assert short_names(specs) == ["whisper-large-v2", "whisper-large-v2+openai:gpt-4o"]
+    assert short_names(["a/x+l", "b/x+l", "letter:B"]) == ["a/x+l", "b/x+l", "letter:B"]
+    long = [f"owner/{'long-' * 20}{end}" for end in "ab"]
+    assert all(len(name) <= 34 for name in short_names(long)) and len(set(short_names(long))) == 2
+    assert short_names(["", "trailing/", "+"]) == ["", "trailing/", "+"]

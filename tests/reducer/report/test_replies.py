@@ -1,0 +1,88 @@
+"""Test the page of spoken replies: question and reply play, with transcript, written text, checklist and scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.cache.clip_folder import save_samples
+from speechiq.siq_tasks.wildspeech import queries
+from tests.reducer.browser import Visit
+from tests.reducer.judged_runs import JUDGE, judged_row, write_judged
+
+QUERIES = [clip for clip in queries.list_clips() if clip["id"] in ("demo_reply/bread", "demo_reply/kennedy")]
+MEASURE = {"column": "judge_points", "direction": "higher", "unit": "points 1-10", "range": [1, 10]}
+LOAD = """(player) => new Promise((done) => {
+    player.onloadedmetadata = () => done(player.duration);
+    player.onerror = () => done(-1);
+    player.load();
+})"""
+
+
+def reply_row(query, audio):
+    """Return the row of a reply, spoken as the clip `audio` or only written."""
+    said = {"answer": "Two ours.", "written": "Two hours.", "audio": audio, "scores": [7.0], "texts": ["Score: 7"]}
+    said |= {"scores_written": [8.0], "texts_written": ["Score: 8"], "coverage": 1.0}
+    said |= {"speech_quality": 3.25} if audio else {"answer": "Two hours.", "speech_quality": None}
+    row = judged_row(query["id"], query["id"], [7.0], filtered_resps=[json.dumps(said)])
+    doc = {"question": query["text"], "text": query["text"], "answer": "", "checklist": query["checklist"]}
+    doc |= {"audio": {"path": query["path"], "sha256": query["sha256"], "duration": query["duration"]}}
+    return row | {"doc": row["doc"] | doc | {"reply": {"reply_asr": "x"}}, "said_as_written": 0.5 if audio else None}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Return a page of a system with a voice, one whose speech was removed, and one that only writes."""
+    place = tmp_path_factory.mktemp("replies")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SIQ_CACHE", str(place / "cache"))
+        tone = (0.1 * np.sin(np.arange(32_000))).astype(np.float32)
+        spoken = save_samples(tone, "a") | {"duration": 2.0}
+        systems = {"speaks": spoken, "lost": spoken | {"path": "clips/lost.flac"}, "writes": None}
+        for system, audio in systems.items():
+            rows = [reply_row(query, audio) for query in QUERIES]
+            write_judged(place / system, rows, system, JUDGE | {"judge_rubric": "points_1_10"}, measure=MEASURE)
+        result = CliRunner().invoke(app, ["report", str(place), "-o", str(place / "r.html"), "--bootstrap", "0"])
+    assert result.exit_code == 0, (result.exception, result.output)
+    return Path(place, "r.html")
+
+
+def test_question_and_reply_play_beside_transcript_written_text_checklist_and_scores(page, chromium):
+    here = Visit(chromium, page)
+    here.tab.locator("details.as-table summary", has_text="Every item").click()
+    head = here.tab.locator("#suite-listening-items-answers thead th").all_inner_texts()
+    row = here.tab.locator("#suite-listening-items-answers tbody tr", has_text=QUERIES[0]["text"])
+    asked, *replies = row.locator("td").all()
+    assert asked.inner_text().count(QUERIES[0]["text"]) == 1 and QUERIES[0]["checklist"] in asked.inner_text()
+    assert asked.locator("audio").evaluate(LOAD) == pytest.approx(QUERIES[0]["duration"], abs=0.1)
+    by_system = dict(zip(head[2:], replies, strict=True))
+    speaks, lost, writes = (by_system[name].inner_text() for name in ("speaks", "lost", "writes"))
+    assert by_system["speaks"].locator("audio").evaluate(LOAD) == pytest.approx(2, abs=0.1)
+    for words in (
+        "7.00 Transcript: Two ours.",
+        "Written: Two hours.",
+        "2.0 s of speech",
+        "quality 3.25",
+        "WER",
+        "50.0",
+    ):
+        assert words in speaks
+    assert "written: 8.00 points" in speaks and "not on this machine" not in speaks
+    assert "Written: Two hours." in lost and "its audio is not on this machine" in lost
+    assert "written only" in writes and "Transcript" not in writes and "Written:" not in writes
+    assert by_system["lost"].locator("audio").count() == by_system["writes"].locator("audio").count() == 0
+    assert here.errors == [] and here.requests == []
+    here.context.close()
+
+
+def test_players_have_their_buttons_on_a_narrow_screen(page, chromium):
+    here = Visit(chromium, page, viewport={"width": 360, "height": 740})
+    here.tab.locator("details.as-table summary", has_text="Every item").click()
+    assert all(player.bounding_box()["width"] >= 200 for player in here.tab.locator("audio").all())
+    assert here.tab.evaluate("document.documentElement.scrollWidth") == 360
+    here.context.close()

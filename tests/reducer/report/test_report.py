@@ -1,0 +1,156 @@
+"""`siq report`: from runs to a file, and what it finds in the data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import report
+from speechiq.reducer.report import data, items, page, suspects
+from speechiq.reducer.report.build import content
+from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.studies import unanswerable
+from tests.reducer.conftest import levels, write_run
+from tests.reducer.report.conftest import NAME, cascade, write_system
+
+pytestmark = pytest.mark.slow
+
+
+def siq_report(*arguments: object):
+    return CliRunner().invoke(app, ["report", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def gathered(study):
+    return report.gather([study], bootstrap=100)
+
+
+def test_the_command_writes_a_page_once(study, tmp_path):
+    file = tmp_path / "report.html"
+    first = siq_report(study, "-o", file, "--bootstrap", 0, "--weights", "1,1,2")
+    assert first.exit_code == 0, first.output
+    assert f"siq: wrote {file}" in first.stderr and "1,1,2" in file.read_text(encoding="utf-8")
+    again = siq_report(study, "-o", file)
+    assert isinstance(again.exception, SpeechIQError) and "add --force" in str(again.exception)
+    assert siq_report(study, "-o", file, "--bootstrap", 50, "--force").exit_code == 0
+    assert "50 draws" in file.read_text(encoding="utf-8")
+    assert file.read_text(encoding="utf-8").count("95 % intervals of SIQ covered") == 2, "beside the table and below"
+
+
+def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
+    refused = siq_report(tmp_path / "nowhere", "-o", tmp_path / "report.html", "--weights", "bad")
+    assert "unknown rule of level weights 'bad'" in str(refused.exception)
+
+
+def test_verdicts_belong_to_the_wording_of_a_question(gathered):
+    item, *_ = questions = gathered.answers.questions
+    reworded = questions | {item: questions[item]._replace(question="And whose is it now?")}
+    other = gathered._replace(answers=gathered.answers._replace(questions=reworded))
+    assert content(gathered)["key"] != content(other)["key"]
+
+
+def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
+    norms, file = tmp_path / "norms.json", tmp_path / "report.html"
+    alone = siq_report(study / "a", "-o", tmp_path / "alone.html", "--bootstrap", 50)
+    assert alone.exit_code == 0, alone.output
+    assert "one system alone has no scale" in (tmp_path / "alone.html").read_text(encoding="utf-8")
+    assert CliRunner().invoke(app, ["norms", "build", str(study), "-o", str(norms)]).exit_code == 0
+    done = siq_report(study / "a", "-o", file, "--norms", norms, "--bootstrap", 50)
+    assert done.exit_code == 0, done.output
+    text = file.read_text(encoding="utf-8")
+    assert "1 system," in text and "norms <bdi>norms (" in text
+
+
+def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
+    for part in study.iterdir():
+        shutil.copytree(part, tmp_path / "runs" / part.name)
+    results = tmp_path / "runs" / "a" / "results_2025-01-01T00-00-00.json"
+    results.write_text(results.read_text().replace('"version": 1', '"version": 2'))
+    file = tmp_path / "report.html"
+    refused = siq_report(tmp_path / "runs", "-o", file)
+    assert isinstance(refused.exception, SpeechIQError) and "--allow-mismatch" in str(refused.exception)
+    assert siq_report(tmp_path / "runs", "-o", file, "--allow-mismatch", "--bootstrap", 0).exit_code == 0
+    assert "Not asked the same" in file.read_text(encoding="utf-8")
+
+
+def test_what_can_be_scored_can_be_shown(tmp_path):
+    for name, skill in (("good", 0.9), ("bad", 0.1)):
+        write_run(tmp_path / name, levels(skill), system=name)
+    done = siq_report(tmp_path, "-o", tmp_path / "report.html", "--bootstrap", 0)
+    assert done.exit_code == 0, done.output
+    assert "siq: warning: no questions are shown: " in done.stderr
+    assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_words_that_encoders_agree_on_are_listed_once(gathered):
+    places = content(gathered)["disagreements"]
+    assert {(place.reference, place.written, place.agree, place.encoders) for place in places} == {
+        ("harbor", "harvest", 3, 3)
+    }
+    same = suspects.disagreements(gathered.clips, dict.fromkeys(gathered.names, "one encoder"))
+    assert same == [], "systems that share an encoder are one witness"
+
+
+def test_questions_that_gold_fails_too_are_listed(gathered):
+    failed = content(gathered)["failed"]
+    assert failed and all(row.failed >= suspects.NEARLY_ALL * row.systems for row in failed)
+    assert all(gathered.answers.votes["gold+thinker"][row.clip, row.question_id].vote != "B" for row in failed)
+
+
+def test_weights_of_the_clips_are_all_of_the_siq(gathered):
+    clips = data.browser_data(gathered, data.standings(gathered))["clips"]
+    assert sum(clip["weight"] for clip in clips) == pytest.approx(100, abs=0.01)
+    deciding = items.deciding(gathered.ranking.pool, gathered.ranking.scores.scale, gathered.listening)
+    assert [level.level for level in deciding] == ["remember", "understand", "apply"]
+    assert deciding[0].hardest[0].value == max(item.value for item in deciding[0].hardest)
+
+
+def test_flags_are_in_the_rows_and_unknown_ones_are_none(gathered):
+    rows = {row.name: row for row in data.standings(gathered)}
+    assert rows["b/poor+thinker"].flags["incomplete_audio"] == 1.0
+    assert rows[NAME].flags["incomplete_audio"] is None and rows[NAME].flags["unparsed"] > 0
+    assert rows["gold+thinker"].identity.kind == "Control" and rows[NAME].identity.kind == "End to end"
+    assert all(row.interval[0] <= row.siq + 1e-9 and row.siq - 1e-9 <= row.interval[1] for row in rows.values())
+
+
+def test_only_controls_make_a_page_too(tmp_path):
+    for name, letters, text in (("gold+l", "B", "same"), ("silence+l", "A", "")):
+        described = cascade({"control": name.partition("+")[0]})
+        write_system(
+            tmp_path / name, name, lambda clip, reference, text=text: reference * bool(text), letters, described
+        )
+    text = report.build([tmp_path], bootstrap=0)
+    assert "None: no question fails in half of the systems." in text
+    assert "Controls are listed with the systems" in text
+
+
+def test_questions_left_out_are_named_with_their_set(study, tmp_path):
+    review, frozen, file = (tmp_path / name for name in ("review.jsonl", "set.json", "report.html"))
+    first, *_ = unanswerable.find(read_answers([study]), share=0)
+    unanswerable.write_review([first | {"verdict": "unanswerable"}], review)
+    unanswerable.write_set(unanswerable.confirm(review), frozen)
+    done = siq_report(study, "-o", file, "--bootstrap", 0, "--exclude", frozen)
+    assert done.exit_code == 0, done.exception
+    expected = f"1 questions of the unanswerable set <code>{json.loads(frozen.read_text())['sha256'][:12]}</code>"
+    assert expected in file.read_text(encoding="utf-8")
+
+
+def test_half_of_a_character_breaks_nothing(tmp_path):
+    broken = {"set/\ud800": "half \ud800 a word", "set/b": "a whole word"}
+    for name, letters in (("a", "B"), ("b", "A")):
+        write_system(
+            tmp_path / name, name, lambda clip, text, name=name: f"{name} {text}" * (name == "b"), letters, texts=broken
+        )
+    report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
+    assert "set/<wbr>\ufffd" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_json_cannot_end_its_element():
+    data_of_models = {"</script><!--": "\u2028&\ud800"}
+    text = str(page.embed(data_of_models))
+    assert not {*"<>&\u2028"} & {*text} and json.loads(text) == data_of_models

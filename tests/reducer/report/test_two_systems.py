@@ -1,0 +1,103 @@
+"""A report of systems that have no SIQ."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.metrics.words.normalizer import normalize
+from speechiq.reducer.report import build, gather, render
+from speechiq.reducer.report.build import SECTIONS, content
+from speechiq.reducer.report.clips import ClipReader
+from speechiq.reducer.report.data import charts, standings
+from speechiq.reducer.runs.systems import find_tasks, read_tasks
+from speechiq.reducer.scores.levels import choose_levels
+from tests.reducer.conftest import levels, write_run
+
+pytestmark = pytest.mark.slow
+
+
+def test_two_systems_get_levels_and_the_reason(two_runs: Path):
+    page = build([two_runs], bootstrap=60)
+    assert page.count("no SIQ and no Z: of two systems, one always has Z +1") == 1
+    assert "Left out of this page: Scale, Level profiles, Stability." in page and "Most discriminating" not in page
+    study = gather([two_runs], bootstrap=60)
+    rows = standings(study)
+    assert [row.name for row in rows] == ["bad", "good"] and all(row.interval is None for row in rows)
+    drawn = charts(study, rows)
+    assert {*drawn} == {"similarity", "accuracy", "clips-wer"} and len(drawn["accuracy"]["data"][-1]["x"]) == 2
+    assert "NaN" not in json.dumps(drawn) and not re.search(r'"nan"|:nan', render(study))
+
+
+def test_another_column_is_named_on_the_page(tmp_path: Path):
+    for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
+        write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
+    page = build([tmp_path], levels=choose_levels(["apply=acc_strict"]))
+    assert "Apply is scored by <code>acc_strict</code>: the page shows this score" in page
+    assert "is scored by" not in build([tmp_path])
+
+
+def write_levels(folder: Path, *wanted: str) -> Path:
+    """Write three systems that ran some levels."""
+    for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
+        write_run(folder / name, {level: levels(skill)[level] for level in wanted}, system=name)
+    return folder
+
+
+LEFT_OUT = {
+    ("remember", "understand"): ["curve", "firmness", "review"],
+    ("remember", "apply"): ["curve", "firmness"],
+    ("understand", "apply"): ["curve", "understanding", "firmness"],
+    ("remember",): ["curve", "understanding", "firmness", "review"],
+    ("understand",): ["curve", "understanding", "firmness", "suspects", "review"],
+    ("apply",): ["curve", "understanding", "firmness"],
+}
+
+
+@pytest.mark.parametrize(("wanted", "left_out"), LEFT_OUT.items(), ids="+".join)
+def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str, ...], left_out: list[str]):
+    study = gather([write_levels(tmp_path, *wanted)], bootstrap=60)
+    page, shown = render(study), content(study)
+    assert page.count("no SIQ: it needs") == 1
+    assert [section for section in SECTIONS if section not in shown["sections"]] == ["datasets", *left_out]
+    assert all((f'id="{section}"' in page) == (section in shown["sections"]) for section in SECTIONS)
+    assert [row.name for row in shown["rows"]] == ["a", "b", "c"]
+    for row in shown["rows"]:
+        assert [*row.levels] == [*wanted]
+        assert all(low <= cell.shown <= high for cell in row.levels.values() for low, high in [cell.interval])
+    assert len(shown["clips"]["clips"]) == 4 and all(clip["weight"] is None for clip in shown["clips"]["clips"])
+
+
+def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: Path):
+    file = tmp_path / "report.html"
+    command = ["report", str(two_runs), "-o", str(file), "--levels", "remember,understand", "--bootstrap", "0"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.exception
+    assert "no SIQ: it needs Apply" in file.read_text(encoding="utf-8") and "no questions are shown" not in done.stderr
+
+
+def test_guessing_is_that_of_the_column_in_use(tmp_path: Path):
+    for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
+        write_run(tmp_path / name, levels(skill), system=name, columns={"apply": {"acc_strict": float(skill > 0.4)}})
+    assert "Guessing at Apply gives 6 %" in build([tmp_path], levels=choose_levels(["apply=acc_strict"]), bootstrap=0)
+    assert "Guessing at Apply gives 20 %" in build([tmp_path], bootstrap=0)
+
+
+@pytest.mark.parametrize("rules", ["english", "basic", "multilingual"])
+def test_texts_are_marked_as_the_task_normalizes_them(tmp_path: Path, rules: str):
+    doc = {"id": "x", "text": "It cost $2,000.", "normalizer": rules}
+    row = {"doc": doc, "filtered_resps": ["it cost two thousand dollars"]}
+    results = write_run(tmp_path, {"remember": {"x": 0.0}})
+    (samples,) = tmp_path.glob("samples_*")
+    samples.write_text(json.dumps(row) + "\n")
+    tasks, _ = find_tasks([results])
+    reader = ClipReader(tasks)
+    read_tasks(tasks, {}, [reader])
+    (clip,) = reader.clips()
+    assert clip.words == normalize(doc["text"], rules)
+    assert (clip.transcripts["system"].ops == [3]) == (rules == "english")

@@ -1,0 +1,119 @@
+"""What went wrong beside the score: read from rows, told with every score, never taken for 0 where nobody told."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import Flags, as_csv, as_json, as_table, rank, read_systems
+from speechiq.reducer.runs.samples import read_samples
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.studies.unanswerable import leave_out, read
+from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
+from tests.reducer.tables.test_table import show
+
+HEARD = {"audio_coverage": 1.0, "repetition": 0.0}
+
+
+def write_rows(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_shares_over_clips_and_questions(tmp_path):
+    results = write_run(tmp_path, levels(0.5))
+    stamp = results.stem.removeprefix("results_")
+    clips = [f"demo/{i}" for i in range(4)]
+    heard, loop = [1.0, 0.9995, 0.99, math.nan], [0.0, 0.0, 0.0, 1.0]
+    rows = [
+        sample_row("remember", c, "", 0.5) | {"audio_coverage": h, "repetition": x}
+        for c, h, x in zip(clips, heard, loop, strict=True)
+    ]
+    write_rows(tmp_path / f"samples_demo_0_{stamp}.jsonl", rows)
+    rows = [
+        sample_row("apply", c, f"q{q}", 1.0) | {"audio_coverage": 1.0 - (c == "demo/0" and q == 1)}
+        for c in clips[:2]
+        for q in (0, 1)
+    ]
+    for row, unparsed in zip(rows, (0.2, 0.0, 1.0, 0.0), strict=True):
+        row |= {"unparsed": unparsed, "none_of_the_above": float(unparsed == 0.2)}
+    write_rows(tmp_path / f"samples_demo_2_{stamp}.jsonl", rows)
+    (system,) = read_systems([tmp_path]).systems
+    assert system.flags == Flags(
+        unparsed=pytest.approx(0.3), none_of_the_above=0.25, incomplete_audio=pytest.approx(2 / 3), repetition=0.25
+    ), "demo/0 was cut at Apply, demo/2 at Remember, demo/3 did not say"
+
+
+def test_questions_that_are_not_scored_do_not_count(tmp_path):
+    for name, skill in (("good", 0.9), ("bad", 0.1)):
+        results = write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
+        path = next((tmp_path / name).glob(f"samples_demo_2_{results.stem.removeprefix('results_')}.jsonl"))
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows = [
+            row | {"unparsed": float(row["doc"]["question_id"] == "demo/0#0"), "audio_coverage": 0.5} for row in rows
+        ]
+        write_rows(path, rows[: None if name == "good" else 11])
+    good, _ = sorted(read_systems([tmp_path]).systems, key=lambda system: system.name, reverse=True)
+    assert good.flags == Flags(1 / 12, None, 1.0, 0.0)
+    everything = [(f"demo/{clip}", f"demo/{clip}#{q}") for clip in range(4) for q in range(3)]
+    (left,) = leave_out([good], read(frozen_set(tmp_path / "set.json", *everything[:3])))
+    assert left.flags == Flags(0.0, None, 0.75, 0.0), "demo/0 was cut at Apply alone"
+    ranking = rank(read_systems([tmp_path]).systems, allow_mismatch=True)
+    assert [row["flags"]["unparsed"] for row in as_json(*ranking[1:])["systems"]] == [1 / 11] * 2
+
+
+def test_what_rows_lack_is_not_known_and_never_0(tmp_path):
+    write_run(tmp_path / "old", levels(0.1), system="old")
+    write_run(tmp_path / "new", levels(0.9), system="new", columns={"remember": HEARD, "apply": {"unparsed": 0.5}})
+    ranking = rank(read_systems([tmp_path]).systems)
+    known, unknown = (row["flags"] for row in as_json(*ranking[1:])["systems"])
+    assert unknown == dict.fromkeys(Flags._fields)
+    assert known == {"unparsed": 0.5, "none_of_the_above": None, "incomplete_audio": 0.0, "repetition": 0.0}
+    rows = list(csv.DictReader(io.StringIO(as_csv(*ranking[1:]))))
+    assert [row["unparsed"] for row in rows] == ["0.5", ""] and [row["repetition"] for row in rows] == ["0.0", ""]
+    text = show(as_table(*ranking[1:]))
+    assert (
+        "No letter" in text
+        and "50.0" in text
+        and "—" in text
+        and "not recorded: questions answered with (E)" in " ".join(text.split())
+    )
+
+
+def test_flags_that_are_0_everywhere_are_told_in_the_caption(tmp_path):
+    for name, skill in (("a", 0.1), ("b", 0.9)):
+        write_run(tmp_path / name, levels(skill), system=name, columns={"understand": HEARD})
+    text = show(as_table(*rank(read_systems([tmp_path]).systems)[1:]))
+    assert "Repetition" not in text
+    assert "none: clips with incomplete audio, transcripts that repeat one phrase many times" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("described", "control"),
+    [
+        ({"kind": "cascade", "asr": {"control": "gold"}, "llm": {"model": "m"}}, "gold"),
+        ({"kind": "control", "control": "letter:B"}, "letter:B"),
+        ({"kind": "cascade", "asr": {"model": "gold"}}, None),
+    ],
+)
+def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, control):
+    for name, skill in (("gold+x", 0.1), ("b", 0.9)):
+        config = {"siq": {"pretrained": name, "system": described if name == "gold+x" else {}}}
+        write_run(tmp_path / name, levels(skill), system=name, config=config)
+    ranking = rank(read_systems([tmp_path]).systems)
+    data = as_json(*ranking[1:])
+    assert [row["control"] for row in data["systems"]] == [None, control] and data["measures"]["apply"]["chance"] == 0.2
+    text = show(as_table(*ranking[1:]))
+    assert (f"control: {control}" in text) == bool(control) and "Apply by chance: 20 %" in text
+
+
+@pytest.mark.parametrize("value", ["1.0", True, [1]])
+def test_a_flag_that_is_no_number(tmp_path, value):
+    path = write_rows(tmp_path / "samples.jsonl", [sample_row("remember", "a", "", 0.5) | {"repetition": value}])
+    with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.repetition`\)"):
+        read_samples(path, LEVELS["remember"])

@@ -1,0 +1,146 @@
+"""Scores of each data set and their mean."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
+from speechiq.reducer.scores.by_dataset import split
+from tests.reducer.conftest import levels, write_run
+
+SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}
+
+
+def renamed(scores: dict, dataset: str) -> dict:
+    return {
+        level: {
+            clip.replace("demo", dataset): value
+            if not isinstance(value, dict)
+            else {question.replace("demo", dataset): of for question, of in value.items()}
+            for clip, value in clips.items()
+        }
+        for level, clips in scores.items()
+    }
+
+
+@pytest.fixture
+def two_sets(tmp_path: Path) -> Path:
+    """Three systems on a set of 12 clips and on one of 4, on which the order is another."""
+    for name, skill in SKILLS.items():
+        for dataset, clips, ability in (("large", 12, skill), ("small", 4, 1 - skill)):
+            write_run(
+                tmp_path / name / dataset,
+                renamed(levels(ability, clips=clips), dataset),
+                system=name,
+                tasks=dataset,
+                metadata={key: {"dataset": dataset} for key in levels(0.5)},
+            )
+    return tmp_path
+
+
+def siq(*arguments: object):
+    return CliRunner().invoke(app, ["score", *map(str, arguments)])
+
+
+def test_a_set_is_scored_as_if_it_were_alone(two_sets):
+    systems = read_systems([two_sets]).systems
+    found = rank_by_dataset(systems)
+    assert list(found) == ["large", "small"]
+    for dataset, ranking in found.items():
+        alone = rank(read_systems(sorted(two_sets.glob(f"*/{dataset}"))).systems)
+        assert ranking.scores.siq.tolist() == alone.scores.siq.tolist()
+        assert ranking.pool.clips == alone.pool.clips
+    pooled = align(systems)
+    assert len(pooled.clips["apply"]) == 16 and len(found["small"].pool.clips["apply"]) == 4
+
+
+def test_the_macro_average_counts_each_set_once(two_sets):
+    found = rank_by_dataset(read_systems([two_sets]).systems)
+    rows = {row["system"]: row for row in macro_average(found)}
+    for j, name in enumerate(found["large"].scores.systems):
+        assert rows[name]["siq"] == pytest.approx(np.mean([of.scores.siq[j] for of in found.values()]))
+        for level, of in rows[name]["levels"].items():
+            sign = -1 if level == "remember" else 1
+            for part, name, factor in (("score", "raw", sign), ("z", "z", 1)):
+                sets = [getattr(ranking.scores.levels[level], name)[j] for ranking in found.values()]
+                assert of[part] == pytest.approx(factor * np.mean(sets))
+    assert next(row["rank"] for row in macro_average(found)) == 1
+
+
+def test_tables_json_and_csv_agree(two_sets):
+    out, sheet, page = two_sets / "siq.json", two_sets / "siq.csv", two_sets / "siq.md"
+    result = siq(two_sets, "--by-dataset", "-o", out, "-o", sheet, "-o", page)
+    assert result.exit_code == 0, result.exception
+    titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
+    assert [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("Speech IQ")] == titles
+    assert "each data set with the same weight: large (12 clips), small (4 clips)" in result.stdout
+    assert "in the first table each clip counts once, so a data set with more clips counts more" in result.stdout
+    data = json.loads(out.read_text())
+    tables = {"all": data["systems"], "macro-average": data["macro_average"]}
+    tables |= {dataset: of["systems"] for dataset, of in data["by_dataset"].items()}
+    rows = list(csv.DictReader(sheet.read_text().splitlines()))
+    assert [row["dataset"] for row in rows] == [
+        name for name in ("all", "large", "small", "macro-average") for _ in SKILLS
+    ]
+    for row in rows:
+        (same,) = (of for of in tables[row["dataset"]] if of["system"] == row["system"])
+        assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["levels"]["apply"]["score"]
+    assert page.read_text().count("| Rank | System |") == 4
+    plain = siq(two_sets, "-o", out, "--force")
+    assert json.loads(out.read_text())["by_dataset"] is None and "macro" not in plain.stdout
+
+
+def test_two_systems_have_raw_means_alone(two_sets):
+    out = two_sets / "siq.json"
+    assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "-o", out).exit_code == 0
+    data = json.loads(out.read_text())
+    assert all(row["siq"] is None and row["levels"]["apply"]["score"] >= 0 for row in data["macro_average"])
+
+
+def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
+    for path in two_sets.glob("*/small/results*"):
+        content = json.loads(path.read_text())
+        content["configs"] = {task: of for task, of in content["configs"].items() if task != "small_2"}
+        path.write_text(json.dumps(content))
+        for samples in path.parent.glob("samples_small_2_*"):
+            samples.unlink()
+    rows = macro_average(rank_by_dataset(read_systems([two_sets]).systems))
+    assert all(row["siq"] is None and list(row["levels"]) == ["remember", "understand"] for row in rows)
+    result = siq(two_sets, "--by-dataset")
+    assert result.exit_code == 0 and "Levels, without Speech IQ: small" in result.stdout
+
+
+def test_norms_have_one_scale_for_all_sets(two_sets):
+    result = siq(two_sets, "--by-dataset", "--norms", "demo")
+    assert isinstance(result.exception, SpeechIQError)
+    assert "norms have one scale for all their data sets" in str(result.exception)
+
+
+def test_a_set_that_cannot_be_scored_is_named(two_sets):
+    for name in SKILLS:
+        write_run(
+            two_sets / name / "small",
+            renamed(levels(0.5, clips=4), "small"),
+            system=name,
+            tasks="small",
+            date=5.0,
+            metadata={key: {"dataset": "small"} for key in levels(0.5)},
+        )
+    refused = str(siq(two_sets, "--by-dataset").exception)
+    assert refused.startswith("data set 'small': no SIQ: level remember: all 3 systems have the same score")
+
+
+def test_every_item_is_in_one_set(two_sets):
+    systems = read_systems([two_sets]).systems
+    parts = split(systems)
+    for j, system in enumerate(systems):
+        for level, scores in system.scores.items():
+            assert scores == {k: v for part in parts.values() for k, v in part[j].scores[level].items()}

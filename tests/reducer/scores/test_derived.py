@@ -1,0 +1,258 @@
+"""Columns that pool the items of several categories, columns beside the scores, and scores by kind of item."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores.draws import count_clips
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.suites import find
+from speechiq.reducer.tables.table import print_table
+from speechiq.siq_tasks.catalog.suite import HERE
+from speechiq.siq_tasks.task_files import read_task
+
+NAN = math.nan
+NOISE = ("clean", "natural_noise", "human_noise")
+#: Category -> points of each query; NaN is unjudged.
+POINTS = {
+    "tc": [8, 6, 7, 9, 5, 7],
+    "ii": [5, 5, 6, 4],
+    "sr": [3, 9, 6],
+    "oe": [7, 2, 4, 4, 6],
+    "pf_pause": [2, 3],
+    "pf_tone": [4, NAN, 6],
+}
+FURTHER = ["pf", "average", "speech_quality", "judge_written_points", "judge_gap", "said_as_written"]
+
+
+def write_replies(folder: Path, system: str, points: dict[str, list[float]], spoken: bool = True) -> None:
+    """Write a run of some categories of `siq_wildspeech`, described as its YAMLs describe them."""
+    folder.mkdir(parents=True)
+    configs = {}
+    for category, values in points.items():
+        task = read_task(HERE / "wildspeech" / f"siq_wildspeech_{category}.yaml")
+        configs[task["task"]] = {"task": task["task"], "metadata": task["metadata"]}
+        rows = [
+            {
+                "doc": {"id": f"wildspeech/{category}{i}", "noise": NOISE[i % 3], "question": "Why?"},
+                "filtered_resps": ["an answer"],
+                "judge_points": value,
+                "judge_written_points": value,
+                "judge_gap": 0.0 if spoken else NAN,
+                "said_as_written": 0.1 if spoken else NAN,
+                "speech_quality": 3.0 + i / 10 if spoken else NAN,
+            }
+            for i, value in enumerate(values)
+        ]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"samples_{task['task']}_2026-01-01T00-00-01.jsonl").write_text(lines)
+    results = {"results": {}, "configs": configs, "config": {}, "model_name": system, "date": 1.0}
+    (folder / "results_2026-01-01T00-00-01.json").write_text(json.dumps(results))
+
+
+def plus(change: float) -> dict[str, list[float]]:
+    return {category: [min(10, max(1, value + change)) for value in values] for category, values in POINTS.items()}
+
+
+@pytest.fixture
+def runs(tmp_path) -> Path:
+    """Write runs of a system that speaks, and of one that writes better answers."""
+    write_replies(tmp_path / "runs" / "speaker", "speaker", POINTS)
+    write_replies(tmp_path / "runs" / "writer", "writer", plus(1), spoken=False)
+    return tmp_path / "runs"
+
+
+def siq(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (result.exception, result.output)
+    return " ".join(result.stdout.split())
+
+
+def refusal(*arguments: object) -> str:
+    error = CliRunner().invoke(app, [str(argument) for argument in arguments]).exception
+    assert isinstance(error, SpeechIQError) and "\n" not in str(error)
+    return str(error)
+
+
+def scores(runs: Path, *arguments: object) -> dict:
+    siq("score", runs, "-o", runs / "o.json", "--force", "--bootstrap", "100", *arguments)
+    found = json.loads((runs / "o.json").read_text())
+    (runs / "o.json").unlink()
+    return found["suites"]["wildspeech"]
+
+
+def test_the_columns_are_those_of_the_papers_table(runs):
+    found = scores(runs)
+    assert [*found["measures"]] == ["tc", "ii", "sr", "oe", "pf_pause", "pf_tone"]
+    assert [*found["further"]] == FURTHER
+    assert found["further"]["pf"] | {"chance": None} == {
+        "column": "judge_points",
+        "direction": "higher",
+        "unit": "points 1-10",
+        "chance": None,
+        "categories": ["pf_pause", "pf_tone"],
+        "items": 5,
+    }
+    assert found["further"]["average"]["items"] == sum(map(len, POINTS.values()))
+
+
+def test_a_pooled_column_is_the_mean_of_items_not_of_categories(runs):
+    speaker = next(row for row in scores(runs)["systems"] if row["system"] == "speaker")["further"]
+    everything = np.concatenate([*POINTS.values()])
+    assert speaker["average"]["score"] == pytest.approx(np.nanmean(everything))
+    assert speaker["pf"]["score"] == pytest.approx(np.mean([2, 3, 4, 6])) and speaker["pf"]["undefined"] == 1
+    assert speaker["average"]["score"] != pytest.approx(np.mean([np.nanmean(of) for of in POINTS.values()]))
+    assert speaker["speech_quality"]["score"] == pytest.approx(
+        np.mean([3 + i / 10 for of in POINTS.values() for i in range(len(of))])
+    )
+
+
+def test_they_do_not_count_for_ranks(runs):
+    with_them = scores(runs)["systems"]
+    for path in runs.glob("*/results_*.json"):
+        results = json.loads(path.read_text())
+        for task in results["configs"].values():
+            for key in ("part_of", "overall", "beside"):
+                task["metadata"].pop(key, None)
+        path.write_text(json.dumps(results))
+    without = scores(runs)
+    assert without["further"] == {} and "scores are not combined" in siq("score", runs)
+    for one, other in zip(with_them, without["systems"], strict=True):
+        assert one["mean_rank"] == other["mean_rank"] and one["categories"] == other["categories"]
+
+
+def test_their_intervals_are_from_the_draws_of_the_other_columns(tmp_path):
+    points = {category: [value if value == value else 5 for value in of] for category, of in POINTS.items()}
+    write_replies(tmp_path / "one", "one", points)
+    (row,) = scores(tmp_path)["systems"]
+    values = {f"{category}{i}": value for category, of in points.items() for i, value in enumerate(of)}
+    (counts,) = count_clips(len(values), 100, 0)
+    place = {clip: i for i, clip in enumerate(sorted(values))}
+
+    def std(begin: str) -> float:
+        clips = [clip for clip in values if clip.startswith(begin)]
+        part = counts[:, [place[clip] for clip in clips]]
+        part = part[part.any(axis=1)]
+        return float((part @ [values[clip] for clip in clips] / part.sum(axis=1)).std(ddof=1))
+
+    assert row["further"]["pf"]["std"] == pytest.approx(std("pf"))
+    assert row["further"]["average"]["std"] == pytest.approx(std(""))
+    low, high = row["further"]["average"]["interval"]
+    assert low < row["further"]["average"]["score"] < high
+
+
+def test_a_system_that_only_writes_has_no_quality_and_is_counted(runs):
+    writer, speaker = scores(runs)["systems"]
+    assert writer["system"] == "writer" and writer["further"]["speech_quality"]["score"] is None
+    assert writer["further"]["speech_quality"]["undefined"] == 23 and speaker["further"]["speech_quality"]["interval"]
+    assert "23 of 23 undefined" in siq("score", runs)
+
+
+def test_a_column_that_no_row_has_is_left_out(tmp_path):
+    write_replies(tmp_path / "writer", "writer", POINTS, spoken=False)
+    assert [*scores(tmp_path)["further"]] == ["pf", "average", "judge_written_points"]
+    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["judge_written_points"], "one category is not pooled"
+
+
+def test_categories_with_different_measures_are_not_pooled(runs):
+    found = scores(runs, "--measure", "tc=judge_written_points")
+    assert "average" not in found["further"] and "pf" in found["further"]
+    shown = siq("score", runs, "--measure", "tc=judge_written_points")
+    assert "Average: not shown, since its categories are scored by different measures" in shown
+
+
+def test_every_output_has_them(runs, tmp_path):
+    files = {ending: tmp_path / f"o.{ending}" for ending in ("csv", "md", "tex")}
+    outputs = [part for file in files.values() for part in ("-o", file)]
+    shown = siq("score", runs, *outputs, "--by", "noise", "--harness-json", tmp_path / "out")
+    assert "Average" in shown and "mean of the 23 items of all categories, not part of the mean rank" in shown
+    rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
+    assert [row["by"] for row in rows] == ["", "", "noise", "noise"]
+    assert float(rows[1]["average_score"]) == pytest.approx(np.nanmean(np.concatenate([*POINTS.values()])))
+    assert rows[1]["pf_undefined"] == "1" and float(rows[3]["clean_score"]) > 0
+    for ending in ("md", "tex"):
+        assert all(word in files[ending].read_text() for word in ("Average", "Quality", "Human Noise"))
+    for path in (tmp_path / "out").glob("*/results_*.json"):
+        results = json.loads(path.read_text())
+        group = results["groups"]["wildspeech"]
+        assert group["average,none"] > 0 and group["average_stderr,none"] > 0
+        assert results["higher_is_better"]["wildspeech"]["said_as_written"] is False
+        assert (group["speech_quality,none"] == "N/A") == (results["model_name"] == "writer")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
+    found = find([runs], False, Options(draws=100, by="noise"))
+    tables = found.scorings["wildspeech"].score(found.read("wildspeech")).tables
+    console = Console(file=io.StringIO(), width=width)
+    for table in tables:
+        print_table(console, table)
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width and "\N{HORIZONTAL ELLIPSIS}" not in text
+    assert all(word in text for word in ("TC", "PF Tone", "Average", "Quality", "Natural Noise"))
+
+
+def test_each_kind_has_its_scores_and_its_number_of_items(runs):
+    found = scores(runs, "--by", "noise")
+    assert scores(runs)["by_kind"] is None
+    kinds = found["by_kind"]["noise"]
+    assert kinds["items"] == {"clean": 9, "human_noise": 6, "natural_noise": 8}
+    speaker = next(row for row in kinds["systems"] if row["system"] == "speaker")["categories"]
+    for place, kind in enumerate(NOISE):
+        values = [value for of in POINTS.values() for value in of[place::3]]
+        assert speaker[kind]["score"] == pytest.approx(np.nanmean(values)) and speaker[kind]["interval"]
+    assert speaker["natural_noise"]["undefined"] == 1
+    shown = siq("score", runs, "--by", "noise")
+    assert "Suite wildspeech by noise" in shown and "Clean 9, Human Noise 6, Natural Noise 8" in shown
+    assert "each item has one kind" in shown and "siq robustness compares the same items" in shown
+    assert scores(runs, "--by", "noise", "--levels", "ii")["by_kind"]["noise"]["items"]["clean"] == 2
+
+
+def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
+    message = refusal("score", runs, "--by", "noize")
+    assert message == "--by noize: no task of these runs has kinds by it; did you mean noise? choose from noise"
+    message = refusal("score", runs, "--by", "noise", "--measure", "tc=speech_quality")
+    assert message.startswith("--by noise: the categories are scored by different measures (tc: speech_quality, ii:")
+    (file,) = (runs / "speaker").glob("samples_siq_wildspeech_tc_*.jsonl")
+    file.write_text(file.read_text().replace('"noise"', '"sound"'))
+    assert "needs doc.id, doc.noise and the number 'judge_points', by metadata.item" in refusal("score", runs)
+
+
+def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
+    for path in runs.glob("*/results_*.json"):
+        path.write_text(path.read_text().replace('"part_of": "pf"', '"part_of": "tc"'))
+    assert "a further column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
+
+
+def test_the_page_has_them(runs, tmp_path):
+    siq("report", runs, "-o", tmp_path / "page.html", "--bootstrap", "100")
+    page = (tmp_path / "page.html").read_text()
+    for text in ("<span>Average</span>", "<span>Speech Quality</span>", 'id="suite-wildspeech-by-noise"'):
+        assert text in page
+    assert "each item has one kind" in page and page.count('class="sortable"') == 2
+
+
+def test_another_rater_of_speech_is_one_difference_of_a_category(runs):
+    for system, rater in (("speaker", "distillmos"), ("writer", "utmos")):
+        (file,) = (runs / system).glob("results_*.json")
+        results = json.loads(file.read_text())
+        for config in results["configs"].values():
+            config["metadata"] |= {"speech_quality": rater, "speech_quality_sha256": rater[0] * 64}
+        file.write_text(json.dumps(results))
+    message = refusal("score", runs)
+    difference = "speech_quality is 'utmos' in system 'writer' and 'distillmos' in system 'speaker'"
+    assert message.count(difference) == 1 and "sha256" not in message
+    assert f"levels {', '.join(POINTS)}" in message
+    fix = "run them with the same settings, or add --allow-mismatch to mark the scores"
+    assert message.endswith(f"{difference}; {fix}")

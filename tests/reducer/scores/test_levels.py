@@ -1,0 +1,120 @@
+"""Levels scored by other columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lm_eval.tasks._yaml_loader import load_yaml
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.columns import columns_of
+from speechiq.reducer import LEVELS, rank, read_systems
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores.levels import choose_levels
+from tests.reducer.conftest import levels, write_run
+
+TASKS = Path(__file__).parents[3] / "siq_tasks"
+OTHERS = {"remember": {"cer": 0.25, "wer_basic": 0.5}, "apply": {"acc_strict": 1.0}}
+
+
+def siq(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for number, skill in enumerate((0.9, 0.6, 0.1)):
+        columns = OTHERS | {"understand": {"similarity_summary": skill}}
+        scores = levels(skill, clips=6)
+        path = write_run(tmp_path / f"s{number}", scores, system=f"s{number}", columns=columns)
+        samples = path.with_name(path.name.replace("results", "samples_demo_0").replace(".json", ".jsonl"))
+        rows = [json.loads(line) for line in samples.read_text().splitlines()]
+        samples.write_text("".join(json.dumps(row | {"cer": row["wer"] / 2}) + "\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_measure_is_a_metric_of_the_tasks(level):
+    score = load_yaml(TASKS / "templates" / f"_{level}.yaml")["process_results"]
+    assert {*LEVELS[level].measure.columns} <= {column.name for column in columns_of(score)}
+
+
+def test_guessing_five_times_is_rarely_right_three_times():
+    rights = np.random.default_rng(0).binomial(5, 1 / 5, 100_000)
+    assert LEVELS["apply"].measure.alternatives["acc_strict"].chance == pytest.approx(np.mean(rights >= 3), abs=0.003)
+
+
+def test_another_column_is_scored_and_recorded(runs):
+    out = runs / "siq.json"
+    asked = ["--measure", "remember=cer", "--measure", "understand=similarity_summary"]
+    result = siq("score", runs, *asked, "-o", out, "--harness-json", runs / "harness")
+    assert result.exit_code == 0, result.exception
+    assert "CER %" in result.stdout and "summary sim. %" in result.stdout
+    assert "measures: remember=cer, understand=similarity_summary" in result.stdout
+    data = json.loads(out.read_text())
+    assert {level: of["column"] for level, of in data["measures"].items()} == {
+        "remember": "cer",
+        "understand": "similarity_summary",
+        "apply": "acc",
+    }
+    usual = rank(read_systems([runs]).systems)
+    for row in data["systems"]:
+        j = usual.scores.systems.index(row["system"])
+        assert row["levels"]["remember"]["score"] == pytest.approx(-usual.scores.levels["remember"].raw[j] / 2)
+    (written,) = (runs / "harness" / "s0").glob("results*")
+    harness = json.loads(written.read_text())
+    assert "cer,none" in harness["results"]["siq_remember"] and "wer,none" not in harness["results"]["siq_remember"]
+    assert harness["higher_is_better"]["siq_remember"]["cer"] is False
+
+
+def test_chance_is_that_of_the_column(runs):
+    write_run(runs / "s9", levels(0.4, clips=6), system="s9", columns={"apply": {"acc_strict": 0.0}})
+    shown = siq("score", runs, "--measure", "apply=acc_strict").stdout
+    assert "strict acc. %" in shown and "Apply by chance: 6 %" in shown
+
+
+def test_norms_keep_to_their_measure(runs):
+    file = runs / "norms.json"
+    assert siq("norms", "build", runs, "-o", file, "--measure", "remember=cer").exit_code == 0
+    assert norms.read(file).levels["remember"].metric == "cer"
+    taken = siq("score", runs / "s0", "--norms", file)
+    assert taken.exit_code == 0 and "CER %" in taken.stdout
+    refused = siq("score", runs / "s0", "--norms", file, "--measure", "remember=wer")
+    assert str(refused.exception) == (
+        "norms 'norms' score remember by 'cer' and these runs are scored by 'wer': "
+        "give --measure remember=cer, or build norms with --measure remember=wer"
+    )
+    with pytest.raises(SpeechIQError, match="score remember by 'cer'"):
+        rank(read_systems([runs / "s0"]).systems, norms=norms.read(file), allow_mismatch=True)
+
+
+@pytest.mark.parametrize(
+    ("measures", "asked", "message"),
+    [
+        (
+            ["remember=wer_basc"],
+            None,
+            "unknown column 'wer_basc'; did you mean wer_basic? choose from wer, wer_basic",
+        ),
+        (["rember=wer"], None, "unknown level 'rember'; did you mean remember?"),
+        (["apply"], None, "unknown column ''; choose from acc, acc_strict"),
+        (["apply=acc", "apply=acc_strict"], None, "--measure names acc and acc_strict for level apply: choose one"),
+        (["apply=acc"], "remember", "level apply is not among --levels remember"),
+        ([], "", "unknown level ''; choose from remember, understand, apply"),
+    ],
+)
+def test_what_is_unknown_is_refused(measures, asked, message):
+    with pytest.raises(SpeechIQError) as refused:
+        choose_levels(measures, asked)
+    assert message in str(refused.value)
+
+
+def test_a_column_that_rows_lack_is_refused_by_file(tmp_path):
+    write_run(tmp_path, levels(0.5), system="s")
+    refused = siq("score", tmp_path, "--measure", "remember=wer_oracle")
+    assert "line 1 needs doc.id and the number 'wer_oracle'" in str(refused.exception)

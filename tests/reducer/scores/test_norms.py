@@ -1,0 +1,329 @@
+"""Norms: a pool frozen, read back, and others read off it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import add_checksum
+from speechiq.reducer import LEVELS, System, align, as_csv, as_json, calibrate, rank, read_systems, score
+from speechiq.reducer.report.study import weights_by_rule
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.scale import level_weights
+from speechiq.reducer.studies import unanswerable as sets
+from tests.reducer.conftest import frozen_set, levels, write_run
+
+SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
+OTHER = {
+    "version": ("remember", {"version": 2}, "task versions", "version is 2 in system 'new' and 1 in norms 'pool'"),
+    "prompt": ("apply", {"prompt_version": 7}, "task versions", "prompt_version is 7 in system 'new'"),
+    "subset": ("understand", {"subset_sha256": "ab"}, "task versions", "subset_sha256 is 'ab' in system 'new' and not"),
+    "content": (
+        "apply",
+        {"content_sha256": "0123456789abcdef" * 4},
+        "clips",
+        "content_sha256 is '0123456789ab' in system 'new' and not recorded (run older runs again) in norms",
+    ),
+    "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
+    "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),
+    "embedder": ("understand", {"embedder": "llm"}, "embedder", "embedder is 'llm' in system 'new' and not recorded"),
+    "template": ("understand", {"embedder_template": "chat"}, "embedder", "embedder_template is 'chat' in system"),
+}
+
+
+def systems_below(root: Path) -> list[System]:
+    return read_systems([root]).systems
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> list[System]:
+    for name, skill in SKILLS.items():
+        write_run(tmp_path / "pool" / name, levels(skill), system=name)
+    return systems_below(tmp_path / "pool")
+
+
+@pytest.fixture
+def built(pool) -> Norms:
+    return norms.build(pool, "pool")
+
+
+def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
+    write_run(tmp_path / "new", scores or levels(0.7), system="new", **options)
+    return systems_below(tmp_path / "new")
+
+
+@st.composite
+def pools(draw) -> list[System]:
+    """Systems with scores on a grid, one to three questions a clip, apart on every level."""
+    clips = draw(st.integers(1, 5))
+    questions = [draw(st.integers(1, 3)) for _ in range(clips)]
+    cell = st.integers(0, 100).map(lambda value: value / 100)
+    systems = []
+    for j in range(draw(st.integers(2, 5))):
+        rows = {level: {(f"c{i}",): draw(cell) for i in range(clips)} for level in ("remember", "understand")}
+        rows["apply"] = {(f"c{i}", f"q{q}"): draw(cell) for i in range(clips) for q in range(questions[i])}
+        systems.append(System(f"s{j}", rows, levels=LEVELS))
+    assume(all(np.ptp(raw.mean(axis=1)) > 0 for raw in align(systems).raw.values()))
+    return systems
+
+
+@given(systems=pools(), rule=st.sampled_from(["inverse-std", "inverse-variance", "equal", "1,0,3.5"]))
+def test_norms_reproduce_their_pool_bit_for_bit(systems, rule, tmp_path_factory):
+    lined = align(systems)
+    try:
+        own = score(lined, calibrate(lined, rule))
+    except SpeechIQError:
+        assume(False)
+    path = tmp_path_factory.mktemp("norms") / "n.json"
+    norms.write(norms.build(systems, "n", rule), path)
+    read = norms.read(path)
+    assert score(lined, read.scale).siq.tolist() == own.siq.tolist()
+    together = rank(systems, norms=read)
+    assert [together.scores.levels[level].z.tolist() for level in LEVELS] == [own.levels[k].z.tolist() for k in LEVELS]
+    for system, siq in zip(systems, own.siq, strict=True):
+        alone = rank([system], norms=read).scores
+        assert alone.siq.tolist() == [siq], "nobody moves, whoever else is scored"
+
+
+def test_a_real_pool_reads_back_with_all_it_hangs_on(tmp_path, pool, built):
+    norms.write(built, tmp_path / "norms.json")
+    read = norms.read(tmp_path / "norms.json")
+    assert read == built and read.sha256 == built.sha256
+    assert read.systems == ["best", "middle", "worst"] and read.rule == "inverse-std"
+    assert read.levels["apply"].questions["demo/1"] == ["demo/1#0", "demo/1#1", "demo/1#2"]
+    assert read.levels["understand"].tasks == [
+        {
+            "task": "demo_1",
+            "content_sha256": None,
+            "dataset": "demo",
+            "version": 1,
+            "prompt_version": 1,
+            "subset_sha256": None,
+            "embedder": None,
+            "embedder_template": "plain",
+            "embedder_text": "raw",
+            "embedder_dtype": "float32",
+        }
+    ]
+
+
+def test_what_matches_is_said_on_every_output(tmp_path, built):
+    ranking = rank(new(tmp_path), norms=built, draws=100)
+    data = as_json(ranking.scores, ranking.context)
+    assert data["norms"]["name"] == "pool" and data["norms"]["sha256"] == built.sha256 and data["mismatches"] == []
+    assert set(data["norms"]["match"].values()) == {True}
+    assert data["systems"][0]["siq_interval"][0] < data["systems"][0]["siq"] < data["systems"][0]["siq_interval"][1]
+    assert f',,pool ({built.sha256[:12]}),"4 clips: with 5 clips, ' in as_csv(ranking.scores, ranking.context)
+
+
+def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
+    scores = levels(0.7)
+    del scores["remember"]["demo/3"]
+    scores["apply"]["demo/0"] = {"demo/0#0": 1.0, "mine": 0.0}
+    with pytest.raises(SpeechIQError, match=r"1 of 4 items of norms 'pool' are not in system 'new', such as .*demo/3"):
+        rank(new(tmp_path, scores), norms=built)
+    ranking = rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
+    data = as_json(ranking.scores, ranking.context)
+    assert data["clips"] == {"remember": 3, "understand": 4, "apply": 4}
+    assert ranking.pool.raw["apply"][0, 0] == 1.0, "of a clip with other questions, the shared ones count"
+    weights = [built.levels["remember"].clips[clip] for clip in ranking.pool.clips["remember"]]
+    x = np.dot(ranking.pool.raw["remember"][0], weights) / sum(weights)
+    z = (x - built.levels["remember"].mean) / built.levels["remember"].std
+    assert ranking.scores.levels["remember"].z[0] == pytest.approx(z, abs=1e-12)
+    texts = " ".join(data["mismatches"])
+    assert data["norms"]["match"] == {
+        "clips": False,
+        "task versions": True,
+        "normalizer": True,
+        "embedder": True,
+    }
+    assert "2 of 12 items of norms 'pool' are not in system 'new'" in texts
+    assert "1 of 11 items of system 'new' are not in norms 'pool', such as clip 'demo/0' question 'mine'" in texts
+    assert "2 of 12" in as_csv(ranking.scores, ranking.context)
+
+
+def test_who_loses_clips_through_another_is_marked_too(tmp_path, built):
+    alone = rank(new(tmp_path), norms=built, allow_mismatch=True)
+    scores = levels(0.4)
+    del scores["remember"]["demo/3"]
+    write_run(tmp_path / "partial", scores, system="partial")
+    partial = systems_below(tmp_path / "partial")
+    together = rank([*new(tmp_path), *partial], norms=built, allow_mismatch=True)
+    assert together.scores.siq[0] != alone.scores.siq[0]
+    rows = {row["system"]: row["mismatches"] for row in as_json(*together[1:])["systems"]}
+    assert alone.context.mismatches == () and rows == {
+        "new": [
+            "level remember: 1 of 4 items of norms 'pool' do not count for system 'new': 'partial' misses them, "
+            "such as clip 'demo/3'"
+        ],
+        "partial": ["level remember: 1 of 4 items of norms 'pool' are not in system 'partial', such as clip 'demo/3'"],
+    }
+
+
+@pytest.mark.parametrize(("level", "metadata", "aspect", "message"), OTHER.values(), ids=OTHER)
+def test_other_conditions_are_refused_or_marked(tmp_path, built, level, metadata, aspect, message):
+    systems = new(tmp_path, metadata={level: metadata})
+    with pytest.raises(SpeechIQError) as refused:
+        rank(systems, norms=built)
+    assert message in str(refused.value) and str(refused.value).endswith("add --allow-mismatch to mark the scores")
+    context = rank(systems, norms=built, allow_mismatch=True).context
+    assert {of.aspect for of in context.mismatches} == {aspect}
+
+
+def test_other_names_of_tasks_are_the_same_tasks(tmp_path, built):
+    assert rank(new(tmp_path, tasks="mine"), norms=built).context.mismatches == ()
+
+
+def test_nothing_is_shared(tmp_path, built):
+    scores = levels(0.7) | {"remember": {"x": 0.5}}
+    with pytest.raises(SpeechIQError, match="level remember: the systems share no clip"):
+        rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
+    with pytest.raises(SpeechIQError, match="system 'new' has no apply scores"):
+        systems = [*new(tmp_path / "2", {k: scores[k] for k in ("remember", "understand")}), *new(tmp_path / "whole")]
+        rank([systems[0], systems[1]._replace(name="whole")], norms=built, allow_mismatch=True)
+
+
+def test_shared_clips_on_which_the_pool_agreed_tell_nothing(tmp_path):
+    for name, skill in SKILLS.items():
+        scores = levels(skill)
+        scores["remember"]["demo/0"] = 0.25
+        write_run(tmp_path / "pool" / name, scores, system=name)
+    built = norms.build(systems_below(tmp_path / "pool"), "pool")
+    scores = levels(0.7) | {"remember": {"demo/0": 0.5}}
+    with pytest.raises(SpeechIQError, match="level remember: none of the 1 clips shared with norms 'pool' separates"):
+        rank(new(tmp_path, scores), norms=built, allow_mismatch=True)
+
+
+def test_norms_are_built_from_equal_terms_alone(tmp_path, pool):
+    other = new(tmp_path, metadata={"apply": {"version": 2}})
+    with pytest.raises(
+        SpeechIQError, match=r"equal conditions: level apply.* version is 2 in system 'new' and 1 in system"
+    ):
+        norms.build([*pool, *other], "pool")
+    with pytest.raises(SpeechIQError, match="needs at least two"):
+        norms.build(pool[:1], "pool")
+    with pytest.raises(SpeechIQError, match="a printable name, not"):
+        norms.build(pool, "\x1b[2J")
+
+
+def change(*keys: str, value: object) -> Callable[[dict], None]:
+    def apply(content: dict) -> None:
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = value
+
+    return apply
+
+
+UNFIT = {
+    "unknown field": (change("more", value=1), "unknown field `more`"),
+    "missing field": (lambda content: content.pop("rule"), "missing required field `rule`"),
+    "wrong type": (change("levels", "apply", "mean", value="0.5"), "Expected `float`, got `str`"),
+    "not finite": (change("levels", "apply", "mean", value=math.inf), "not finite"),
+    "a NaN": (change("levels", "apply", "clips", "demo/0", value=math.nan), "not finite"),
+    "no spread": (change("levels", "apply", "std", value=0.0), "that are not possible"),
+    "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that are not possible"),
+    "no clips": (change("levels", "remember", "clips", value={}), "that are not possible"),
+    "other metric": (change("levels", "remember", "metric", value="repetition"), "is scored by 'repetition'"),
+    "missing level": (lambda content: content["levels"].pop("apply"), "its levels are remember, understand, not"),
+    "no questions": (change("levels", "apply", "questions", value={}), "do not fit its clips"),
+    "weights": (change("levels", "apply", "weight", value=0.9), "do not follow from its rule and spreads"),
+    "no spread of cells": (change("levels", "apply", "spread", value=0.0), "that are not possible"),
+    "a rule that is none": (change("rule", value="magic"), "unknown rule of level weights 'magic'"),
+    "a rule that does not print": (change("rule", value="1,2,\x0b1"), "a name that does not print"),
+    "a name that does not print": (change("name", value="\x1b[2J"), "a name that does not print"),
+    "a system that does not print": (change("systems", value=["\x1b[2J", "b"]), "a name that does not print"),
+    "a set that does not print": (change("excluded", value="\x1b[2J"), "a name that does not print"),
+    "whole numbers": (change("levels", "remember", "mean", value=0), "not in the form that speechiq writes"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "message"), UNFIT.values(), ids=UNFIT)
+def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_path, built, spoil, message):
+    content = json.loads(json.dumps(built.content))
+    spoil(content)
+    kept = {key: content[key] for key in content if key not in ("schema", "version", "sha256")}
+    path = tmp_path / "norms.json"
+    path.write_text(json.dumps(add_checksum(content["schema"], content["version"], kept)))
+    with pytest.raises(SpeechIQError) as refused:
+        norms.read(path)
+    assert message in str(refused.value) and str(path) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda text: text.replace('"weight": 0.', '"weight": 0.1', 1), "was changed after it was made"),
+        (lambda text: text.replace("middle", "muddle"), "was changed after it was made"),
+        (lambda text: text.replace('"version": 1', '"version": 2', 1), "has version 2 of speechiq-norms"),
+        (lambda text: text.replace("speechiq-norms", "other"), "is not a speechiq-norms file"),
+        (lambda text: text[:-20], "is not JSON"),
+        (lambda text: "[]", "is not a speechiq-norms file"),
+    ],
+)
+def test_files_edited_by_hand_are_refused(tmp_path, built, edit, message):
+    path = tmp_path / "norms.json"
+    norms.write(built, path)
+    path.write_text(edit(path.read_text()))
+    with pytest.raises(SpeechIQError, match=message):
+        norms.read(path)
+
+
+def test_the_norms_of_the_demo_come_with_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    demo = norms.read("demo")
+    assert demo.name == "demo" and len(demo.systems) == 5
+    assert {level: len(of.clips) for level, of in demo.levels.items()} == dict.fromkeys(LEVELS, 14)
+    assert sum(map(len, demo.levels["apply"].questions.values())) == 42
+    for place in ("nowhere.json", "x" * 300):
+        with pytest.raises(SpeechIQError, match=rf"no norms '{place}'.*come with speechiq \(demo\)"):
+            norms.read(place)
+
+
+def test_the_rules_weigh_the_norms_systems_not_those_on_the_page(tmp_path, pool, built):
+    norms.write(built, tmp_path / "norms.json")
+    alone = rank(new(tmp_path), norms=norms.read(tmp_path / "norms.json"))
+    for rule, weights in weights_by_rule(alone).items():
+        assert weights == level_weights(align(pool).raw, rule)
+
+
+def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
+    for name, skill in SKILLS.items():
+        write_run(tmp_path / "pool" / name, levels(skill), system=name)
+    left = [frozen_set(tmp_path / f"{q}.json", ("demo/0", f"demo/0#{q}")) for q in (0, 1)]
+    file, out = tmp_path / "norms.json", tmp_path / "siq.json"
+
+    def siq(*arguments: object):
+        return CliRunner().invoke(app, [str(argument) for argument in (*arguments, "--force")])
+
+    made = siq("norms", "build", tmp_path / "pool", "-o", file, "--exclude", left[0])
+    assert made.exit_code == 0, made.exception
+    assert f"on 4 clips, without 1 question of set {sets.read(left[0]).sha256[:12]}" in made.stderr
+    same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out)
+    assert same.exit_code == 0, same.exception
+    data = json.loads(out.read_text())
+    assert data["excluded"] == 1 and data["mismatches"] == []
+    assert data["excluded_set"] == norms.read(file).excluded == sets.read(left[0]).sha256
+    short = data["excluded_set"][:12]
+    assert f"left out of Apply: 1 question of the unanswerable set {short}" in " ".join(same.stdout.split())
+    for others, left_out in (([], "no set"), (["--exclude", left[1]], f"set {sets.read(left[1]).sha256[:12]}")):
+        refused = siq("score", tmp_path / "pool" / "best", "--norms", file, *others)
+        assert str(refused.exception).startswith(
+            f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
+        )
+        assert f"; give --exclude with set {short}, or build the norms with" in str(refused.exception)
+    assert siq("norms", "build", tmp_path / "pool", "-o", tmp_path / "whole.json").exit_code == 0
+    refused = siq("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
+    assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in str(refused.exception)
+    assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").stdout.count("≠") == 2

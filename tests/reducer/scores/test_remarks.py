@@ -1,0 +1,216 @@
+"""Test the remarks on a ranking: why SIQ is missing, how much was asked, and which numbers mean little."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import as_csv, as_json, as_table, rank, read_systems
+from speechiq.reducer.scores import norms
+from speechiq.reducer.stats.separation import separates
+from speechiq.reducer.tables.dashboards import as_harness
+from speechiq.reducer.tables.markup import as_latex, as_markdown
+from speechiq.reducer.tables.siq_export import export
+from tests.reducer.conftest import levels, write_run
+
+TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
+
+
+def siq(*arguments: object):
+    return CliRunner().invoke(app, ["score", *map(str, arguments)])
+
+
+def pool_of(folder: Path, *skills: float, missing: str = "", **options):
+    for number, skill in enumerate(skills):
+        scores = {level: of for level, of in levels(skill, clips=8).items() if level != missing}
+        write_run(folder / f"s{number}", scores, system=f"s{number}", **options)
+    return read_systems([folder]).systems
+
+
+def test_two_systems_have_levels_alone_in_every_output(tmp_path):
+    ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
+    data = as_json(ranking.scores, ranking.context)
+    assert data["no_siq"].startswith(TWO) and "siq compare A B" in data["no_siq"] and "--norms" in data["no_siq"]
+    assert data["weights"] is data["rule"] is data["leave_one_out"] is None
+    for row in data["systems"]:
+        assert [row[key] for key in ("siq", "siq_interval", "siq_std", "rank", "rank_probabilities")] == [None] * 5
+        for of in row["levels"].values():
+            assert of["weighted"] is of["z"] is of["z_interval"] is None
+            assert of["interval"][0] <= of["score"] <= of["interval"][1]
+    json.dumps(data, allow_nan=False)
+    for row in csv.DictReader(io.StringIO(as_csv(ranking.scores, ranking.context))):
+        assert row["siq"] == row["rank"] == row["apply_z"] == row["siq_low"] == "" != row["apply_score"]
+    table = as_table(ranking.scores, ranking.context)
+    assert [str(column.header).split("\n")[0] for column in table.columns][:2] == ["System", "Remember"]
+    for text in (as_markdown(table), as_latex(table)):
+        assert "no SIQ and no Z" in text and "nan" not in text and "level weights" not in text
+    harness = as_harness(export(ranking), 0)
+    assert harness["results"]["siq"]["siq,none"] == harness["results"]["siq_apply"]["z,none"] == "N/A"
+    assert harness["configs"]["siq_apply"]["metadata"]["no_siq"].startswith(TWO)
+    json.dumps(harness, allow_nan=False)
+
+
+def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
+    lm_eval_utils = pytest.importorskip("lm_eval.utils")
+    ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
+    shown = lm_eval_utils.make_table(as_harness(export(ranking), 0), "groups")
+    (line,) = (line for line in shown.splitlines() if "|siq  " in line.replace("|siq   |", ""))
+    assert line.count("N/A") == 2 and "nan" not in shown
+
+
+def test_two_systems_have_an_siq_on_norms(tmp_path):
+    built = norms.build(pool_of(tmp_path / "pool", 0.9, 0.5, 0.4, 0.3, 0.1), "five")
+    ranking = rank(pool_of(tmp_path / "two", 0.8, 0.2), norms=built)
+    assert ranking.context.remarks.no_siq is ranking.context.remarks.few is None
+    assert np.isfinite(ranking.scores.siq).all()
+
+
+@pytest.mark.parametrize(("count", "weak"), [(3, True), (4, True), (5, False)])
+def test_few_systems_are_a_weak_scale(tmp_path, count, weak):
+    systems = pool_of(tmp_path, *np.linspace(0.1, 0.9, count))
+    lines = list(rank(systems).context.remarks.lines(systems[0].levels))
+    assert (f"only {count} systems: each result depends strongly on which systems they are" in lines[0]) == weak
+    built = norms.build(systems, "few")
+    remarks = rank(systems[:1], norms=built).context.remarks
+    assert bool(remarks.few) == weak and (not weak or remarks.few.startswith(f"norms of only {count} systems"))
+    printed = CliRunner().invoke(app, ["norms", "build", str(tmp_path), "-o", str(tmp_path / "norms.json")]).stderr
+    assert (f"warning: norms of only {count} systems" in printed) == weak
+
+
+def test_names_with_equal_rows_are_warned_of(tmp_path):
+    pool_of(tmp_path, 0.9, 0.3, 0.9, 0.1)
+    result = siq(tmp_path, "-o", tmp_path / "siq.json")
+    assert "siq: warning: systems 's0' and 's2' have the same score on every clip of every level" in result.stderr
+    assert json.loads((tmp_path / "siq.json").read_text())["identical"] == [["s0", "s2"]]
+    pool_of(tmp_path / "other", 0.9, 0.3, 0.1)
+    assert "warning" not in siq(tmp_path / "other").stderr
+
+
+def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
+    ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
+    data = as_json(ranking.scores, ranking.context)
+    assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
+    assert "siq questions write" in data["no_siq"] and data["rule"] is None
+    for row in data["systems"]:
+        assert row["siq"] is row["rank"] is None and list(row["levels"]) == ["remember", "understand"]
+        assert row["levels"]["remember"]["z_interval"] is not None
+    shown = siq(tmp_path).stdout
+    assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
+    assert as_harness(export(ranking), 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
+
+
+def test_levels_are_chosen(tmp_path):
+    pool_of(tmp_path, 0.9, 0.5, 0.1)
+    missing = {level: of for level, of in levels(0.7, clips=8).items() if level != "apply"}
+    write_run(tmp_path / "s9", missing, system="s9")
+    refused = str(siq(tmp_path).exception)
+    assert "system 's9' has no apply scores" in refused and "--levels remember,understand" in refused
+    chosen = siq(tmp_path, "--levels", "remember,understand", "-o", tmp_path / "siq.json")
+    assert chosen.exit_code == 0, chosen.exception
+    assert list(json.loads((tmp_path / "siq.json").read_text())["clips"]) == ["remember", "understand"]
+    assert "unknown level 'aply'; did you mean apply?" in str(siq(tmp_path, "--levels", "aply").exception)
+
+
+def test_a_part_of_the_tasks_is_reported(tmp_path):
+    limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
+    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
+        write_run(tmp_path / name, levels(skill, clips=8), system=name, **{"n-samples": limited})
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
+    assert "8 clips, 24 questions" in shown
+    assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
+    data = json.loads((tmp_path / "siq.json").read_text())
+    assert data["limited"] == {"remember": {"asked": 8, "whole": 14}, "apply": {"asked": 24, "whole": 42}}
+    assert data["items"] == {"remember": 8, "understand": 8, "apply": 24}
+
+
+def test_levels_with_other_clips_are_reported(tmp_path):
+    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
+        scores = levels(skill, clips=8)
+        write_run(tmp_path / name, scores | {"apply": dict(list(scores["apply"].items())[:2])}, system=name)
+    assert (
+        "the levels have different clips: Remember 8 clips, Understand 8 clips, Apply 2 clips (6 questions)"
+        in siq(tmp_path).stdout
+    )
+
+
+def test_draws_left_out_are_reported(tmp_path):
+    for number, skill in enumerate((0.9, 0.5, 0.1)):
+        scores = levels(skill, clips=3)
+        scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
+        write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
+    shown = siq(tmp_path, "-o", tmp_path / "siq.json").stdout
+    left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
+    assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
+
+
+def test_a_level_that_separates_no_systems_is_named(tmp_path):
+    rng = np.random.default_rng(0)
+    for number, skill in enumerate((0.9, 0.5, 0.1)):
+        scores = levels(skill, clips=14)
+        scores["apply"] = {clip: {f"{clip}#0": float(rng.random() < 0.65)} for clip in scores["apply"]}
+        write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
+    ranking = rank(read_systems([tmp_path]).systems)
+    data = as_json(ranking.scores, ranking.context)
+    assert data["separates"] == {"remember": True, "understand": True, "apply": False}
+    (line,) = (line for line in data["remarks"] if line.startswith("Apply: "))
+    weight = data["weights"]["apply"]
+    assert line == (
+        "Apply: no two systems differ beyond chance (paired 95 % intervals, widened for 3 pairs), but the level still "
+        f"moves SIQ with weight {weight:.3f}"
+    )
+
+
+@given(st.integers(2, 6), st.integers(2, 30), st.integers(0, 2**31))
+def test_separation_agrees_with_students_paired_test(systems, clips, seed):
+    from scipy.stats import ttest_rel
+
+    raw = np.random.default_rng(seed).normal(size=(systems, clips)) + np.arange(systems)[:, None] / 3
+    pairs = [(i, j) for i in range(systems) for j in range(i)]
+    p = min(ttest_rel(raw[i], raw[j]).pvalue for i, j in pairs)
+    assert separates(raw) == (p * len(pairs) < 0.05)
+
+
+def test_equal_systems_are_rarely_separated():
+    rng = np.random.default_rng(0)
+    found = [separates(rng.normal(size=(4, 20)) + rng.normal(size=20)) for _ in range(1000)]
+    assert 0.02 < np.mean(found) < 0.05
+
+
+def test_silence_is_the_floor(tmp_path):
+    pool_of(tmp_path, 0.9, 0.5)
+    described = {"siq": {"pretrained": "silence+llm", "system": {"kind": "cascade", "asr": {"control": "silence"}}}}
+    write_run(tmp_path / "floor", levels(0.0, clips=8), system="x", config=described)
+    shown = siq(tmp_path).stdout
+    assert "floor: without any audio, silence+llm has WER 56.2 %, sim. 71.9 %, acc. 0.0 %" in shown
+
+
+def test_systems_read_otherwise_are_not_mixed(tmp_path):
+    systems = pool_of(tmp_path, 0.9, 0.5, 0.1)
+    (other, *_) = (system.restrict(["remember"]) for system in systems)
+    with pytest.raises(SpeechIQError, match="read all systems with the same levels and measures"):
+        rank([other, *systems[1:]])
+
+
+def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems(tmp_path):
+    for number, right in enumerate((3, 4, 5, 6, 7, 1)):
+        scores = levels(1 - number / 10, clips=8)
+        scores["apply"] = {clip: {"q": float(i < right)} for i, clip in enumerate(scores["apply"])}
+        asr = {"control": "gold"} if number == 0 else {"model": "m"}
+        config = {"siq": {"pretrained": f"s{number}", "system": {"kind": "cascade", "asr": asr}}}
+        write_run(tmp_path / f"s{number}", scores, system=f"s{number}", config=config)
+    ranking = rank(read_systems([tmp_path]).systems)
+    (of,) = ranking.context.remarks.ceilings
+    assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
+    (line,) = [line for line in as_json(ranking.scores, ranking.context)["remarks"] if line.startswith("ceiling")]
+    better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
+    assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")

@@ -1,0 +1,281 @@
+"""Equations 3 to 8 against a slow implementation of their text, the paper's Table 2, and the guards."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer import LEVELS, Pool, System, align, calibrate, combine, competition_ranks, score, sensitivity
+from speechiq.reducer.scores.scale import discrimination, level_weights, weighted_score
+
+Table = dict[str, list[list[float]]]
+
+
+def mean(values):
+    return math.fsum(values) / len(values)
+
+
+def variance(values):
+    center = mean(values)
+    return mean([(value - center) ** 2 for value in values])
+
+
+def oracle_levels(raw: Table):
+    """X_j, its mean and its standard deviation per level: eqs. 3 and 4, one number at a time."""
+    for level, rows in raw.items():
+        systems, clips = range(len(rows)), range(len(rows[0]))
+        v = [variance([rows[j][i] for j in systems]) for i in clips]
+        total = math.fsum(v)
+        x = [math.fsum(rows[j][i] * v[i] for i in clips) / total if total else 0.0 for j in systems]
+        yield level, x, mean(x), math.sqrt(variance(x))
+
+
+def oracle(raw: Table, rule: str):
+    """SIQ, Z and level weights: eqs. 5 to 8."""
+    z = {level: [(xj - mu) / sigma for xj in x] for level, x, mu, sigma in oracle_levels(raw)}
+    power = {"inverse-std": 1, "inverse-variance": 2, "equal": 0}[rule]
+    w = {
+        level: 1 / (math.sqrt(variance([cell for row in rows for cell in row])) ** power + 1e-6)
+        for level, rows in raw.items()
+    }
+    total = math.fsum(w.values())
+    w = {level: value / total for level, value in w.items()}
+    systems = range(len(next(iter(raw.values()))))
+    return [100 + 15 * math.fsum(w[level] * z[level][j] for level in raw) for j in systems], z, w
+
+
+def as_pool(raw: Table) -> Pool:
+    arrays = {level: np.array(rows) for level, rows in raw.items()}
+    names = tuple(f"s{j:02}" for j in range(len(raw["remember"])))
+    return Pool(names, {k: tuple(map(str, range(a.shape[1]))) for k, a in arrays.items()}, arrays)
+
+
+@st.composite
+def tables(draw) -> Table:
+    """Raw scores on a grid of hundredths, WER up to 3, systems apart on every level."""
+    systems = draw(st.integers(2, 6))
+    lowest = {"remember": -300, "understand": -100, "apply": 0}
+    raw = {}
+    for level, low in lowest.items():
+        cell = st.integers(low, 0 if level == "remember" else 100)
+        clips = draw(st.integers(1, 6))
+        rows = draw(st.lists(st.lists(cell, min_size=clips, max_size=clips), min_size=systems, max_size=systems))
+        raw[level] = [[value / 100 for value in row] for row in rows]
+    assume(all(sigma > 1e-3 for _, _, _, sigma in oracle_levels(raw)))
+    return raw
+
+
+def score_table(raw: Table, rule: str = "inverse-std"):
+    pool = as_pool(raw)
+    return score(pool, calibrate(pool, rule))
+
+
+@pytest.mark.parametrize("rule", ["inverse-std", "inverse-variance", "equal"])
+@given(raw=tables())
+def test_matches_the_equations(rule, raw):
+    scores = score_table(raw, rule)
+    siq, z, weights = oracle(raw, rule)
+    assert scores.siq == pytest.approx(siq, abs=1e-9)
+    for level in raw:
+        assert scores.levels[level].z == pytest.approx(z[level], abs=1e-9)
+        assert scores.levels[level].raw == pytest.approx([mean(row) for row in raw[level]], abs=1e-12)
+        assert scores.scale.levels[level].weight == pytest.approx(weights[level], abs=1e-12)
+
+
+@given(raw=tables(), data=st.data())
+def test_order_of_systems_and_clips_does_not_count(raw, data):
+    systems = [
+        System(f"s{j}", {level: {(f"c{i}",): x for i, x in enumerate(raw[level][j])} for level in raw}, levels=LEVELS)
+        for j in range(len(raw["remember"]))
+    ]
+    shuffled = [
+        System(
+            s.name, {k: dict(data.draw(st.permutations(list(v.items())))) for k, v in s.scores.items()}, levels=LEVELS
+        )
+        for s in data.draw(st.permutations(systems))
+    ]
+    one, other = align(systems), align(shuffled)
+    assert one.systems == other.systems and one.clips == other.clips
+    assert np.array_equal(score(one, calibrate(one)).siq, score(other, calibrate(other)).siq)
+
+
+@given(raw=tables(), factor=st.floats(0.1, 10), shift=st.floats(-5, 5))
+def test_affine_change_of_a_level_leaves_its_z(raw, factor, shift):
+    changed = raw | {"apply": [[factor * cell + shift for cell in row] for row in raw["apply"]]}
+    before, after = score_table(raw), score_table(changed)
+    assert after.levels["apply"].z == pytest.approx(before.levels["apply"].z, abs=1e-9)
+
+
+@given(raw=tables(), value=st.floats(-1, 1))
+def test_clip_on_which_all_agree_leaves_z(raw, value):
+    grown = {level: [[*row, value] for row in rows] for level, rows in raw.items()}
+    before, after = score_table(raw), score_table(grown)
+    for level in raw:
+        assert after.levels[level].z == pytest.approx(before.levels[level].z, abs=1e-9)
+    fixed = score_table(raw, "equal"), score_table(grown, "equal")
+    assert fixed[1].siq == pytest.approx(fixed[0].siq, abs=1e-9)
+
+
+def test_clip_on_which_all_agree_moves_the_level_weights():
+    raw = {level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS}
+    grown = raw | {"apply": [[*row, 0.5] for row in raw["apply"]]}
+    before, after = (score_table(of).scale.levels["apply"] for of in (raw, grown))
+    assert after.weight > before.weight and after.spread < before.spread
+
+
+def test_table_2_of_the_paper():
+    rows = json.loads(Path(__file__).with_name("table2.json").read_text())
+    z = {level: np.array([row[level] for row in rows]) for level in LEVELS}
+    printed = np.array([row["siq"] for row in rows])
+    fitted = {"remember": 0.0368, "understand": 0.7530, "apply": 0.2083}
+    assert len(rows) == 13
+    assert np.abs(combine(z, fitted) - printed).max() < 0.75
+    whole = level_weights(z, ",".join(map(str, fitted.values())))
+    assert whole == pytest.approx({level: weight / 0.9981 for level, weight in fitted.items()})
+    assert np.abs(combine(z, whole) - printed).max() < 0.76, "the fit's weights sum to 0.9981, those of a rule to 1"
+
+
+@pytest.mark.parametrize(
+    ("metric", "printed"),
+    [("wer", 0.770), ("llm-s", 0.624), ("bleu", 0.806), ("siq_rm", 0.830), ("siq_all", 0.952), ("semdist", 0.939)],
+)
+def test_table_3_of_the_paper_where_only_semdist_is_printed_otherwise(metric, printed):
+    ranks = json.loads(Path(__file__).with_name("table3.json").read_text())
+    assert competition_ranks(-np.array(ranks[metric])).tolist() == ranks[metric], "each is a ranking without ties"
+    assert spearmanr(ranks["human"], ranks[metric]).statistic == pytest.approx(printed, abs=5e-4)
+
+
+def test_the_rules_weigh_a_quiet_level_more():
+    raw = {"remember": np.array([[0.0, 1.0]]), "apply": np.array([[0.0, 0.5]])}
+    assert level_weights(raw, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
+    assert level_weights(raw, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
+    with pytest.raises(SpeechIQError, match=r"'magic'.*inverse-std, inverse-variance, equal, or one number"):
+        level_weights(raw, "magic")
+    assert level_weights(raw, "equal") == {"remember": 0.5, "apply": 0.5}
+
+
+def test_weights_of_ones_own_are_a_rule():
+    pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
+    assert [of.weight for of in calibrate(pool, "1, 2,1").levels.values()] == [0.25, 0.5, 0.25]
+    assert score(pool, calibrate(pool, "1,1,1")).siq.tolist() == score(pool, calibrate(pool, "equal")).siq.tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("", "unknown rule"),
+        ("1,2", "or one number each for remember, understand, apply"),
+        ("1,2,3,4", "unknown rule"),
+        ("a,b,c", "unknown rule"),
+        ("1,-1,1", "not negative"),
+        ("0,0,0", "one of them above 0"),
+        ("nan,1,1", "finite"),
+        ("inf,1,1", "finite"),
+        ("1e308,1e308,1e308", "finite"),
+    ],
+)
+def test_weights_that_are_none(rule, message):
+    pool = as_pool({level: [[0.0], [1.0]] for level in LEVELS})
+    with pytest.raises(SpeechIQError, match=message):
+        calibrate(pool, rule)
+
+
+def test_the_ranking_hangs_on_the_rule():
+    raw = {"remember": [[0.0, 0.1], [-0.2, -0.1]], "understand": [[0.9, 0.9], [0.95, 0.95]], "apply": [[1.0], [0.0]]}
+    ranks = {rule: of.tolist() for rule, of in sensitivity(as_pool(raw), ["equal", "0,1,0"]).items()}
+    assert ranks == {"equal": [1, 2], "0,1,0": [2, 1]}
+    assert list(sensitivity(as_pool(raw))) == ["inverse-std", "inverse-variance", "equal"]
+
+
+def test_agreement_has_no_discrimination_at_all():
+    raw = np.full((3, 2), 0.1)
+    assert raw.var(axis=0).any() and not discrimination(raw).any()
+
+
+def test_pieces_take_leading_axes():
+    raw = np.random.default_rng(0).random((5, 3, 7))
+    stacked = weighted_score(raw, discrimination(raw))
+    assert stacked.shape == (5, 3)
+    assert np.allclose(stacked, [weighted_score(one, discrimination(one)) for one in raw], rtol=0, atol=1e-15)
+
+
+def test_ties_share_a_rank():
+    raw = {level: [[0.1, 0.2], [0.1, 0.2], [0.0, 0.1], [0.3, 0.3]] for level in LEVELS}
+    assert score_table(raw).ranks.tolist() == [2, 2, 4, 1]
+    assert competition_ranks(np.array([100.0, 100.0 + 1e-12])).tolist() == [1, 1]
+
+
+def test_a_scale_reads_systems_that_did_not_make_it():
+    pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
+    whole = score(pool, calibrate(pool))
+    alone = Pool(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
+    assert score(alone, whole.scale).siq[0] == pytest.approx(whole.siq[1], abs=1e-12)
+
+
+def test_alone_or_in_company_a_system_scores_the_same_to_the_last_bit():
+    raw = {level: np.random.default_rng(0).random((4, 10_001)) for level in LEVELS}
+    pool = as_pool(raw)
+    scale = calibrate(pool)
+    for j, siq in enumerate(score(pool, scale).siq):
+        alone = {level: of[j : j + 1] for level, of in raw.items()}
+        assert score(pool._replace(systems=("s",), raw=alone), scale).siq.tolist() == [siq]
+
+
+ONE = {"remember": {("a",): -0.5}, "understand": {("a",): 0.5}, "apply": {("a", "q"): 1.0}}
+TWO = {"remember": {("a",): 0.0}, "understand": {("a",): 1.0}, "apply": {("a", "q"): 0.0}}
+
+
+def refuse(*scores: dict) -> str:
+    with pytest.raises(SpeechIQError) as caught:
+        calibrate(align([System(f"s{j}", of, levels=LEVELS) for j, of in enumerate(scores)]))
+    return str(caught.value)
+
+
+def test_one_system():
+    assert "at least two, got 1 ('s0')" in refuse(ONE)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_missing_level(level):
+    message = refuse(ONE, {name: of for name, of in TWO.items() if name != level})
+    assert message.startswith(f"system 's1' has no {level} scores")
+
+
+def test_different_clips():
+    message = refuse(ONE, TWO | {"remember": {("a",): 0.0, ("b",): 0.0}})
+    assert "level remember: 1 of 2 items" in message
+    assert "clip 'b'" in message and "missing in 's0':" in message
+
+
+def test_different_questions_of_the_same_clip():
+    message = refuse(ONE, TWO | {"apply": {("a", "other"): 0.0}})
+    assert "level apply: 2 of 2 items" in message and "clip 'a' question 'other'" in message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_score_that_is_no_number(value):
+    message = refuse(ONE, TWO | {"apply": {("a", "q"): value}})
+    assert message.startswith(f"system 's1', level apply, clip 'a' question 'q': the score is {value}")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[0.1, 0.7]] * 3,
+        [[0.0, 0.0]] * 3,
+        [[0.1, 0.3, 0.7], [0.3, 0.7, 0.1], [0.7, 0.1, 0.3]],
+    ],
+    ids=["alike", "all zero", "alike on average"],
+)
+def test_all_tie(rows):
+    pool = as_pool({level: [[0.0], [0.5], [1.0]] for level in LEVELS} | {"understand": rows})
+    with pytest.raises(SpeechIQError, match="level understand: all 3 systems have the same score"):
+        calibrate(pool)

@@ -1,0 +1,251 @@
+"""`siq judge check`: the choice of answers, the page, what it saves, and what a person's scores show."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from sklearn.metrics import cohen_kappa_score
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.reducer.runs.judged import find_judged, read_judged
+from speechiq.reducer.studies.judges.sample import choose
+from speechiq.reducer.studies.judges.settings import read_settings
+from tests.reducer.browser import Visit
+from tests.reducer.studies.judges.conftest import write_judged
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def read_all(runs: Path):
+    tasks, _ = find_judged([runs])
+    return [row for task in tasks for row in read_judged(task)[1]], read_settings(tasks)
+
+
+def write_scores(path: Path, runs: Path, give, count: int = 60, **changed) -> Path:
+    """Write the scores that a person would give to the first answers, judged or not."""
+    answers, settings = read_all(runs)
+    lines = []
+    for answer in answers[:count]:
+        rubric = settings.rubric_of(answer.task)
+        line = {"id": answer.id, "score": give(answer), "note": "", "person": "Ana", "judge": settings.name}
+        line |= {"judging": settings.sha256, "rubric": rubric.name, "rubric_sha256": rubric.sha256}
+        lines.append(json.dumps(line | changed) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def strict(answer) -> int:
+    """A person who gives one point less than the judge where that is possible."""
+    return max(0, int(np.nan_to_num(answer.stored.points)) - 1)
+
+
+def test_every_answer_has_the_same_chance_and_systems_and_scores_have_their_shares(judged_runs):
+    answers, _ = read_all(judged_runs)
+    judged = [answer for answer in answers if not np.isnan(answer.stored.points)]
+    chosen = choose(judged, 20, 0)
+    assert Counter(answer.task.system for answer in chosen) == {"good": 10, "bad": 10}
+    for system in ("good", "bad"):
+        points = [[of.stored.points for of in some if of.task.system == system] for some in (judged, chosen)]
+        assert abs(np.mean(points[0]) - np.mean(points[1])) < 0.25
+    assert [answer.id for answer in choose(judged[::-1], 20, 0)] == [answer.id for answer in chosen]
+    assert [answer.task.system for answer in chosen] != sorted(answer.task.system for answer in chosen)
+    times = Counter(answer.id for seed in range(400) for answer in choose(judged, 20, seed))
+    assert len(times) == 80 and max(abs(count - 100) for count in times.values()) < 45
+    assert len({answer.id for answer in choose(judged, 500, 0)}) == 80
+
+
+@pytest.fixture
+def page(judged_runs, tmp_path) -> Path:
+    done = siq("judge", "check", judged_runs, "-n", 12, "-o", tmp_path / "check.html")
+    assert done.exit_code == 0 and "12 of 80 judged answers" in done.stderr
+    return tmp_path / "check.html"
+
+
+def test_the_page_fetches_nothing_and_holds_no_markup_of_models(page):
+    text = page.read_text(encoding="utf-8")
+    assert "default-src &#39;none&#39;" in text and "window.hacked" not in text and "data-plotly" not in text
+    assert len(text) < 2_000_000
+
+
+def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, chromium, tmp_path):
+    here = Visit(chromium, page)
+    tab = here.tab
+    tab.locator("#answer .card").wait_for()
+    tab.fill("#person", "Ana 4")
+    tab.locator("#person").blur()
+    assert tab.locator("#verdict").count() == 0 and tab.locator("#answer audio").count() == 1
+    assert "<img" in tab.locator("#answer dd").last.inner_text()
+    tab.keyboard.press("Enter")
+    assert tab.locator("#scored").inner_text() == "Choose a grade first"
+    tab.keyboard.press("2")
+    tab.keyboard.press("4")
+    tab.keyboard.press("Enter")
+    shown = tab.locator("#verdict").inner_text()
+    assert "you: 4" in shown and ("good" in shown or "bad" in shown)
+    tab.keyboard.press("1")
+    assert tab.locator("input[value='4']").is_checked() and tab.locator("input[value='4']").is_disabled()
+    tab.keyboard.press("Enter")
+    for _ in range(4):
+        tab.keyboard.press("3")
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("Enter")
+    tab.fill("#answer textarea", "4 words, not a grade")
+    here.open()
+    tab.locator("#answer .card").wait_for()
+    assert tab.locator("#scored").inner_text() == "5 of 12 scored" and tab.input_value("#person") == "Ana 4"
+    assert "Answer 6 of 12" in tab.locator("#answer").inner_text()
+    assert tab.input_value("#answer textarea") == "4 words, not a grade"
+    for _ in range(7):
+        tab.keyboard.press("0")
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("Enter")
+    tab.keyboard.press("ArrowRight")
+    assert "Answer 1 of 12" not in tab.locator("#answer").inner_text()
+    with tab.expect_download() as download:
+        tab.click("#save-scores")
+    saved = tmp_path / "human_scores.jsonl"
+    download.value.save_as(saved)
+    rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
+    assert Counter(row["score"] for row in rows) == {0: 7, 3: 4, 4: 1} and {row["person"] for row in rows} == {"Ana 4"}
+    assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
+    done = siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
+    assert done.exit_code == 0 and "Corrected" in done.stdout
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everyone_can_read_the_page(page, chromium, theme):
+    here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
+    here.tab.locator("#answer .card").wait_for()
+    for state in ("a question", "a verdict"):
+        found = Axe().run(here.tab)
+        assert found.violations_count == 0, (state, found.generate_report())
+        here.tab.keyboard.press("3")
+        here.tab.keyboard.press("Enter")
+
+
+def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
+    rubric = tmp_path / "percent.yaml"
+    rubric.write_text("{name: percent, version: 1, kind: score, scale: [0, 100], prompt: '{answer}'}", encoding="utf-8")
+    write_judged(tmp_path / "one", "one", [float(10 * i) for i in range(10)], rubric=str(rubric))
+    write_judged(tmp_path / "ten", "ten", [float(1 + i) for i in range(10)], rubric="points_1_10", task="ten")
+    assert siq("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html").exit_code == 0
+    here = Visit(chromium, tmp_path / "check.html")
+    here.tab.fill("#grade", "120")
+    here.tab.keyboard.press("Enter")
+    assert here.tab.locator("#verdict").count() == 0
+    here.tab.fill("#grade", "85")
+    here.tab.keyboard.press("Enter")
+    assert "you: 85" in here.tab.locator("#verdict").inner_text()
+    assert siq("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html").exit_code == 0
+    here = Visit(chromium, tmp_path / "ten.html")
+    here.tab.locator("#answer .card").wait_for()
+    here.tab.keyboard.press("0")
+    here.tab.keyboard.press("Enter")
+    assert "you: 10" in here.tab.locator("#verdict").inner_text() and here.errors == []
+
+
+def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
+    scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
+    outputs = ["-o", tmp_path / "check.json", "-o", tmp_path / "check.csv"]
+    done = siq("judge", "check", judged_runs, "--scores", scores, *outputs)
+    assert done.exit_code == 0, done.output
+    content = json.loads((tmp_path / "check.json").read_text())
+    (found,) = content["rubrics"]
+    answers, _ = read_all(judged_runs)
+    both = [(of.stored.points, strict(of)) for of in answers[:60] if not np.isnan(of.stored.points)]
+    judge, person = np.array(both, int).T
+    every, bad, good = found["groups"]
+    assert [of["system"] for of in found["groups"]] == ["", "bad", "good"] and found["unjudged"] == 2
+    assert every["kappa"] == pytest.approx(cohen_kappa_score(judge, person, weights="quadratic", labels=range(6)))
+    assert every["bias"] == pytest.approx((judge - person).mean())
+    assert every["bias_low"] < every["bias"] < every["bias_high"] and every["kappa_low"] < every["kappa"]
+    mean = np.nanmean([answer.stored.points for answer in answers])
+    assert every["corrected"] == pytest.approx(mean - (judge - person).mean())
+    assert (every["answers"], every["scored"], good["scored"], bad["scored"]) == (80, 58, 18, 40)
+    assert np.sum(found["confusion"]) == 58
+    assert np.array(found["confusion"])[found["grades"].index(4), found["grades"].index(5)] == (judge == 5).sum()
+    rows = list(csv.DictReader((tmp_path / "check.csv").read_text().splitlines()))
+    assert [row["system"] for row in rows] == ["", "bad", "good"]
+    assert float(rows[1]["corrected"]) == pytest.approx(bad["corrected"])
+    assert "Mean scores in % of the scale" in done.stdout and "+0." in done.stdout
+
+
+def test_several_persons_and_rubrics_each_have_their_numbers(tmp_path):
+    runs = tmp_path / "runs"
+    random = np.random.default_rng(5)
+    write_judged(runs / "a", "a", random.integers(0, 6, 30).astype(float).tolist())
+    write_judged(runs / "b", "a", random.integers(0, 2, 30).astype(float).tolist(), rubric="right_wrong", task="right")
+    ana = write_scores(tmp_path / "ana.jsonl", runs, lambda of: int(of.stored.points))
+    ben = write_scores(tmp_path / "ben.jsonl", runs, lambda of: int(of.stored.points > 2), person="")
+    done = siq("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
+    assert done.exit_code == 0, done.output
+    content = json.loads((tmp_path / "check.json").read_text())
+    assert [of["rubric"] for of in content["rubrics"]] == ["grade_0_5", "right_wrong"]
+    assert content["persons"] == ["Ana", "ben"]
+    grade = content["rubrics"][0]["persons"][0]
+    assert (grade["one"], grade["other"], grade["answers"]) == ("Ana", "ben", 30) and 0 < grade["kappa"] < 1
+    assert "persons Ana and ben: weighted kappa" in done.stdout
+
+
+def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(judged_runs, tmp_path):
+    scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict)
+    points = [float(i % 6) for i in range(40)]
+    other = write_judged(tmp_path / "other", "good", points, judge="openai:another")
+    refused = siq("judge", "check", other, "--scores", scores)
+    assert "no answer in these runs" in str(refused.exception)
+    scores = write_scores(tmp_path / "ana.jsonl", judged_runs / "good", strict)
+    refused = siq("judge", "check", other, "--scores", scores)
+    assert "'openai:another'" in str(refused.exception) and "--allow-mismatch" in str(refused.exception)
+    assert siq("judge", "check", other, "--scores", scores, "--allow-mismatch").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"id": "feed"}, "no answer in these runs is 'feed'"),
+        ({"score": 6}, "score 6 is not a whole number from 0 to 5"),
+        ({"score": 2.5}, "score 2.5 is not a whole number"),
+        ({"score": None}, "is not a score of `siq judge check`"),
+        ({"rubric_sha256": "00", "rubric": "mine"}, "scored by rubric 'mine'"),
+        ({"judging": "00", "judge": "hf:other"}, "about judge 'hf:other'"),
+    ],
+)
+def test_scores_that_do_not_fit_are_refused_in_one_line(changed, message, judged_runs, tmp_path):
+    scores = write_scores(tmp_path / "ana.jsonl", judged_runs, strict, **changed)
+    done = siq("judge", "check", judged_runs, "--scores", scores)
+    assert message in str(done.exception) and "ana.jsonl' line 1" in str(done.exception)
+
+
+def test_too_few_double_and_missing_scores_are_refused(judged_runs, tmp_path):
+    few = write_scores(tmp_path / "few.jsonl", judged_runs, strict, count=9)
+    assert "9 answers with a score" in str(siq("judge", "check", judged_runs, "--scores", few).exception)
+    twice = siq("judge", "check", judged_runs, "--scores", few, "--scores", few)
+    assert "already scored by this person" in str(twice.exception)
+    (tmp_path / "empty.jsonl").touch()
+    empty = siq("judge", "check", judged_runs, "--scores", tmp_path / "empty.jsonl")
+    assert "has no scores" in str(empty.exception)
+
+
+def test_a_check_that_cannot_be_made_is_refused_in_one_line(judged_runs, two_runs, tmp_path):
+    page = tmp_path / "page.html"
+    several = write_judged(tmp_path / "several", "third", [1.0] * 20, judge="openai:another")
+    assert "judge is" in str(siq("judge", "check", judged_runs, several, "-o", page).exception)
+    assert "no judged task in" in str(siq("judge", "check", two_runs / "good", "-o", page).exception)
+    assert "scored 3 answers of these runs; a check needs at least 10" in str(
+        siq("judge", "check", write_judged(tmp_path / "few", "few", [1.0] * 3), "-o", page).exception
+    )
+    stale = write_judged(tmp_path / "stale", "stale", [1.0] * 20, judge_rubric_sha256="00")
+    assert "has another content now" in str(siq("judge", "check", stale, "-o", page).exception)
+    assert "name one page" in str(siq("judge", "check", judged_runs).exception)
+    assert "name one page" in str(siq("judge", "check", judged_runs, "-o", tmp_path / "numbers.json").exception)
+    page.touch()
+    assert "exists" in str(siq("judge", "check", judged_runs, "-o", page).exception)

@@ -1,0 +1,258 @@
+"""`siq judge RUNS`: stored answers, a new judge, new files of lm-eval beside the old ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from random import random
+
+import pytest
+from lm_eval.utils import hash_dict_images, sanitize_list
+from typer.testing import CliRunner
+
+from speechiq.cli.main import app
+from speechiq.metrics.judge.free_answers import item_of
+from speechiq.metrics.judge.judging import Judgment
+from speechiq.reducer.runs.judged import find_judged, read_judged, read_stored
+from tests.reducer.studies.judges.conftest import write_judged
+from tests.siq_tasks.questions.server import serving
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch, endpoint_key):
+    """A response cache of its own."""
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+
+
+def siq(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def grade(prompt: str, _number: int = 0) -> str:
+    """Grade by the number in the answer, which is the clip's."""
+    found = re.search(r"<answer>\n\w+ (\d+)", prompt)
+    return f"I see.\nScore: {int(found[1]) % 6 if found[1] != '7' else 'none'}" if found else str(random())
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json*"))}
+
+
+def rows_of(folder: Path) -> list[dict]:
+    lines = (line for path in sorted(folder.rglob("*.jsonl")) for line in path.read_text("utf-8").split("\n"))
+    return [json.loads(line) for line in lines if line]
+
+
+@pytest.fixture
+def judged(judged_runs):
+    """The runs, and the folder of new ones by a judge behind an endpoint."""
+    with serving(grade) as server:
+        yield judged_runs, judged_runs.with_name("runs-judged-by-openai__m"), server
+
+
+def again(runs: Path, server, *options):
+    return siq("judge", runs, "--judge", "openai:m", "--judge-option", f"base_url={server.url}", *options)
+
+
+def test_stored_answers_get_new_judgments_in_the_form_of_lm_eval(judged):
+    runs, new, server = judged
+    before = files(runs)
+    done = again(runs, server)
+    assert done.exit_code == 0, done.output
+    assert "82 answers of 2 systems judged by openai:m, 2 unjudged; wrote 2 runs; next: siq score" in done.stderr
+    assert "82 different answers; 0 cached, 82 to ask" in done.stderr and files(runs) == before
+    assert files(new).keys() == before.keys()
+    old_rows, new_rows = rows_of(runs), rows_of(new)
+    for old, row in zip(old_rows, new_rows, strict=True):
+        number = row["doc_id"]
+        item = json.loads(row["filtered_resps"][0])
+        assert list(row) == list(old) and row["resps"] == old["resps"] and item["answer"] == old["resps"][0][0]
+        assert item["scores"] == [None if number == 7 else float(number % 6)] and "I see." in item["texts"][0]
+        assert row["judge"] == pytest.approx(number % 6 / 5) or (number == 7 and math.isnan(row["judge"]))
+        assert row["unjudged"] == (number == 7) and row["doc"]["judge"] == "openai:m" and row["match"] == old["match"]
+        doc = json.dumps(row["doc"], indent=2, ensure_ascii=False)
+        assert row["doc_hash"] == hashlib.sha256(doc.encode()).hexdigest()
+    results = json.loads(next(new.glob("good/results_*")).read_text())
+    of = results["results"]["judged"]
+    mean = sum(i % 6 / 5 for i in range(40) if i != 7) / 39
+    assert of["judge,judgment"] == pytest.approx(mean) and of["judge_stderr,judgment"] == "N/A"
+    assert of["unjudged_stderr,judgment"] == "N/A" and of["refusal_stderr,judgment"] == 0.0
+    assert of["unjudged,judgment"] == 1 / 40 and results["results"]["group"] == {}
+    assert results["group_subtasks"] == {"group": ["judged"]} and results["configs"].keys() == {"judged"}
+    metadata = results["configs"]["judged"]["metadata"]
+    assert metadata["judge"] == "openai:m" and metadata["judge_rubric"] == "grade_0_5" and results["date"] > 1e9
+    assert metadata["judging"]["options"] == {"base_url": server.url} and metadata["suite"] == "toy"
+    assert results["task_hashes"].keys() == {"judged"} and results["judged_again"]["date"] == 1.0
+
+
+def test_a_second_call_asks_and_writes_nothing_and_another_judge_needs_a_folder(judged):
+    runs, new, server = judged
+    again(runs, server)
+    asked, written = len(server.requests), files(new)
+    done = again(runs, server)
+    assert done.exit_code == 0 and "wrote 0 runs, 2 unchanged" in done.stderr and "nothing to ask" in done.stderr
+    assert len(server.requests) == asked and files(new) == written
+    refused = again(runs, server, "--rubric", "points_1_10")
+    assert "exists and was not made from" in str(refused.exception) and len(server.requests) == asked
+    assert "--force" in str(refused.exception) and files(new) == written
+    assert again(runs, server, "--draws", 2, "-o", new.with_name("other")).exit_code == 0
+    assert again(runs, server, "--draws", 2, "--force").exit_code == 0
+    assert {len(json.loads(row["filtered_resps"][0])["scores"]) for row in rows_of(new)} == {2}
+
+
+def test_unjudged_answers_are_asked_again_and_replace_what_was_written(judged_runs):
+    with serving(lambda prompt, number: (500, {}, "{}") if "bad 3" in prompt else grade(prompt)) as server:
+        done = again(judged_runs, server, "--judge-option", "max_retries=0")
+        assert done.exit_code == 0 and "judged by openai:m, 13 unjudged" in done.stderr, done.output
+        server.script = grade
+        done = again(judged_runs, server, "--judge-option", "max_retries=0")
+    assert "judged by openai:m, 2 unjudged; wrote 1 run, 1 unchanged" in done.stderr
+
+
+def test_a_judge_without_a_single_score_writes_nothing(judged_runs):
+    with serving(lambda *_: "I cannot tell.") as server:
+        done = again(judged_runs, server)
+    assert done.exit_code == 1 and "none of 82 answers has a score, so nothing is written" in str(done.exception)
+    assert not judged_runs.with_name("runs-judged-by-openai__m").exists()
+
+
+def test_new_runs_are_scored_compared_and_judged_like_any_other(tmp_path):
+    runs = tmp_path / "runs"
+    for name, shift in (("one", 0), ("two", 1)):
+        write_judged(runs / name, name, [float(i % 5 + shift) for i in range(12)])
+    assert siq("judge", runs, "--judge", "match").exit_code == 0
+    new = tmp_path / "runs-judged-by-match"
+    scored = siq("score", new, "--bootstrap", 100)
+    assert scored.exit_code == 0 and "match" in scored.stdout, scored.output
+    mixed = siq("score", runs / "one", new / "two")
+    assert mixed.exit_code != 0 and "judged by 'match'" in str(mixed.exception)
+    newest = siq("score", runs, new, "--bootstrap", 100)
+    assert newest.exit_code == 0 and "taking the newest" in newest.stderr
+    assert siq("report", new, "-o", tmp_path / "report.html", "--bootstrap", 100).exit_code == 0
+    assert siq("judge", new, "--judge", "match", "-o", tmp_path / "third").exit_code == 0
+
+
+def test_several_folders_and_rubrics_go_in_one_call(tmp_path):
+    write_judged(tmp_path / "a" / "x", "x", [1.0] * 12)
+    right = write_judged(tmp_path / "b" / "x", "x", [1.0] * 12, rubric="right_wrong", task="right")
+    done = siq("judge", tmp_path / "a", right, "--judge", "match", "-o", tmp_path / "new")
+    assert done.exit_code == 0 and "24 answers of 1 system judged by" in done.stderr, done.output
+    written = sorted(path.parent.relative_to(tmp_path / "new").as_posix() for path in tmp_path.glob("new/**/*.json"))
+    assert written == ["a/x", "x"]
+    tasks, _ = find_judged([tmp_path / "new"])
+    rubrics = {task.task: task.metadata["judge_rubric"] for task in tasks}
+    assert rubrics == {"judged": "grade_0_5", "right": "right_wrong"}
+    assert {row.stored.scores[0] for task in tasks for row in read_judged(task)[1]} == {0.0}
+    assert siq("judge", tmp_path / "a", tmp_path / "b", "--judge", "match").exit_code == 0
+    assert (tmp_path / "b-judged-by-match" / "x").is_dir()
+
+
+def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
+    results = write_judged(tmp_path / "runs", "one", [1.0] * 12)
+    (path,) = tmp_path.joinpath("runs").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    beside = [row | {"filter": "letter", "filtered_resps": ["A"], "judge": 0.25} for row in rows]
+    kept = [{name: value for name, value in row.items() if name != "match_f1"} | {"acc": 0.5} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *beside]))
+    assert siq("judge", results, "--judge", "match").exit_code == 0
+    new = rows_of(tmp_path / "runs-judged-by-match")
+    assert [row["judge"] for row in new] == [0.0] * 12 + [0.25] * 12 and new[0]["acc"] == 0.5
+    assert "match_f1" not in new[0]
+    assert [row["filtered_resps"] for row in new[12:]] == [["A"]] * 12
+
+
+def test_what_the_filter_leaves_is_read_back_from_what_lm_eval_writes():
+    item = item_of('He said "three"', Judgment((4.0, math.nan), ("Score: 4", "?")), math.nan)
+    (copied,) = hash_dict_images({"filtered_resps": [item]})["filtered_resps"]
+    stored = read_stored(json.loads(json.dumps(sanitize_list([copied]))))
+    assert (stored.answer, stored.scores, stored.texts) == ('He said "three"', [4.0, None], ["Score: 4", "?"])
+    assert stored.points == 4.0 and math.isnan(stored.known_coverage)
+
+
+def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
+    results = write_judged(tmp_path / "runs", "one", [5.0] * 4)
+    (path,) = tmp_path.joinpath("runs").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["doc"] |= {"question_id": f"{number // 2}#{number % 2}", "instruction_id": number % 2}
+        row["doc"]["answer"] = "the reference" if number % 2 else row["resps"][0][0]
+        row["instruction_spread"] = 1.0
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    content = json.loads(results.read_text())
+    content["results"]["judged"]["instruction_spread,judgment"] = 0.0
+    results.write_text(json.dumps(content))
+    assert siq("judge", results, "--judge", "match").exit_code == 0
+    new = tmp_path / "runs-judged-by-match"
+    assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
+    (written,) = new.glob("*.json")
+    assert json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgment"] == pytest.approx(
+        0.5**0.5
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--judge", "openai"], "judge=openai: not of the form"),
+        (["--judge", "faster-whisper:tiny"], "is an engine for speech"),
+        (["--judge", "match", "--draws", "2"], "judge_draws=2"),
+        (["--judge", "match", "--rubric", "pairwise"], "a pairwise rubric"),
+        (["--judge", "match", "--judge-option", "temperature"], "not of the form NAME=VALUE"),
+        (["--judge", "openai:m", "--judge-option", "no_such=1"], "no_such"),
+    ],
+)
+def test_a_judge_that_cannot_be_used_is_refused_in_one_line(options, message, judged_runs):
+    done = siq("judge", judged_runs, *options)
+    assert message in str(done.exception) and "\n" not in str(done.exception)
+    assert not judged_runs.with_name("runs-judged-by-match").exists()
+
+
+def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
+    assert "no judged task in" in str(siq("judge", two_runs / "good", "--judge", "match").exception)
+    results = write_judged(tmp_path / "run", "one", [1.0] * 3)
+    (path,) = (tmp_path / "run").glob("*.jsonl")
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for change, message in (
+        ({"filtered_resps": ["hello"]}, "has no judged answer in 3 rows"),
+        ({"doc": {"id": "x", "answer": "y"}}, "line 1 needs an object doc with the texts"),
+        ({"doc": rows[0]["doc"] | {"question": " "}}, "the question of 'toy/0' is empty"),
+    ):
+        path.write_text("".join(json.dumps(row | change) + "\n" for row in rows))
+        assert message in str(siq("judge", results, "--judge", "match").exception)
+    path.write_text(json.dumps(rows[0])[:-9])
+    assert "not a whole JSON object" in str(siq("judge", results, "--judge", "match").exception)
+    shutil.rmtree(tmp_path / "run")
+    assert "cannot be read" in str(siq("judge", tmp_path / "run", "--judge", "match").exception)
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_in_one_line_and_the_same_command_goes_on(judged_runs):
+    """The judge's endpoint interrupts the command, which waits for replies that come only after it has ended."""
+    running, ended = [], threading.Event()
+
+    def interrupt(prompt, number):
+        if number == 30:
+            running[0].send_signal(signal.SIGINT)
+        if number >= 30:
+            ended.wait(120)
+        return grade(prompt)
+
+    with serving(interrupt) as server:
+        command = ["-m", "speechiq.cli.main", "judge", str(judged_runs), "--judge", "openai:m"]
+        command += ["--judge-option", f"base_url={server.url}"]
+        running.append(subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True))
+        _, told = running[0].communicate(timeout=120)
+        ended.set()
+        assert running[0].returncode == 130 and "Traceback" not in told, told
+        assert told.splitlines()[-1] == "siq: stopped by hand; the same command continues from the response cache"
+        asked = len(server.requests)
+        done = again(judged_runs, server)
+        assert done.exit_code == 0 and asked <= len(server.requests) < asked + 82

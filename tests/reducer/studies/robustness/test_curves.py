@@ -1,0 +1,208 @@
+"""Curves over the strength of a condition: losses, slopes and crossings of known scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.scores import norms
+from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.suites import find
+from speechiq.reducer.studies.robustness.curves import Measured, find_crossings, find_zeros
+from speechiq.reducer.studies.robustness.series import Run, list_runs
+from speechiq.reducer.studies.robustness.study import Robustness, as_json, study
+from tests.reducer.conftest import levels, write_run
+
+CLIPS = 12
+STRENGTHS = (20, 10, 0)
+
+
+def write_study(folder: Path, strengths=STRENGTHS, systems=("steady", "fragile", "weak")) -> Path:
+    """Write systems on clean audio and under white noise: one keeps its skill, one loses it, one is bad throughout."""
+    skills = {"steady": [0.8, 0.78, 0.76, 0.74], "fragile": [0.95, 0.9, 0.7, 0.2], "weak": [0.3, 0.28, 0.26, 0.24]}
+    for system in systems:
+        for number, strength in enumerate(("clean", *strengths)):
+            about = {} if strength == "clean" else {"condition": f"white@{strength}dB"}
+            metadata = {
+                level: {"content_sha256": f"{strength}", **about} for level in ("remember", "understand", "apply")
+            }
+            scores = levels(skills[system][number], clips=CLIPS)
+            write_run(folder / system, scores, system, date=1.0 + number, metadata=metadata)
+    return folder
+
+
+def read(folder: Path, draws: int = 200, **options) -> Robustness:
+    (found,) = study(find([folder], False, Options()), draws, seed=0, **options)
+    return found
+
+
+@pytest.fixture(scope="module")
+def robustness(tmp_path_factory) -> Robustness:
+    return read(write_study(tmp_path_factory.mktemp("runs")))
+
+
+def curve(robustness: Robustness, measure: str, system: str):
+    (found,) = [each for each in robustness.curves if (each.measure, each.system) == (measure, system)]
+    return found
+
+
+def test_a_curve_goes_from_clean_audio_to_the_severest_strength(robustness):
+    points = curve(robustness, "remember", "fragile").points
+    assert [point.run.label for point in points] == ["clean", "20 dB", "10 dB", "0 dB"]
+    mean = np.mean([(i + 1) / CLIPS for i in range(CLIPS)])
+    assert [point.value for point in points] == pytest.approx([100 * (1 - s) * mean for s in (0.95, 0.9, 0.7, 0.2)])
+    assert points[0].loss == 0 and points[-1].loss == pytest.approx(100 * 0.75 * mean)
+    assert all(point.ends[0] < point.value < point.ends[1] for point in points)
+
+
+def test_losses_are_paired_by_clip(robustness):
+    """Both scores of a clip move together, so the loss of the steady system is far more certain than its scores."""
+    point = curve(robustness, "remember", "steady").points[-1]
+    assert point.loss_ends[1] - point.loss_ends[0] < 0.5 * (point.ends[1] - point.ends[0])
+
+
+def test_slopes_are_per_10_db(robustness):
+    found = curve(robustness, "remember", "fragile")
+    values = [point.value for point in found.points[1:]]
+    assert found.slope == pytest.approx(10 * np.polyfit(STRENGTHS, values, 1)[0]) and found.per == 10
+    assert found.slope_ends[0] < found.slope < found.slope_ends[1] < 0
+
+
+def test_the_better_system_falls_below_the_other_where_the_lines_cross(robustness):
+    (crossing,) = [each for each in robustness.crossings if each.measure == "remember" and each.other == "steady"]
+    assert crossing.better == "fragile" and 10 < crossing.strength < 20 and crossing.share == 1
+    gaps = [(0.95 - 0.8), (0.9 - 0.78), (0.7 - 0.76)]
+    assert crossing.strength == pytest.approx(20 - 10 * gaps[1] / (gaps[1] - gaps[2]))
+    assert not [each for each in robustness.crossings if each.measure == "remember" and each.better == "steady"]
+
+
+def test_siq_is_on_the_scale_of_the_clean_runs(robustness):
+    clean = [curve(robustness, "siq", system).points[0].value for system in ("steady", "fragile", "weak")]
+    assert np.mean(clean) == pytest.approx(100)
+    assert curve(robustness, "siq", "fragile").points[-1].value < clean[2]
+
+
+def test_two_systems_have_no_siq_without_norms(tmp_path):
+    found = read(write_study(tmp_path, systems=("steady", "weak")))
+    assert {each.measure for each in found.curves} == {"remember", "understand", "apply"}
+    assert "no SIQ: no scale from 2 systems on clean audio; run 3, or give --norms" in found.notes
+
+
+def test_norms_of_other_clips_are_refused(tmp_path):
+    with pytest.raises(SpeechIQError, match="do not have clip 'demo/0'"):
+        read(write_study(tmp_path), norms=norms.read("demo"))
+
+
+def test_without_draws_there_are_no_intervals(tmp_path):
+    found = read(write_study(tmp_path, strengths=(20,)), draws=0)
+    assert all(math.isnan(point.ends[0]) for each in found.curves for point in each.points)
+    assert all(math.isnan(each.slope) for each in found.curves)
+    assert as_json(found)["points"][0]["low"] is None
+
+
+def test_runs_without_a_condition_or_without_clean_audio_are_refused(tmp_path):
+    write_run(tmp_path / "a", levels(0.9), "a")
+    with pytest.raises(SpeechIQError, match="no run under a condition: run the same tasks with --metadata condition="):
+        read(tmp_path)
+    noisy = {level: {"condition": "white@10dB"} for level in levels(0.9)}
+    write_run(tmp_path / "b", levels(0.9), "b", metadata=noisy)
+    with pytest.raises(SpeechIQError, match="system 'b' has no run on clean audio"):
+        read(tmp_path)
+
+
+def test_runs_that_differ_in_more_than_the_condition_are_refused(tmp_path):
+    write_study(tmp_path, systems=("steady",))
+    other = {level: {"condition": "white@5dB", "prompt_version": 2} for level in levels(0.9)}
+    write_run(tmp_path / "steady", levels(0.5, clips=CLIPS), "steady", date=9.0, metadata=other)
+    with pytest.raises(SpeechIQError, match="prompt_version is 2 in system 'steady \\[white@5dB\\]'"):
+        read(tmp_path)
+
+
+def test_conditions_are_sorted_into_series(tmp_path):
+    codecs = ["codec:opus@24k", "codec:opus@8k", "codec:gsm", "band:300-3400+white@5dB"]
+    sided = ["speed:1.25", "speed:0.8", "gain:-20dB", "gain:6dB", "babble:3@0.5", "babble:3@1", "babble:3@6dB"]
+    for number, condition in enumerate(["", *codecs, *sided]):
+        metadata = {level: {"condition": condition} if condition else {} for level in levels(0.9)}
+        write_run(tmp_path, levels(0.9 - 0.05 * number), "a", date=1.0 + number, metadata=metadata)
+    found = read(tmp_path, draws=0)
+    paths = {each.series: [point.run.label for point in each.points] for each in found.curves}
+    assert paths == {
+        "codec:opus": ["clean", "24 k", "8 k"],
+        "codec:gsm": ["clean", "13 k"],
+        "band:300-3400+white": ["clean", "5 dB"],
+        "speed": ["clean", "1.25"],
+        "speed below 1": ["clean", "0.8"],
+        "gain": ["clean", "6 dB"],
+        "gain below 0 dB": ["clean", "-20 dB"],
+        "babble:3": ["clean", "0.5", "1"],
+        "babble:3@dB": ["clean", "6 dB"],
+    }
+
+
+def test_zeros_of_gaps():
+    strengths = np.array([math.nan, 20.0, 10.0, 0.0])
+    gaps = np.array([[1.0, 3.0, -1.0, -1.0], [1.0, 1.0, 1.0, 0.0], [1.0, -1.0, 2.0, 2.0]])
+    assert find_zeros(gaps, strengths)[0] == pytest.approx(12.5)
+    assert math.isinf(find_zeros(gaps, strengths)[1]) and math.isnan(find_zeros(gaps, strengths)[2])
+
+
+def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossings():
+    """Clean gaps of +1, and of -1 in half of the draws; the system is worse under noise in all of them."""
+    runs = [Run(f"{name}{end}", name, *of) for name in "ab" for end, of in (("", ()), ("!", ("w@9dB", "w", 9.0)))]
+    values = np.array([81.0, 60.0, 80.0, 70.0])
+    draws = np.repeat([values, [79.0, 60.0, 80.0, 70.0]], 50, axis=0)
+    (crossing,) = find_crossings(
+        Measured("apply", "acc. %", 1.0, values, draws, np.full((2, 4), np.nan)), {"w": runs}, runs
+    )
+    assert (crossing.better, crossing.other, crossing.share) == ("a", "b", 0.5)
+
+
+def test_a_system_under_a_condition_has_a_name_of_its_own(tmp_path):
+    found = find([write_study(tmp_path, strengths=(20,), systems=("weak",))], False, Options())
+    runs = list_runs(found.read("siq"))
+    assert [run.name for run in runs] == ["weak", "weak [white@20dB]"]
+    assert runs[1] == Run("weak [white@20dB]", "weak", "white@20dB", "white", 20.0, "dB", -20.0)
+
+
+def test_clips_of_all_levels_are_drawn_together_and_the_smallest_level_is_named(tmp_path):
+    for number, about in enumerate(({}, {"condition": "white@0dB"})):
+        scores = levels(0.8 - 0.3 * number, clips=CLIPS)
+        scores["remember"] = dict(list(scores["remember"].items())[:5])
+        write_run(tmp_path, scores, "s", date=1.0 + number, metadata=dict.fromkeys(LEVELS, about))
+    found = read(tmp_path)
+    assert found.clips == CLIPS and found.notes[-1].startswith("5 clips: intervals from fewer than 50 clips")
+
+
+def test_one_run_may_hold_several_conditions(tmp_path):
+    """As one run of `siq_demo_noisy`: the tasks of a results file differ in their condition."""
+    folder = tmp_path / "system"
+    write_run(folder, levels(0.8, clips=CLIPS), "s", date=1.0)
+    stamps = {"white@10dB": 0.6, "white@0dB": 0.3}
+    configs, date = {}, 2.0
+    for condition, skill in stamps.items():
+        about = {level: {"condition": condition, "content_sha256": condition} for level in LEVELS}
+        name = condition.replace("@", "_")
+        file = write_run(folder, levels(skill, clips=CLIPS), "s", date=date, tasks=name, metadata=about)
+        configs |= json.loads(file.read_text())["configs"]
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"configs": configs}))
+    points = curve(read(tmp_path), "remember", "s").points
+    assert [point.run.label for point in points] == ["clean", "10 dB", "0 dB"]
+    assert points[0].loss == 0 < points[1].loss < points[2].loss
+
+
+def test_a_run_at_a_strength_that_changes_nothing_is_a_point_and_leaves_the_slope_alone(tmp_path):
+    write_study(tmp_path, systems=("weak",))
+    about = {level: {"condition": "white@infdB", "content_sha256": "clean"} for level in LEVELS}
+    write_run(tmp_path / "weak", levels(0.3, clips=CLIPS), "weak", date=9.0, metadata=about)
+    found = read(tmp_path)
+    points = curve(found, "remember", "weak").points
+    assert [point.run.label for point in points] == ["clean", "inf dB", "20 dB", "10 dB", "0 dB"]
+    slope = 10 * np.polyfit(STRENGTHS, [point.value for point in points[2:]], 1)[0]
+    assert curve(found, "remember", "weak").slope == pytest.approx(slope)
+    assert json.loads(json.dumps(as_json(found), allow_nan=False))["points"][1]["strength"] is None

@@ -1,0 +1,240 @@
+"""A user's own clips become three tasks, from an empty folder to scores, with foreign audio."""
+
+import json
+import re
+
+import pytest
+from lm_eval import simple_evaluate
+from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.catalog.new import create
+from speechiq.siq_tasks.catalog.overview import describe
+from speechiq.siq_tasks.catalog.suite import HERE, list_clips
+from speechiq.siq_tasks.task_files import join_metadata
+from tests.conftest import run
+from tests.siq_tasks.conftest import encode
+
+pytestmark = pytest.mark.slow
+
+EMBEDDER = "demo:SmolLM2-135M-Instruct"
+TEXTS = {"a.wav": "The boats stay in the harbour.", "b.mp3": "Copper is dear this spring."}
+QUESTION = {"question": "What?", "options": ["boats", "copper", "tea", "rain"], "answer": "A"}
+
+
+@pytest.fixture
+def mine(tmp_path, own_cache):
+    """Foreign audio of two kinds, rates and channel counts, with a CSV of references."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    folder.joinpath("a.wav").write_bytes(encode(1.0, rate=44_100, channels=2))
+    folder.joinpath("b.mp3").write_bytes(encode(2.0, rate=22_050, kind="MP3"))
+    text = tmp_path / "text.csv"
+    text.write_text("audio,text\n" + "".join(f"{name},{words}\n" for name, words in TEXTS.items()))
+    return folder, text
+
+
+def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
+    audio, text = mine
+    options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
+    done = run("siq", "tasks", "new", "harbour", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "siq questions write --dataset harbour" in done.stdout
+    assert "Ids of the clips: harbour/a, harbour/b; `siq tasks show harbour` lists all" in done.stdout
+    for level in ("remember", "understand", "apply"):
+        ours = join_metadata(load_yaml(HERE / "templates" / f"_{level}.yaml", resolve_func=True))
+        description = ours.pop("metadata")
+        theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
+        assert {key: theirs[key] for key in ours} == ours and description.items() <= theirs["metadata"].items()
+        assert theirs["metadata"].get("normalizer") == ("english" if level == "remember" else None)
+    (tmp_path / "harbour" / "questions.jsonl").write_text(
+        "".join(
+            json.dumps({"id": key, "question_id": f"{key}-{n}", **QUESTION, **WRITTEN}) + "\n"
+            for key in ("a", "harbour/b")
+            for n in range(3)
+        )
+    )
+    manager = TaskManager(include_path=str(tmp_path / "harbour"), include_defaults=False)
+    system = {"pretrained": f"gold+{demo_models[-1]}", "llm_answer": "likelihood"}
+    results = simple_evaluate(
+        model="hf-audio",
+        model_args=system,
+        tasks=["siq_harbour"],
+        task_manager=manager,
+        device="cpu",
+        bootstrap_iters=0,
+    )
+    assert results["results"]["siq_harbour_remember"]["wer,transcript"] == 0
+    assert results["results"]["siq_harbour_understand"]["similarity,embedding"] == pytest.approx(1, abs=1e-6)
+    assert results["n-samples"]["siq_harbour_apply"]["effective"] == 6
+    docs = [row["doc"] for row in results["samples"]["siq_harbour_remember"]]
+    assert [doc["text"] for doc in docs] == [TEXTS["b.mp3"], TEXTS["a.wav"]]
+
+
+WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("My Set", "", "not a name for a data set"),
+        ("demo", "", "the suite has a data set or group of that name"),
+        ("harbour", "c.wav,hello\n", r"text\.csv row 3: no file .*c\.wav"),
+        ("harbour", "a.wav,\n", r"text\.csv row 3: no 'text'"),
+        ("harbour", "a.wav\n", r"text\.csv row 3: text is None"),
+        ("harbour", "a.wav,hello, all\n", r"text\.csv line 4: has 3 fields, the header 2; put a field .* quotes"),
+        ("harbour", "a.wav,again\n", r"rows 1 and 3 have the same id, 'a'; give each row its own id in a column id"),
+        ("harbour", f"{'x' * 300}.wav,hello\n", r"row 3: no file .*x\.wav"),
+        ("harbour", f"a.wav,{'x' * 200_000}\n", "line 4: field larger than field limit"),
+        ("harbour", 'a.wav,"hello there\nb.mp3,all\n', r"text\.csv line 4: a double quote is not closed; close each"),
+        (
+            "harbour",
+            "../x.wav,hello\n",
+            r"row 3: '\.\./x\.wav' is not below --audio .*mine; name a folder",
+        ),
+        ("harbour", "/x.wav,hello\n", r"row 3: '/x\.wav' is not below --audio"),
+        ("harbour", "cut.wav,hello\n", r"row 3, cut\.wav: cut off: its header promises"),
+        ("x" * 300, "", "not a name for a data set; use at most 64"),
+        ("harbour", "text.txt,hello\n", r"row 3, text\.txt: not readable as audio"),
+    ],
+)
+def test_what_cannot_become_a_task_is_named_and_nothing_is_written(mine, tmp_path, name, line, message):
+    audio, text = mine
+    audio.joinpath("text.txt").write_text("no audio at all")
+    audio.joinpath("cut.wav").write_bytes(encode(1.0)[:-1])
+    text.write_text(text.read_text() + line)
+    with pytest.raises(SpeechIQError, match=message):
+        create(name, audio, text, tmp_path / "out", EMBEDDER)
+    assert not tmp_path.joinpath("out").exists()
+
+
+def write_lines(file, *rows):
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"audio": 5, "text": "a"}, "row 1: audio is 5, not a text"),
+        ({"audio": "a.wav", "text": 5}, "row 1: text is 5, not a text"),
+        ({"audio": "a.wav", "text": "\ud800"}, "line 1 is not .* half a surrogate pair, in '.ud800'"),
+        ({"audio": "a.wav", "text": "a", "\udc00": "a"}, "line 1 is not .* half a surrogate pair, in '.udc00'"),
+        ({"audio": "a.wav", "text": "a", "id": {}}, "row 1: id is {}, not a text"),
+        ({"audio": "\0.wav", "text": "a"}, "row 1: no file"),
+        ({"file": "a.wav", "words": "a"}, "no column 'audio'; it has file, words"),
+    ],
+)
+def test_a_line_of_the_wrong_kind_is_named(mine, tmp_path, row, message):
+    lines = write_lines(tmp_path / "text.jsonl", row)
+    with pytest.raises(SpeechIQError, match=message):
+        create("harbour", mine[0], lines, tmp_path / "out", EMBEDDER)
+    assert not tmp_path.joinpath("out").exists()
+
+
+def test_ids_are_those_of_the_rows_or_the_names_of_the_files(mine, tmp_path):
+    lines = write_lines(
+        tmp_path / "text.jsonl",
+        {"audio": "a.wav", "text": "one", "id": 7},
+        {"audio": "b.mp3", "text": "uh"},
+        {"audio": "a.wav", "text": "two", "id": "again"},
+    )
+    made = create("harbour", mine[0], lines, tmp_path / "out", EMBEDDER)
+    assert (made.ids, made.left_out) == (["harbour/7", "harbour/b", "harbour/again"], ["harbour/b"])
+    assert made.warnings == ["2 clips, 'harbour/7' and 'harbour/again', are the same audio with different references"]
+    assert {clip["id"] for clip in list_clips(str(tmp_path / "out"))} == {"harbour/7", "harbour/again"}
+
+
+def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):
+    create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
+    shown = "\n".join(describe(str(tmp_path / "harbour")))
+    assert "siq_harbour_remember, siq_harbour_understand, siq_harbour_apply" in shown
+    assert "columns read: audio (audio), text (text), id (id)\n" in shown and "number of rows: 2" in shown
+    assert "questions.jsonl; write it with `siq questions write --dataset" in shown
+    assert "  harbour/b  2.00 s, 0 questions\n  harbour/a  1.00 s, 0 questions" in shown
+    questions = [{"id": key, "question_id": f"{key}{n}", **QUESTION, **WRITTEN} for key in ("a", "c") for n in range(3)]
+    write_lines(tmp_path / "harbour" / "questions.jsonl", *questions)
+    shown = "\n".join(describe(str(tmp_path / "harbour")))
+    assert "questions: 6 lines in " in shown and "1 of 2 clips have fewer than 3" in shown
+    assert "questions about clips that are not in the subset: 1" in shown and "harbour/a  1.00 s, 3 questions" in shown
+    assert "0 of 14 clips have fewer than 3" in "\n".join(describe("demo"))
+    assert "clips: on the Hub" in list(describe("medasr"))[-1]
+
+
+def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
+    folder = tmp_path / "harbour"
+    create("harbour", *mine, folder, EMBEDDER)
+    for file in folder.glob("*.yaml"):
+        file.write_text(file.read_text().replace("  id_column: id\n", ""))
+    rows = [json.loads(line) for line in (folder / "clips.jsonl").read_text().splitlines()]
+    write_lines(folder / "clips.jsonl", *({"text": row["text"], "audio": row["audio"]} for row in rows))
+    assert [clip["id"] for clip in list_clips(str(folder))] == ["harbour/00001", "harbour/00000"]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead", "message"),
+    [
+        ("custom_dataset: .*", "", r"siq_harbour_remember: custom_dataset: None is not a loader"),
+        ("  level: .*", "", r"metadata\.level: None is not one of remember, understand, apply"),
+        ("  level: .*", "  level: [a]", r"metadata\.level: \['a'\] is not one of"),
+        ("  dataset: .*", "  dataset: ../../x", r"metadata\.dataset: .* is not a plain name"),
+        ("  dataset: .*", "", r"metadata\.dataset: None is not a plain name"),
+        ("  dataset_path: .*", "", r"metadata\.dataset_path: missing"),
+        (
+            "  dataset_path: .*",
+            "  dataset_path: /nowhere/clips.jsonl",
+            "correct the path, or make it: tasks by `siq tasks new`",
+        ),
+        ("  subset: .*", "  subset: {a: 1}", "subset={'a': 1}: neither"),
+        ("  questions: .*", "  questions: 5", r"metadata\.questions: 5 is not the name of a file"),
+        ("(?sm)^metadata:.*", "", r"metadata\.level: None"),
+    ],
+)
+def test_a_task_file_that_was_edited_wrongly_is_named_by_its_key(mine, tmp_path, line, instead, message):
+    create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
+    file = tmp_path / "harbour" / "siq_harbour_remember.yaml"
+    file.write_text(re.sub(line, instead, file.read_text()))
+    manager = TaskManager(include_path=str(file.parent), include_defaults=False)
+    with pytest.raises(SpeechIQError, match=message):
+        manager.load("siq_harbour_remember")
+
+
+LIMITED = """
+import resource, signal
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from speechiq.siq_tasks.catalog.new import create
+from speechiq.siq_tasks.catalog.overview import describe
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+create("harbour", Path({audio!r}), Path({text!r}), Path({out!r}), "demo:x")
+"""
+
+
+def test_a_disk_that_takes_no_more_leaves_no_folder(mine, tmp_path):
+    audio, text = mine
+    out = tmp_path / "place" / "out"
+    program = LIMITED.format(audio=str(audio), text=str(text), out=str(out))
+    done = run("python", "-c", program)
+    assert "place/out': File too large; free some space or name another folder" in done.stderr
+    assert not list(out.parent.iterdir())
+    assert create("harbour", audio, text, out, EMBEDDER).tasks
+
+
+def test_an_output_that_cannot_be_a_folder_is_named(mine, tmp_path):
+    for out, message in ((mine[1], "is a file, not a folder"), (mine[1] / "below", "cannot write")):
+        with pytest.raises(SpeechIQError, match=message):
+            create("harbour", *mine, out, EMBEDDER)
+    tmp_path.joinpath("empty").mkdir()
+    assert create("harbour", *mine, tmp_path / "empty", EMBEDDER).tasks
+
+
+def test_a_folder_with_files_is_not_written_over(mine, tmp_path):
+    with pytest.raises(SpeechIQError, match="contains files; choose another"):
+        create("harbour", *mine, tmp_path / "mine", EMBEDDER)
+
+
+def test_a_missing_folder_of_audio_is_named_before_any_row(tmp_path):
+    tmp_path.joinpath("text.csv").write_text("audio,text\na.wav,hello\n")
+    with pytest.raises(SpeechIQError, match=r"^--audio .*recodings: no such folder; give the folder"):
+        create("harbour", tmp_path / "recodings", tmp_path / "text.csv", tmp_path / "tasks", "demo:x")

@@ -1,0 +1,106 @@
+"""`siq_all` end to end: the real loaders over local copies of the Hub's parquet, run by lm-eval."""
+
+import json
+import os
+
+import pytest
+from lm_eval.tasks import TaskManager
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, metadata
+from tests.conftest import run
+from tests.siq_tasks.conftest import Hub
+
+pytestmark = pytest.mark.slow
+
+LLM = "demo:SmolLM2-135M-Instruct"
+LEVELS = ("remember", "understand", "apply")
+REAL = ("earnings22", "medasr", "voxpopuli")
+
+
+@pytest.fixture(scope="module")
+def suite_run(hub: Hub, demo_models, tmp_path_factory):
+    """Whisper tiny.en on two clips a set, as a user runs it."""
+    folder = tmp_path_factory.mktemp("suite")
+    options = f"dataset_path={hub.path},subset=2,embedder={demo_models[-1]}"
+    cache = folder / "cache"
+    cache.mkdir()
+    cache.joinpath("models").symlink_to(demo_models[0].parent)
+    done = run(
+        *("lm_eval", "--model", "hf-audio", "--tasks", "siq_all", "--batch_size", "auto", "--log_samples"),
+        *("--model_args", f"pretrained=demo:whisper-tiny.en+{LLM},llm_answer=likelihood"),
+        *("--metadata", options, "--output_path", str(folder / "out")),
+        env={**os.environ, "SIQ_CACHE": str(cache), "SIQ_QUESTIONS": str(hub.questions)},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (results,) = folder.glob("out/*/results_*.json")
+    return json.loads(results.read_text()), results.parent
+
+
+def test_every_set_and_level_is_scored(suite_run):
+    results, _ = suite_run
+    assert set(results["configs"]) == {f"siq_{dataset}_{level}" for dataset in REAL for level in LEVELS}
+    for dataset in REAL:
+        assert results["results"][f"siq_{dataset}_remember"]["wer,transcript"] < 0.5
+        assert results["results"][f"siq_{dataset}_understand"]["similarity,embedding"] > 0.9
+        assert results["n-samples"][f"siq_{dataset}_apply"]["effective"] == 6
+
+
+def test_the_chosen_clips_are_recorded_so_that_two_people_can_compare(suite_run):
+    results, folder = suite_run
+    for dataset in REAL:
+        about = [results["configs"][f"siq_{dataset}_{level}"]["metadata"] for level in LEVELS]
+        assert len({record["subset_sha256"] for record in about}) == 1
+        assert {record["left_out"] for record in about} == {1} and {record["rows"] for record in about} == {5}
+        samples = next(folder.glob(f"samples_siq_{dataset}_remember_*.jsonl")).read_text().splitlines()
+        docs = [json.loads(line)["doc"] for line in samples]
+        assert [doc["id"] for doc in docs] == about[0]["subset_ids"]
+        assert all(doc["audio"]["path"].startswith("clips/") for doc in docs)
+
+
+def test_the_yaml_states_subset_and_source(suite_run):
+    assert [metadata(dataset)["subset"] for dataset in REAL] == [200, 400, 200]
+    for dataset in REAL:
+        about = metadata(dataset)
+        assert {"dataset_path", "dataset_name", "split", "text_column", "selection"} <= set(about)
+
+
+def test_clips_are_listed_without_a_task(hub, own_cache):
+    clips = list_clips("voxpopuli", dataset_path=str(hub.path), subset="all")
+    assert {clip["id"] for clip in clips} == {f"voxpopuli/parliament-{n}" for n in range(1, 5)}
+    cleaned = [f"{dataset}_cleaned" for dataset in ("earnings22", "voxpopuli")]
+    assert data_sets() == sorted([*REAL, "demo", *cleaned, *(f"paper_{dataset}" for dataset in REAL)])
+
+
+def test_an_unknown_set_is_named_with_the_known_ones():
+    with pytest.raises(SpeechIQError, match="tedlium: no such data set; known are demo, earnings22"):
+        list_clips("tedlium")
+
+
+@pytest.mark.slow
+def test_the_command_line_validates_the_suite():
+    done = run("lm_eval", "validate", "--tasks", "siq_all,siq_remember,siq_understand,siq_apply")
+    assert done.returncode == 0 and "All tasks found and valid" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda lines: None, r"earnings22: no question file .*siq questions write --dataset earnings22"),
+        (lambda lines: lines[:-1], "earnings22: 1 of 2 clips have too few questions, .*complete the file with"),
+        (
+            lambda lines: [*lines, lines[0].replace("earnings-1", "stranger")],
+            "questions for 1 clip that the set does not have",
+        ),
+        (lambda lines: [lines[0].replace('"answer": "A"', '"answer": "Z"')], r"jsonl' line 1: 'answer' is 'Z'"),
+    ],
+)
+def test_questions_that_do_not_fit_stop_the_task_from_loading(hub, own_cache, tmp_path, monkeypatch, spoil, message):
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
+    chosen = {clip["id"] for clip in list_clips("earnings22", dataset_path=str(hub.path), subset=2)}
+    lines = (hub.questions / "earnings22.jsonl").read_text().splitlines()
+    if (kept := spoil([line for line in lines if json.loads(line)["id"] in chosen])) is not None:
+        tmp_path.joinpath("earnings22.jsonl").write_text("\n".join(kept))
+    manager = TaskManager(include_defaults=False, metadata={"dataset_path": str(hub.path), "subset": 2})
+    with pytest.raises(SpeechIQError, match=message):
+        manager.load("siq_earnings22_apply")

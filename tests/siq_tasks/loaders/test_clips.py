@@ -1,0 +1,306 @@
+"""Preparing a test's clips from rows, and every row that cannot make one."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from speechiq.core.clip import file_clip
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.loaders import clips as loading
+from speechiq.siq_tasks.loaders.clips import prepare
+from tests.siq_tasks.conftest import README, encode, esb_row, write_parquet
+
+pytestmark = pytest.mark.slow
+
+COLUMNS = {"id_column": "id", "length_column": "audio_length_s"}
+
+
+def make(folder, rows, **metadata):
+    """The test made of `rows`, stored as earnings22 is."""
+    folder.mkdir(exist_ok=True)
+    folder.joinpath("README.md").write_text(README)
+    write_parquet(folder / "earnings22" / "test-00000-of-00001.parquet", rows)
+    return prepare_from(folder, **metadata)
+
+
+def prepare_from(folder, **metadata):
+    """The test made of what is stored in `folder`."""
+    asked = {"dataset_path": str(folder), "dataset_name": "earnings22", "subset": 2} | COLUMNS | metadata
+    return prepare(dataset="set", **asked)
+
+
+def rows(*seconds, text="so it goes"):
+    return [esb_row(f"r{i}", encode(s), text, s) for i, s in enumerate(seconds)]
+
+
+def test_the_longest_are_kept_as_they_are_and_recorded(own_cache, tmp_path):
+    given = [*rows(1.0, 3.0, 2.0), esb_row("blank", encode(9.0), "ignore time segment in scoring", 9.0)]
+    test = make(tmp_path / "hub", given)
+    assert [clip["id"] for clip in test.clips] == test.record["subset_ids"] == ["set/r1", "set/r2"]
+    assert (test.record["rows"], test.record["left_out"]) == (4, 1)
+    for clip, row in zip(test.clips, (given[1], given[2]), strict=True):
+        source = file_clip(clip).source
+        source.check(0.0, clip["duration"])
+        assert source.file.read_bytes() == row["audio"]
+        assert clip["duration"] == row["audio_length_s"]
+    assert len(list(own_cache.glob("clips/??/*"))) == 2
+
+
+def test_lengths_come_from_headers_without_a_column_of_lengths(own_cache, tmp_path):
+    test = make(tmp_path / "hub", rows(1.0, 3.0, 2.0), length_column=None, id_column=None)
+    assert test.record["subset_ids"] == ["set/00001", "set/00002"]
+
+
+def test_the_longest_text_is_the_other_selection(own_cache, tmp_path):
+    given = [esb_row("a", encode(1.0), "one two three", 1.0), *rows(2.0, 3.0, text="one")]
+    assert make(tmp_path / "hub", given, selection="longest-text", subset=1).record["subset_ids"] == ["set/a"]
+
+
+def test_all_is_a_subset(own_cache, tmp_path):
+    assert len(make(tmp_path / "hub", rows(1.0, 2.0, 3.0), subset="all").clips) == 3
+
+
+def test_a_second_run_reads_no_audio(own_cache, tmp_path, monkeypatch):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    monkeypatch.setattr(loading, "open_rows", lambda source: pytest.fail("rows were read again"))
+    assert prepare_from(tmp_path / "hub") == first
+
+
+def test_changed_rows_are_prepared_anew(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(1.0, 2.0))
+    assert make(tmp_path / "hub", rows(1.0, 2.0, 3.0)).record["rows"] == 3
+
+
+def test_a_clip_that_was_deleted_is_kept_again(own_cache, tmp_path):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    source = file_clip(first.clips[0]).source
+    source.file.unlink()
+    assert prepare_from(tmp_path / "hub") == first
+    source.check(0.0, 1.0)
+
+
+def test_audio_that_changed_beside_its_metadata_file_is_prepared_anew(own_cache, tmp_path):
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    durations = []
+    for seconds in (1.0, 2.0):
+        tmp_path.joinpath("a.wav").write_bytes(encode(seconds))
+        test = prepare(dataset="own", dataset_path=str(tmp_path / "m.csv"), subset="all")
+        durations.append(test.clips[0]["duration"])
+    assert durations == [1.0, 2.0]
+
+
+def test_two_processes_at_once_prepare_the_same(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(*np.linspace(1, 2, 20)), subset=1)
+    with ProcessPoolExecutor(2) as pool:
+        one, other = pool.map(partial(prepare_from, subset=3), [tmp_path / "hub"] * 2)
+    assert one == other
+    assert not list(own_cache.rglob(".*"))
+
+
+def cut(audio):
+    return audio[: len(audio) // 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "metadata", "message"),
+    [
+        (rows(1.0), {}, "subset=2: only 1 clip can be scored"),
+        (rows(1.0, 2.0), {"subset": 0}, "subset=0: neither"),
+        (rows(1.0, 2.0), {"selection": "shortest"}, "selection=shortest: unknown; known are longest-audio"),
+        (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has dataset, text, id"),
+        (rows(1.0, 2.0), {"split": "dev"}, "no split 'dev'; it has test"),
+        (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
+        (rows(1.0, 2.0, text=""), {}, "none of 2 rows has a reference with words"),
+        ([*rows(1.0), esb_row("x", encode(1.5), None, 1.5)], {}, "row 1: text is None"),
+        ([*rows(1.0), esb_row("r0", encode(1.5), "again", 1.5)], {}, "rows 0 and 1 have the same id, 'r0'"),
+        ([*rows(1.0), esb_row("x", b"noise", "hm", 1.5)], {}, "set/x: not readable as audio"),
+        ([*rows(1.0), esb_row("x", encode(0.0), "hm", 1.5)], {}, "set/x: it has no samples"),
+        ([*rows(1.0), esb_row("x", cut(encode(2.0, kind="FLAC")), "hm", 2.0)], {}, "set/x: .*(cut off|decode)"),
+    ],
+)
+def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, metadata, message):
+    with pytest.raises(SpeechIQError, match=message):
+        make(tmp_path / "hub", given, **metadata)
+    assert not list(own_cache.glob("clips/*.json"))
+
+
+def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch, tmp_path):
+    program = "from speechiq.siq_tasks.catalog.suite import list_clips; list_clips('earnings22')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"}
+    )
+    assert "cannot be loaded and is not in the cache" in done.stderr.splitlines()[-1]
+    assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]
+
+
+LIMITED = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from speechiq.core.cache.clip_folder import save_audio
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+save_audio(open({file!r}, "rb").read(), "set/x")
+"""
+
+
+def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache, tmp_path):
+    file = tmp_path / "a.wav"
+    file.write_bytes(encode(1.0))
+    done = subprocess.run([sys.executable, "-c", LIMITED.format(file=str(file))], capture_output=True, text=True)
+    assert "File too large; free some space or set SIQ_CACHE" in done.stderr
+    assert not [file for file in own_cache.rglob("*") if file.is_file()]
+
+
+def test_a_metadata_file_beside_audio_is_a_source(own_cache, tmp_path):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0, rate=8000, channels=2))
+    tmp_path.joinpath("b.flac").write_bytes(encode(2.0, rate=44_100, kind="FLAC"))
+    for name, content in (
+        ("m.csv", "file,words\na.wav,one two\nb.flac,three four\n"),
+        ("m.tsv", "file\twords\na.wav\tone two\nb.flac\tthree four\n"),
+        ("m.jsonl", '{"file": "a.wav", "words": "one two"}\n{"file": "b.flac", "words": "three four"}\n'),
+    ):
+        tmp_path.joinpath(name).write_text(content)
+        metadata = {"audio_column": "file", "text_column": "words", "subset": "all"}
+        test = prepare(dataset="own", dataset_path=str(tmp_path / name), **metadata)
+        assert [(clip["id"], clip["text"]) for clip in test.clips] == [
+            ("own/00001", "three four"),
+            ("own/00000", "one two"),
+        ]
+        assert [len(file_clip(clip).samples) for clip in test.clips] == [32_000, 16_000]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.csv", "", "has no rows; write one line per clip"),
+        ("m.csv", "audio,text\nä,ö\n".encode("latin-1"), "not UTF-8"),
+        ("m.jsonl", '{"audio": "a.wav", "text"\n', r"m\.jsonl' line 1 is not a whole JSON object"),
+        ("m.csv", "audio,words\na.wav,one\n", "no column 'text'; it has audio, words"),
+        ("m.csv", "audio,text\nnowhere.wav,one\n", r"nowhere\.wav: No such file"),
+    ],
+)
+def test_a_metadata_file_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
+    tmp_path.joinpath(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all")
+
+
+def test_a_manifest_is_json_that_a_person_can_read(own_cache, tmp_path):
+    make(tmp_path / "hub", rows(1.0, 2.0))
+    (manifest,) = own_cache.glob("clips/*.json")
+    assert set(json.loads(manifest.read_text())) == {"clips", "record", "known"}
+
+
+def test_a_damaged_list_of_clips_is_made_anew(own_cache, tmp_path):
+    first = make(tmp_path / "hub", rows(1.0, 2.0))
+    (manifest,) = own_cache.glob("clips/*.json")
+    for spoilt in (b"", b"{", b"[]", b'{"clips": [{}], "record": {}, "known": []}'):
+        manifest.write_bytes(spoilt)
+        assert prepare_from(tmp_path / "hub") == first
+
+
+def test_warnings_are_logged_by_name_at_every_load(own_cache, tmp_path, caplog):
+    given = [*rows(1.0, 2.0), esb_row("again", encode(2.0), "another text", 2.0)]
+    given[0]["audio"] = encode(1.0, silent=True)
+    for load in (partial(make, rows=given), prepare_from):
+        caplog.clear()
+        load(tmp_path / "hub", subset="all")
+        assert [record.message for record in caplog.records] == [
+            "set: 1 of 3 clips, 'set/r0' among them: it is digital silence",
+            "set: 2 clips, 'set/again' and 'set/r1', are the same audio with different references",
+        ]
+
+
+def test_a_set_that_comes_from_a_script_names_the_ways_out(own_cache, tmp_path):
+    tmp_path.joinpath("voices").mkdir()
+    tmp_path.joinpath("voices", "voices.py").write_text("import datasets\n")
+    with pytest.raises(
+        SpeechIQError, match=r"voices: its rows come from a script, .*refs/convert/parquet, .*FOLDER"
+    ) as e:
+        prepare(dataset="voices", dataset_path=str(tmp_path / "voices"), subset="all")
+    assert "hf-audio/esb-datasets-test-only-sorted" in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc", "a/b", "..", ".hidden", "", "a..b", "x" * 101, 5, None, "a\nb"])
+def test_a_data_set_has_a_plain_name_and_nothing_is_written_elsewhere(own_cache, tmp_path, name):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(SpeechIQError, match=r"metadata\.dataset: .* is not a plain name"):
+        prepare(dataset=name, dataset_path=str(tmp_path / "m.csv"), subset="all")
+    assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"dataset_path": ["a"]}, r"metadata\.dataset_path: \['a'\] is not a text"),
+        ({"dataset_path": None}, r"metadata\.dataset_path: missing"),
+        ({"text_column": {"a": 1}}, r"metadata\.text_column: .* is not a text"),
+        ({"split": 1.5}, r"metadata\.split: 1\.5 is not a text"),
+        ({"length_column": "text"}, "row 0: text is 'one two', not a number of seconds"),
+        ({"audio_column": "text"}, r"own/00000: .*one two: No such file"),
+        ({"subset": True}, "subset=True: neither"),
+        ({"subset": Path("all")}, "subset=all: neither"),
+        ({"subset": 10**400}, "subset=10{39}: only 1 clip "),
+        ({"dataset_path": "./" + "x" * 300}, "no such folder"),
+        ({"dataset_path": "~nobody-of-this-name/x"}, "dataset_path=~nobody-of-this-name/x: no such folder"),
+    ],
+)
+def test_metadata_of_the_wrong_kind_is_named_by_its_key(own_cache, tmp_path, metadata, message):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath("m.csv").write_text("audio,text\na.wav,one two\n")
+    asked = {"dataset_path": str(tmp_path / "m.csv"), "subset": "all"} | metadata
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", **asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bom.csv", "\ufeffaudio,text\r\na.wav,one two\r\n"),
+        ("semicolons.csv", "audio;text\na.wav;one two\n"),
+        ("tabs.csv", "audio\ttext\na.wav\tone two\n"),
+        ("UPPER.CSV", "audio,text\na.wav,one two\n"),
+        ("quoted.csv", 'audio,text\na.wav,"one two"\n'),
+    ],
+)
+def test_tables_of_other_programs_are_read(own_cache, tmp_path, name, content):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath(name).write_bytes(content.encode())
+    (clip,) = prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all").clips
+    assert clip["text"] == "one two"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.csv", "audio,text\na.wav,Good morning, all\n", "line 2: has 3 fields, the header 2; put a field"),
+        ("m.csv", "audio,text\na.wav," + "x" * 200_000 + "\n", "line 2: field larger than field limit"),
+        ("m.csv", 'audio,text\na.wav,"one\nb.wav,two\n', r"m\.csv line 2: a double quote is not closed; close each"),
+        ("m.csv", 'audio,text\na.wav,"one\nb.wav,two"\n', r"m\.csv line 2: a double quote is not closed"),
+        (
+            "m.tsv",
+            'audio\ttext\n\na.wav\t"one" two\n',
+            r"m\.tsv line 3: text follows a closing double quote",
+        ),
+        ("m.jsonl", '{"audio": "a.wav", "text": 5}', "row 0: text is 5, not a text"),
+        ("m.jsonl", '{"audio": 5, "text": "a"}', "row 1: audio is 5, not a text"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "\\ud800"}', "line 1 .* half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": "\\udc00"}', "line 1 .* half a surrogate pair"),
+        ("m.jsonl", '{"audio": "a.wav", "text": "one", "id": [1]}', r"row 0: id is \[1\], not a text"),
+        ("m.jsonl", json.dumps({"audio": "x" * 300, "text": "one", "id": "a"}), "File name too long"),
+    ],
+)
+def test_a_row_that_cannot_be_is_named(own_cache, tmp_path, name, content, message):
+    tmp_path.joinpath("a.wav").write_bytes(encode(1.0))
+    tmp_path.joinpath(name).write_text(content)
+    metadata = {"id_column": "id"} if '"id"' in content else {}
+    with pytest.raises(SpeechIQError, match=message):
+        prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all", **metadata)

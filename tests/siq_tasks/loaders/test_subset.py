@@ -1,0 +1,42 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.loaders.subset import choose, counts, ids_sha256
+
+lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
+
+
+@given(lengths, st.randoms())
+def test_the_choice_does_not_depend_on_the_order_of_rows(clips, random):
+    shuffled = list(clips.items())
+    random.shuffle(shuffled)
+    assert choose(clips, "all") == choose(dict(shuffled), "all")
+    assert choose(dict(shuffled), 1) == choose(clips, "all")[:1]
+
+
+@given(lengths)
+def test_the_longest_are_chosen(clips):
+    size = (len(clips) + 1) // 2
+    chosen = choose(clips, size)
+    rest = clips.keys() - set(chosen)
+    assert min(clips[key] for key in chosen) >= max((clips[key] for key in rest), default=0)
+
+
+def test_the_sha256_of_subsets_differs():
+    assert ids_sha256(["a", "b"]) == ids_sha256(["b", "a"]) != ids_sha256(["ab"])
+
+
+@pytest.mark.parametrize("text", ["", "...!", "uh", "ignore time segment in scoring", "ignore_time_segment_in_scoring"])
+def test_a_reference_without_words_to_score_does_not_count(text):
+    assert counts(text) is (text == "...!")
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [(0, "neither a whole number"), (-1, "neither"), ("many", "neither"), (2.5, "neither"), (9, "only 2 clips")],
+)
+def test_a_size_that_cannot_be_is_named(size, message):
+    with pytest.raises(SpeechIQError, match=rf"subset={size}: {message}"):
+        choose({"a": 1.0, "b": 2.0}, size)
