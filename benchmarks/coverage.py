@@ -22,7 +22,7 @@ from measure import write
 from tqdm import tqdm
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, Pool, Scores, align, calibrate, read_systems, score
+from speechiq.reducer import LEVELS, ScoreMatrix, Scores, align, calibrate, read_systems, score
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
@@ -130,11 +130,11 @@ def recorded(systems: list[System]) -> Population:
     return Population(sample, False)
 
 
-def as_pool(raw: dict[str, np.ndarray]) -> Pool:
+def as_pool(raw: dict[str, np.ndarray]) -> ScoreMatrix:
     """Return a pool with these raw scores, by level, each of shape (systems, clips)."""
     systems, clips = raw["apply"].shape
     names = tuple(f"{i:07}" for i in range(clips))
-    return Pool(tuple(f"s{j:02}" for j in range(systems)), dict.fromkeys(LEVELS, names), raw)
+    return ScoreMatrix(tuple(f"s{j:02}" for j in range(systems)), dict.fromkeys(LEVELS, names), raw)
 
 
 def truth(population: Population) -> Scores:

@@ -17,7 +17,7 @@ import numpy as np
 from measure import write
 from tqdm import tqdm
 
-from speechiq.reducer import Pool
+from speechiq.reducer import ScoreMatrix
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
@@ -99,7 +99,7 @@ def measure(sample: Sample, truth: np.ndarray, clips: int, sets: int, draws: int
     ends = []
     for trial in range(sets):
         raw = sample(clips, np.random.default_rng([clips, trial]))
-        pool = Pool(tuple(map(str, range(len(raw)))), {LEVEL: names}, {LEVEL: raw}, levels)
+        pool = ScoreMatrix(tuple(map(str, range(len(raw)))), {LEVEL: names}, {LEVEL: raw}, levels)
         drawn = (
             draw(pool, scale=flat(pool), draws=draws, seed=trial).raw_clouds[LEVEL]._replace(lowest=0.0, highest=1.0)
         )

@@ -20,7 +20,7 @@ from speechiq.reducer.scores.scale import (
     score,
     sensitivity,
 )
-from speechiq.reducer.scores.score_matrix import Pool, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.studies.comparison import Comparison
@@ -40,10 +40,10 @@ __all__ = [
     "LevelScores",
     "Measure",
     "Norms",
-    "Pool",
     "Ranking",
     "Runs",
     "Scale",
+    "ScoreMatrix",
     "Scores",
     "System",
     "align",

@@ -77,7 +77,7 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
     Args:
         study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
-        suites: Further suites; each has a section.
+        suites: DerivedColumns suites; each has a section.
     """
     shown = content(study)
     charts = shown["charts"] | _charts(suites)
@@ -100,7 +100,9 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
         title=f"{'Suite' if len(suites) == 1 else 'Suites'} {names}",
         suites=suites,
         charts=_charts(suites),
-        made=provenance.made_of(provenance.tasks_of(system for of in suites for system in of.board.systems), command),
+        made=provenance.made_of(
+            provenance.tasks_of(system for of in suites for system in of.scoreboard.systems), command
+        ),
     )
 
 

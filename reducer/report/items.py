@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.reducer.scores.scale import Scale
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 
 SHOWN = 8
 TOP = 0.1
@@ -52,7 +52,7 @@ class RankGap(NamedTuple):
     similarity_rank: float
 
 
-def deciding(pool: Pool, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
+def deciding(pool: ScoreMatrix, scale: Scale | None, listening: Sequence[int]) -> list[LevelItems]:
     """Return each level's hardest and heaviest clips.
 
     Args:
@@ -84,7 +84,7 @@ def shares(scale: Scale, level: str) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def rank_gaps(pool: Pool, listening: Sequence[int]) -> tuple[list[RankGap], list[RankGap]]:
+def rank_gaps(pool: ScoreMatrix, listening: Sequence[int]) -> tuple[list[RankGap], list[RankGap]]:
     """Return transcripts with many word errors and a high similarity, and the reverse; the largest difference first.
 
     All transcripts of the systems that process audio are ranked by word error rate and by similarity, 0 the worst, 100

@@ -9,7 +9,7 @@ from speechiq.core.console import count_of
 from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.by_dataset import macro_average
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.tables.records import rows_of
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -65,7 +65,7 @@ def cautions(study: Study) -> dict[str, str]:
     return {name: of.caution for name, of in drawn.items() if of and of.caution} if study.has_siq else {}
 
 
-def _count(pool: Pool) -> str:
+def _count(pool: ScoreMatrix) -> str:
     clips = max(map(len, pool.clips.values()))
     return count_of(clips, "clip")
 

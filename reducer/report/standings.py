@@ -1,4 +1,4 @@
-"""Gather what the page shows of a board: its systems in order, with the score of each column."""
+"""Gather what the page shows of a scoreboard: its systems in order, with the score of each column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scoreboard import Board
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.table import FLAGS, shown_flags
 
@@ -20,24 +20,24 @@ class Standings:
     Attributes:
         id: Id of the table.
         about: What the table has, in words.
-        board: The scores.
+        scoreboard: The scores.
         notes: The lines below it.
     """
 
     id: str
     about: str
-    board: Board
+    scoreboard: Scoreboard
     notes: list[str]
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per system, lowest mean rank first."""
-        return rows_of(self.board)
+        return rows_of(self.scoreboard)
 
     @property
     def columns(self) -> dict[str, Category]:
         """Return column -> how it is scored."""
-        return self.board.columns
+        return self.scoreboard.columns
 
     @cached_property
     def flags(self) -> dict[str, tuple[str, str]]:
@@ -58,4 +58,4 @@ class Standings:
 
     def items(self, column: str) -> int:
         """Return the number of items of a column."""
-        return len(self.board.holder(column, 0).scores[column])
+        return len(self.scoreboard.holder(column, 0).scores[column])

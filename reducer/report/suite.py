@@ -25,14 +25,14 @@ from speechiq.reducer.runs.rows import Pick, Row, first_of, read_row
 from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.scores.derived import share_measure
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scoreboard import Board, rate, rate_kinds
+from speechiq.reducer.scores.scoreboard import Scoreboard, rate, rate_groups
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies.judges.reliability import part_most
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.tables.scoreboard_records import rows_of
-from speechiq.reducer.tables.scoreboard_table import caption, kinds_caption
+from speechiq.reducer.tables.scoreboard_table import caption, group_caption
 
 
 class AnyRow(Row):
@@ -198,14 +198,14 @@ class SuitePage:
 
     Attributes:
         suite: Name of the suite.
-        board: Its scores.
+        scoreboard: Its scores.
         kinds: Field -> the scores of the items of each kind by it.
         texts: Category -> its questions and responses.
     """
 
     suite: str
-    board: Board
-    kinds: Mapping[str, Board]
+    scoreboard: Scoreboard
+    kinds: Mapping[str, Scoreboard]
     texts: Mapping[str, TextReader]
 
     @property
@@ -216,28 +216,28 @@ class SuitePage:
     @property
     def categories(self) -> dict[str, Category]:
         """Return category -> how it is scored."""
-        return dict(self.board.pool.levels)
+        return dict(self.scoreboard.pool.levels)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per system, lowest mean rank first."""
-        return rows_of(self.board)
+        return rows_of(self.scoreboard)
 
     @property
     def tables(self) -> list[Standings]:
         """Return the table of the categories, and one for each field by which items have kinds."""
         about = f"Systems by the mean of their ranks over the categories of suite {self.suite}."
         return [
-            Standings(f"{self.id}-standings", about, self.board, list(caption(self.board))),
+            Standings(f"{self.id}-standings", about, self.scoreboard, list(caption(self.scoreboard))),
             *(
-                Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(kinds_caption(of, field)))
+                Standings(f"{self.id}-by-{field}", f"Scores by {field}", of, list(group_caption(of, field)))
                 for field, of in self.kinds.items()
             ),
         ]
 
     @property
     def pooled(self) -> str:
-        """Return the name under which the board has the reliability over all categories."""
+        """Return the name under which the scoreboard has the reliability over all categories."""
         return reliability_table.POOLED
 
     @property
@@ -248,7 +248,7 @@ class SuitePage:
     @property
     def labels(self) -> dict[str, str]:
         """Return system -> its short name."""
-        return dict(zip(self.board.pool.systems, short_names(self.board.pool.systems), strict=True))
+        return dict(zip(self.scoreboard.pool.systems, short_names(self.scoreboard.pool.systems), strict=True))
 
     def heading(self, category: str) -> str:
         """Return the heading of a category."""
@@ -265,7 +265,7 @@ class SuitePage:
     def items(self, category: str) -> list[ItemRow]:
         """Return the items of a category, hardest first, with the responses of each system."""
         reader, of = self.texts[category], self.categories[category]
-        systems = [self.board.systems[row] for row in self.board.order]
+        systems = [self.scoreboard.systems[row] for row in self.scoreboard.order]
         scores = [system.scores[category] for system in systems]
         hardest = sorted(scores[0], key=lambda item: (_mean_score(item, scores), item))
         return [
@@ -289,25 +289,28 @@ class SuitePage:
 
     def marks(self, category: str) -> dict[str, str]:
         """Return the marks of a judged category, for the filter of its items; empty without a judge."""
-        return MARKS if category in self.board.reliability else {}
+        return MARKS if category in self.scoreboard.reliability else {}
 
     def reliability(self, category: str) -> list[tuple[str, dict[str, list[str]]]]:
         """Return system -> heading -> lines of its cell in the table of the judge, in the order of the ranking."""
-        found = self.board.reliability[category]
+        found = self.scoreboard.reliability[category]
         return [
-            (self.board.pool.systems[row], {name: text.splitlines() for name, text in cells_of(found[row]).items()})
-            for row in self.board.order
+            (
+                self.scoreboard.pool.systems[row],
+                {name: text.splitlines() for name, text in cells_of(found[row]).items()},
+            )
+            for row in self.scoreboard.order
         ]
 
     def reliability_notes(self) -> list[str]:
         """Return the lines below the tables of the judge."""
-        return list(reliability_table.caption(self.board))
+        return list(reliability_table.caption(self.scoreboard))
 
     def parted(self, category: str) -> list[Parted]:
         """Return the answers of all systems on which judge and rule differ most, largest difference first."""
         most = [
             Parted(system.name, show_item(item), of.judge, of.rule, of.answer)
-            for system in self.board.systems
+            for system in self.scoreboard.systems
             for item, of in part_most(system.scored_answers(category), MOST)
         ]
         return sorted(most, key=lambda of: (-abs(of.judge - of.rule), of.system, of.item))[:MOST]
@@ -368,11 +371,11 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = found.read(suite, list(texts.values()))
-    board = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
-    board = reliability_table.add_pooled(board, draws=options.draws)
+    scoreboard = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
+    scoreboard = reliability_table.add_pooled(scoreboard, draws=options.draws)
     kinds = {
-        field: rate_kinds(board, field, draws=options.draws)
-        for field in board.fields
-        if share_measure(of for of in board.pool.levels.values() if field in of.split_by)
+        field: rate_groups(scoreboard, field, draws=options.draws)
+        for field in scoreboard.fields
+        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.split_by)
     }
-    return SuitePage(suite, board, kinds, texts)
+    return SuitePage(suite, scoreboard, kinds, texts)

@@ -3,7 +3,7 @@
 The draws themselves give standard errors and the probability of each rank. Intervals need more, since eq. 4's weights
 are heavy tailed: the heaviest clip counts more often than once, for clips like it that are not in the set. On a fixed
 scale a draw's distance from the pool is also divided by the draw's own standard error (the studentized bootstrap). On
-the pool's own scale it is used in both directions, and the loss of Z to noise is undone (`interval.attenuation`).
+the pool's own scale it is used in both directions, and the loss of Z to noise is undone (`interval.shrinkage`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS, Draws, PerLevel, draw
 from speechiq.reducer.scores.scale import DEFAULT_RULE, Scale, calibrate, competition_ranks, flat, score
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution
-from speechiq.reducer.stats.interval import Cloud, Interval
+from speechiq.reducer.stats.interval import Interval, StudentizedDraws
 from speechiq.reducer.stats.proportion import bound_means
 
 
@@ -57,7 +57,7 @@ class Bootstrap(NamedTuple):
 
 
 def resample(
-    pool: Pool, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
+    pool: ScoreMatrix, *, scale: Scale | None = None, rule: str = DEFAULT_RULE, draws: int = DRAWS, seed: int = 0
 ) -> Bootstrap:
     """Return the error bars of all systems from one set of draws.
 
@@ -87,7 +87,9 @@ def resample(
     )
 
 
-def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int, int, dict[str, Interval], PerLevel]:
+def resample_raw(
+    pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0
+) -> tuple[int, int, dict[str, Interval], PerLevel]:
     """Return the error bars of mean raw scores only; NaN for a system with fewer than two clips with a score.
 
     Args:
@@ -115,7 +117,7 @@ def resample_raw(pool: Pool, *, draws: int = DRAWS, seed: int = 0) -> tuple[int,
 
 
 def resample_alone(
-    pool: Pool, clips: Pool, *, draws: int = DRAWS, seed: int = 0
+    pool: ScoreMatrix, clips: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0
 ) -> tuple[dict[str, Interval], PerLevel]:
     """Return the error bars of mean raw scores, each level by itself on the draws of another pool's clips.
 
@@ -141,7 +143,7 @@ def resample_alone(
     return intervals, std
 
 
-def _intervals_of_raw(pool: Pool, drawn: Draws) -> dict[str, Interval]:
+def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
     drawn_intervals = {
         level: _within(cloud, *pool.raw_range(level)).interval for level, cloud in drawn.raw_clouds.items()
     }
@@ -152,7 +154,7 @@ def _std_of_raw(drawn: Draws) -> PerLevel:
     return {level: values.std(axis=0, ddof=1) for level, values in drawn.raw.items()}
 
 
-def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
+def leave_one_out(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> np.ndarray:
     """Return the change of each system's SIQ when one system leaves the pool that sets the scale.
 
     Returns:
@@ -166,7 +168,7 @@ def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
     shifts = np.full((len(whole), len(whole)), np.nan)
     for j, name in enumerate(pool.systems):
         others = np.arange(len(whole)) != j
-        rest = Pool(
+        rest = ScoreMatrix(
             tuple(other for other in pool.systems if other != name),
             pool.clips,
             {level: raw[others] for level, raw in pool.raw.items()},
@@ -176,6 +178,6 @@ def leave_one_out(pool: Pool, rule: str = DEFAULT_RULE) -> np.ndarray:
     return shifts
 
 
-def _within(cloud: Cloud, lowest: float, highest: float) -> Cloud:
+def _within(cloud: StudentizedDraws, lowest: float, highest: float) -> StudentizedDraws:
     """Return the cloud with its interval limited to possible scores."""
     return cloud._replace(lowest=lowest, highest=highest)

@@ -10,7 +10,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import drop_empty_levels, share
 
 
-def narrow(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[list[System], list[Mismatch]]:
+def intersect(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[list[System], list[Mismatch]]:
     """Return the systems with the items to score: all, or, if systems may differ, those that all share.
 
     Args:
@@ -26,12 +26,12 @@ def narrow(systems: Sequence[System], allow_mismatch: bool = False) -> tuple[lis
     systems = drop_empty_levels(systems)
     mismatches = compare_systems(systems)
     if not allow_mismatch:
-        refuse(mismatches)
+        require_equal(mismatches)
         return list(systems), []
     return share(systems), mismatches + compare_items(systems)
 
 
-def refuse(mismatches: Sequence[Mismatch]) -> None:
+def require_equal(mismatches: Sequence[Mismatch]) -> None:
     """Raise a `SpeechIQError` that names mismatches, if there are any."""
     if mismatches:
         fixes = ", or ".join(dict.fromkeys(mismatch.fix for mismatch in mismatches))

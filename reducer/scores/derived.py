@@ -11,10 +11,10 @@ import msgspec
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.score_matrix import Pool, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
 
-class Further(NamedTuple):
+class DerivedColumns(NamedTuple):
     """Hold the further columns of a suite: pooled ones, from few categories to many, then those beside the scores.
 
     Attributes:
@@ -25,7 +25,7 @@ class Further(NamedTuple):
     """
 
     systems: tuple[System, ...]
-    pool: Pool
+    pool: ScoreMatrix
     members: Mapping[str, Sequence[str]]
     left_out: Sequence[str]
 
@@ -35,7 +35,7 @@ class Further(NamedTuple):
         return self.pool.levels
 
 
-def pool_columns(systems: Sequence[System]) -> Further:
+def pool_columns(systems: Sequence[System]) -> DerivedColumns:
     """Return the further columns of systems that were scored on the same items.
 
     A pooled column has every item of the categories that name it (`part_of`, `overall`), at least two, with one
@@ -68,7 +68,7 @@ def pool_columns(systems: Sequence[System]) -> Further:
         for row, system in enumerate(systems)
     )
     members = {column: found[column][1] for column in known}
-    return Further(scored, align(scored), members, [part for part in several if part not in pooled])
+    return DerivedColumns(scored, align(scored), members, [part for part in several if part not in pooled])
 
 
 def share_measure(categories: Iterable[Category]) -> bool:

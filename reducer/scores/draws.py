@@ -25,13 +25,13 @@ from speechiq.reducer.scores.scale import (
     share_out,
     weighted_score,
 )
-from speechiq.reducer.scores.score_matrix import Pool
-from speechiq.reducer.stats.interval import Cloud, attenuation
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.interval import StudentizedDraws, shrinkage
 from speechiq.reducer.stats.sums import Sums, noise, read, rows
 
 DRAWS = 1000
 FEWEST_DRAWS = 40
-UNSEEN, UNSEEN_ON_NORMS = 2.0, 3.0
+TAIL_ALLOWANCE, TAIL_ALLOWANCE_ON_NORMS = 2.0, 3.0
 CHUNK_CELLS = 2**22
 MEAN, POINTS = 100, 15
 
@@ -50,7 +50,7 @@ class Clips(NamedTuple):
     places: dict[str, list[int]]
 
     @classmethod
-    def of(cls, pool: Pool) -> Clips:
+    def of(cls, pool: ScoreMatrix) -> Clips:
         """Return the clips of a pool."""
         place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
         return cls(tuple(place), {level: [place[clip] for clip in clips] for level, clips in pool.clips.items()})
@@ -79,19 +79,19 @@ class Draws(NamedTuple):
     z: PerLevel
     siq: np.ndarray
     left_out: int
-    raw_clouds: dict[str, Cloud]
-    z_clouds: dict[str, Cloud]
-    siq_cloud: Cloud
+    raw_clouds: dict[str, StudentizedDraws]
+    z_clouds: dict[str, StudentizedDraws]
+    siq_cloud: StudentizedDraws
 
 
 def draw(
-    pool: Pool,
+    pool: ScoreMatrix,
     *,
     scale: Scale | None = None,
     rule: str = DEFAULT_RULE,
     draws: int = DRAWS,
     seed: int = 0,
-    unseen: float | None = None,
+    tail_allowance: float | None = None,
 ) -> Draws:
     """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
@@ -101,9 +101,9 @@ def draw(
         rule: As for `resample`.
         draws: Number of draws, at least `FEWEST_DRAWS`.
         seed: Equal seeds give equal draws.
-        unseen: Intervals of X_j count the variance of the heaviest clip this many more times, for equally heavy clips
-            that are not in the set; None takes `UNSEEN`, and `UNSEEN_ON_NORMS` on a fixed scale. Differences between
-            two systems use less (`comparison.compare`).
+        tail_allowance: Intervals of X_j count the variance of the heaviest clip this many more times, for equally
+            heavy clips that are not in the set; None takes `TAIL_ALLOWANCE`, and `TAIL_ALLOWANCE_ON_NORMS` on a fixed
+            scale. Differences between two systems use less (`comparison.compare`).
 
     Raises:
         SpeechIQError: Too few draws, a single clip, or a pool that cannot be scored at all or on more than half of the
@@ -117,8 +117,8 @@ def draw(
     if len(clips.names) < 2:
         raise SpeechIQError("a single clip has no error bar: run more clips, or leave error bars out (--bootstrap 0)")
     base = scale or calibrate(pool, rule)
-    if unseen is None:
-        unseen = UNSEEN_ON_NORMS if scale else UNSEEN
+    if tail_allowance is None:
+        tail_allowance = TAIL_ALLOWANCE_ON_NORMS if scale else TAIL_ALLOWANCE
     parts = {level: clips.spread(level, rows(raw, base.levels[level], scale)) for level, raw in pool.raw.items()}
     counts = count_clips(len(clips.names), draws, seed)
     chunks = [{level: chunk @ part.T for level, part in parts.items()} for chunk in counts]
@@ -146,9 +146,9 @@ def draw(
     }
     siq = combine(z, shares)
     z_clouds = {
-        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], unseen)
+        level: _fixed_cloud(level_sums, pool.raw[level], scale.levels[level], tail_allowance)
         if scale
-        else _own_cloud(level_sums, pool.raw[level], base.levels[level], unseen)
+        else _own_cloud(level_sums, pool.raw[level], base.levels[level], tail_allowance)
         for level, level_sums in found.items()
     }
     center = combine(
@@ -164,7 +164,7 @@ def draw(
         int((~kept).sum()),
         {level: _raw_cloud(level_sums) for level, level_sums in found.items()},
         z_clouds,
-        Cloud(
+        StudentizedDraws(
             siq[0],
             center,
             combine({level: cloud.draws for level, cloud in z_clouds.items()}, both),
@@ -188,34 +188,34 @@ def _deviation(ability: np.ndarray, level_scale: LevelScale | None) -> np.ndarra
     return level_scale.std if level_scale else ability.std(axis=-1, keepdims=True)
 
 
-def _raw_cloud(sums: Sums) -> Cloud:
+def _raw_cloud(sums: Sums) -> StudentizedDraws:
     """Return the draws of the mean raw score."""
     score = sums.raw[0]
-    return Cloud(score, score, score + noise(sums.raw, sums.raw_error))
+    return StudentizedDraws(score, score, score + noise(sums.raw, sums.raw_error))
 
 
-def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
+def _fixed_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
     """Return the draws of Z_j on a fixed scale."""
     score = sums.ability[0] / level_scale.std
     heaviest, total = _variances(raw, level_scale)
-    widen = _widen(heaviest, total, unseen)
-    return Cloud(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
+    widen = _widen(heaviest, total, tail_allowance)
+    return StudentizedDraws(score, score, score + widen * noise(sums.ability, sums.error) / level_scale.std)
 
 
-def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, unseen: float) -> Cloud:
+def _own_cloud(sums: Sums, raw: np.ndarray, level_scale: LevelScale, tail_allowance: float) -> StudentizedDraws:
     """Return the draws of Z_j on both sides of the pool's, with a scale of each draw's own.
 
     One factor widens the distances of all systems, so that differences between them keep their meaning.
     """
     heaviest, total = _variances(raw - raw.mean(axis=0), level_scale)
-    far = _widen(heaviest.sum(), total.sum(), unseen) * (sums.ability[1:] - sums.ability[0])
+    far = _widen(heaviest.sum(), total.sum(), tail_allowance) * (sums.ability[1:] - sums.ability[0])
     score = sums.ability[0] / sums.ability[0].std()
     ability = np.concatenate([sums.ability[0] + far, sums.ability[0] - far])
     deviation = np.broadcast_to(ability.std(axis=1, keepdims=True), ability.shape)
     draws = np.divide(ability, deviation, out=np.zeros_like(ability), where=deviation > 0)
-    of_pool, of_draws = attenuation(score, draws)
+    of_pool, of_draws = shrinkage(score, draws)
     span = np.sqrt(len(score) - 1)
-    return Cloud(score, score / of_pool, draws / of_draws, -span, span)
+    return StudentizedDraws(score, score / of_pool, draws / of_draws, -span, span)
 
 
 def _variances(raw: np.ndarray, level_scale: LevelScale) -> tuple[np.ndarray, np.ndarray]:
@@ -225,7 +225,7 @@ def _variances(raw: np.ndarray, level_scale: LevelScale) -> tuple[np.ndarray, np
     return parts.max(axis=1), parts.sum(axis=1)
 
 
-def _widen(heaviest: np.ndarray, total: np.ndarray, unseen: float) -> np.ndarray:
-    """Return how much a standard error grows if the heaviest clip counts `unseen` times more."""
+def _widen(heaviest: np.ndarray, total: np.ndarray, tail_allowance: float) -> np.ndarray:
+    """Return how much a standard error grows if the heaviest clip counts `tail_allowance` times more."""
     share = np.divide(heaviest, total, out=np.zeros_like(total), where=total > 0)
-    return np.asarray(np.sqrt(1 + unseen * share))
+    return np.asarray(np.sqrt(1 + tail_allowance * share))

@@ -11,7 +11,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.derived import as_column, share_measure
 
 
-def split_kinds(systems: Sequence[System], field: str) -> list[System]:
+def split_groups(systems: Sequence[System], field: str) -> list[System]:
     """Return the systems with the kinds of their items instead of categories; an item ends with its category.
 
     Args:

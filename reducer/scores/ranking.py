@@ -10,7 +10,7 @@ import numpy as np
 from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores import comparability as equal_terms
+from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.scores.levels import LEVELS
@@ -18,7 +18,7 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.ranking_frames import ranking_html, sample_frame, score_frame
 from speechiq.reducer.scores.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, Scores, calibrate, flat, score, without_siq
-from speechiq.reducer.scores.score_matrix import Pool, align, drop_empty_levels, levels_of, share
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_levels, levels_of, share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ class Ranking(NamedTuple):
         context: Error bars, norms, mismatches and remarks.
     """
 
-    pool: Pool
+    pool: ScoreMatrix
     scores: Scores
     context: Context
 
@@ -142,7 +142,7 @@ def rank(
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
-    systems, mismatches = narrow(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
+    systems, mismatches = intersect(sorted(systems, key=lambda system: system.name), norms, allow_mismatch)
     pool = align(systems)
     remarks = remark(pool, systems, norms)
     scaled = has_scale(pool, norms)
@@ -164,7 +164,7 @@ def rank(
     return Ranking(pool, scores, Context(tuple(systems), norms, tuple(mismatches), bootstrap, shifts, remarks=remarks))
 
 
-def narrow(
+def intersect(
     systems: Sequence[System], norms: Norms | None = None, allow_mismatch: bool = False
 ) -> tuple[list[System], list[Mismatch]]:
     """Return the systems with the items to score: all, or, if they may differ, those that all share with the norms.
@@ -181,10 +181,10 @@ def narrow(
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or share no item on a level.
     """
     if norms is None:
-        return equal_terms.narrow(systems, allow_mismatch)
+        return comparability.intersect(systems, allow_mismatch)
     systems = drop_empty_levels(systems)
     mismatches = siq_norms.compare(norms, systems)
     if not allow_mismatch:
-        equal_terms.refuse(mismatches)
+        comparability.require_equal(mismatches)
         return list(systems), []
     return share(systems, norms.items), mismatches

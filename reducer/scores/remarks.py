@@ -14,7 +14,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.score_matrix import Pool, find_identical
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
 from speechiq.reducer.stats.separation import separates
 
 FEWEST_FOR_SIQ = 3
@@ -175,7 +175,7 @@ class Remarks(NamedTuple):
 NO_REMARKS = Remarks()
 
 
-def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
+def remark(pool: ScoreMatrix, systems: Sequence[System], norms: Norms | None = None) -> Remarks:
     """Return the remarks on a pool.
 
     Args:
@@ -186,7 +186,7 @@ def remark(pool: Pool, systems: Sequence[System], norms: Norms | None = None) ->
     return observe(pool, systems)._replace(no_siq=explain_no_siq(pool, norms), few=_explain_few(pool, norms))
 
 
-def observe(pool: Pool, systems: Sequence[System]) -> Remarks:
+def observe(pool: ScoreMatrix, systems: Sequence[System]) -> Remarks:
     """Return the remarks that apply to any suite.
 
     Args:
@@ -224,14 +224,14 @@ def _find_better(means: np.ndarray, row: int, systems: Sequence[System]) -> dict
     return {name: mean for mean, name in sorted(better, key=lambda of: (-of[0], of[1]))}
 
 
-def explain_no_siq(pool: Pool, norms: Norms | None = None) -> str | None:
+def explain_no_siq(pool: ScoreMatrix, norms: Norms | None = None) -> str | None:
     """Return why a pool has no SIQ and what to do, in one line; None if it has one."""
     if (missing := explain_missing(pool)) is not None or has_scale(pool, norms):
         return missing
     return ONE_SYSTEM if len(pool.systems) == 1 else TWO_SYSTEMS
 
 
-def explain_missing(pool: Pool) -> str | None:
+def explain_missing(pool: ScoreMatrix) -> str | None:
     """Return which levels of SIQ are missing in a pool and what to do, in one line; None if it has all."""
     missing = [level for level in LEVELS if level not in pool.raw]
     if not missing:
@@ -242,12 +242,12 @@ def explain_missing(pool: Pool) -> str | None:
     return f"no SIQ: it needs {there} as well as {here}; {meaning}{ways}"
 
 
-def has_scale(pool: Pool, norms: Norms | None = None) -> bool:
+def has_scale(pool: ScoreMatrix, norms: Norms | None = None) -> bool:
     """Return whether Z means anything: on norms, or among three systems or more."""
     return norms is not None or len(pool.systems) >= FEWEST_FOR_SIQ
 
 
-def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
+def _explain_few(pool: ScoreMatrix, norms: Norms | None) -> str | None:
     count = len(norms.systems if norms else pool.systems)
     if count >= FEW or not has_scale(pool, norms):
         return None
@@ -256,7 +256,7 @@ def _explain_few(pool: Pool, norms: Norms | None) -> str | None:
     return f"{whose}: each result depends strongly on which systems they are; {advice}"
 
 
-def _count(level: str, pool: Pool, systems: Sequence[System]) -> Count:
+def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
     docs = [[task.docs for task in system.tasks if task.level == level and task.docs] for system in systems]
     totals = [tuple(map(sum, zip(*one, strict=True))) for one in docs if one]
     asked, whole = min(totals, key=lambda of: of[0] - of[1], default=(None, None))

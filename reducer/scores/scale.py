@@ -16,7 +16,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 
 EPSILON = 1e-6
 ROUNDING = 1e-12
@@ -220,7 +220,7 @@ def competition_ranks(siq: np.ndarray) -> np.ndarray:
     return np.asarray(1 + (siq[None, :] > siq[:, None]).sum(axis=1))
 
 
-def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
+def calibrate(pool: ScoreMatrix, rule: str = DEFAULT_RULE) -> Scale:
     """Return the scale that a pool of systems sets.
 
     Raises:
@@ -236,7 +236,7 @@ def calibrate(pool: Pool, rule: str = DEFAULT_RULE) -> Scale:
     return Scale(rule, {level: _level_scale(level, raw, weights[level]) for level, raw in pool.raw.items()})
 
 
-def score(pool: Pool, scale: Scale) -> Scores:
+def score(pool: ScoreMatrix, scale: Scale) -> Scores:
     """Score a pool's systems on a scale of the same clips."""
     levels = {}
     for level, level_scale in scale.levels.items():
@@ -250,7 +250,7 @@ def score(pool: Pool, scale: Scale) -> Scores:
     return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
 
 
-def flat(pool: Pool) -> Scale:
+def flat(pool: ScoreMatrix) -> Scale:
     """Return a scale that does not change raw scores: all clips and levels have equal weights."""
     even = 1 / len(pool.raw)
     levels = {level: LevelScale(np.ones(raw.shape[1]), 0.0, 1.0, even, 1.0) for level, raw in pool.raw.items()}
@@ -271,14 +271,14 @@ def without_siq(scores: Scores, *, keep_z: bool) -> Scores:
     return scores._replace(levels=levels, siq=nothing, ranks=competition_ranks(nothing))
 
 
-def sensitivity(pool: Pool, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
+def sensitivity(pool: ScoreMatrix, rules: Iterable[str] = RULES) -> dict[str, np.ndarray]:
     """Return the ranks by several rules of level weights.
 
     Returns:
         rule -> ranks, shape (systems,), in the pool's order.
 
     >>> raw = {"remember": np.array([[0.0, 0.1], [0.2, 0.1]]), "apply": np.array([[0.6, 0.0], [0.0, 0.0]])}
-    >>> pool = Pool(("a", "b"), {level: ("x", "y") for level in raw}, raw)
+    >>> pool = ScoreMatrix(("a", "b"), {level: ("x", "y") for level in raw}, raw)
     >>> {rule: ranks.tolist() for rule, ranks in sensitivity(pool, ["inverse-std", "1,9"]).items()}
     {'inverse-std': [2, 1], '1,9': [1, 2]}
     """

@@ -20,7 +20,7 @@ EXAMPLES = 3
 KNOWN_TRANSCRIPTS = ("gold", "silence")
 
 
-class Pool(NamedTuple):
+class ScoreMatrix(NamedTuple):
     """Systems that answered the same items.
 
     Attributes:
@@ -48,12 +48,12 @@ class Pool(NamedTuple):
     def means(self) -> dict[str, np.ndarray]:
         """Return level -> mean raw score over the clips with a score, shape (systems,); NaN without such a clip.
 
-        >>> Pool(("a", "b"), {}, {"judge": np.array([[1.0, np.nan], [np.nan, np.nan]])}).means["judge"].tolist()
+        >>> ScoreMatrix(("a", "b"), {}, {"judge": np.array([[1.0, np.nan], [np.nan, np.nan]])}).means["judge"].tolist()
         [1.0, nan]
         """
         return {level: _mean_defined(raw) for level, raw in self.raw.items()}
 
-    def alone(self, level: str, clips: Pool) -> Pool:
+    def alone(self, level: str, clips: ScoreMatrix) -> ScoreMatrix:
         """Return one level, so that a draw takes the clips of all levels of another pool of the same systems.
 
         Args:
@@ -66,7 +66,7 @@ class Pool(NamedTuple):
         for name, raw in clips.raw.items():
             at = [place[clip] for clip in clips.clips[name]]
             drawn[:, at] = np.where(np.isnan(raw), drawn[:, at], 0.0)
-        return Pool(
+        return ScoreMatrix(
             self.systems,
             {"": tuple(names), level: self.clips[level]},
             {"": drawn, level: self.raw[level]},
@@ -74,7 +74,7 @@ class Pool(NamedTuple):
             self.controls,
         )
 
-    def complete_parts(self) -> Iterator[tuple[list[int], Pool]]:
+    def complete_parts(self) -> Iterator[tuple[list[int], ScoreMatrix]]:
         """Yield the rows of the systems that have scores on the same clips, and a pool of these systems and clips.
 
         The pool of a part has no NaN. Levels on which it has fewer than two clips with a score are left out, unless
@@ -89,7 +89,7 @@ class Pool(NamedTuple):
             if kept:
                 yield (
                     rows,
-                    Pool(
+                    ScoreMatrix(
                         tuple(self.systems[row] for row in rows),
                         {level: tuple(self.clips[level][place] for place in of) for level, of in kept.items()},
                         {level: self.raw[level][np.ix_(np.array(rows), of)] for level, of in kept.items()},
@@ -99,7 +99,7 @@ class Pool(NamedTuple):
                 )
 
 
-def align(systems: Iterable[System]) -> Pool:
+def align(systems: Iterable[System]) -> ScoreMatrix:
     """Build the raw matrices; a clip's score is the mean over its items (its questions at Apply).
 
     Args:
@@ -127,7 +127,7 @@ def align(systems: Iterable[System]) -> Pool:
         clips[level] = tuple(items[start][0] for start in starts)
         raw[level] = _mean_of_clips(scores, starts)
     controls = frozenset(system.name for system in systems if system.control in KNOWN_TRANSCRIPTS)
-    return Pool(tuple(system.name for system in systems), clips, raw, levels, controls)
+    return ScoreMatrix(tuple(system.name for system in systems), clips, raw, levels, controls)
 
 
 def share(systems: Iterable[System], *others: Mapping[str, Collection[Item]]) -> list[System]:
@@ -228,11 +228,11 @@ def refuse_missing(systems: Iterable[System], otherwise: str = "") -> None:
                 )
 
 
-def find_identical(pool: Pool) -> list[tuple[str, ...]]:
+def find_identical(pool: ScoreMatrix) -> list[tuple[str, ...]]:
     """Return the groups of systems that have equal scores on every clip of every level.
 
     >>> raw = {"remember": np.array([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]])}
-    >>> find_identical(Pool(("a", "b", "c"), {"remember": ("x", "y")}, raw))
+    >>> find_identical(ScoreMatrix(("a", "b", "c"), {"remember": ("x", "y")}, raw))
     [('a', 'c')]
     """
     groups: dict[tuple[bytes, ...], list[str]] = {}

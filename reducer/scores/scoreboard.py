@@ -13,12 +13,12 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.samples import FLOOR
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
-from speechiq.reducer.scores.comparability import narrow
-from speechiq.reducer.scores.derived import Further, pool_columns
-from speechiq.reducer.scores.groups import split_kinds
+from speechiq.reducer.scores.comparability import intersect
+from speechiq.reducer.scores.derived import DerivedColumns, pool_columns
+from speechiq.reducer.scores.groups import split_groups
 from speechiq.reducer.scores.remarks import Remarks, observe
 from speechiq.reducer.scores.scale import competition_ranks
-from speechiq.reducer.scores.score_matrix import Pool, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.studies.judges.reliability import Reliability, measure
@@ -47,7 +47,7 @@ class Bars(NamedTuple):
         return self._replace(intervals={**self.intervals, **intervals}, std={**self.std, **std})
 
 
-class Board(NamedTuple):
+class Scoreboard(NamedTuple):
     """The scores of a suite; arrays of shape (systems,) are in the order of the pool.
 
     A column is a category, or one of `further`, which do not count for ranks.
@@ -67,10 +67,10 @@ class Board(NamedTuple):
     """
 
     suite: str
-    pool: Pool
+    pool: ScoreMatrix
     systems: tuple[System, ...]
     mismatches: tuple[Mismatch, ...]
-    further: Further
+    further: DerivedColumns
     means: dict[str, np.ndarray]
     ranks: dict[str, np.ndarray]
     bars: Bars | None
@@ -121,21 +121,21 @@ class Board(NamedTuple):
 
 def rate(
     suite: str, systems: Iterable[System], *, allow_mismatch: bool = False, draws: int = 0, seed: int = 0
-) -> Board:
+) -> Scoreboard:
     """Score the systems of one suite, category by category.
 
     Args:
         suite: Name of the suite.
         systems: As `read_tasks` returns them.
         allow_mismatch: Whether systems may have been run on different clips, questions or task versions. What they
-            share is scored then, and the board names the mismatches.
+            share is scored then, and the scoreboard names the mismatches.
         draws: Number of bootstrap draws; 0 leaves out the error bars.
         seed: Seed of the draws.
 
     Raises:
         SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
     """
-    kept, mismatches = narrow(sorted(systems, key=lambda system: system.name), allow_mismatch)
+    kept, mismatches = intersect(sorted(systems, key=lambda system: system.name), allow_mismatch)
     pool, further = align(kept), pool_columns(kept)
     bars = None
     if draws:
@@ -150,34 +150,34 @@ def rate(
     return _build(suite, pool, kept, mismatches, further, bars)._replace(reliability=reliability)
 
 
-def rate_kinds(board: Board, field: str, *, draws: int = 0, seed: int = 0) -> Board:
-    """Score the items of each kind by itself; the kinds are the categories of the board.
+def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int = 0) -> Scoreboard:
+    """Score the items of each kind by itself; the kinds are the categories of the scoreboard.
 
     Args:
-        board: The scores of all items.
+        scoreboard: The scores of all items.
         field: One of `split_by` of the categories.
         draws: As for `rate`.
         seed: As for `rate`; with equal seeds, the draws are of the same clips.
 
     Raises:
-        SpeechIQError: As for `kinds.split_kinds`.
+        SpeechIQError: As for `kinds.split_groups`.
     """
-    kept = split_kinds(board.systems, field)
+    kept = split_groups(scoreboard.systems, field)
     pool = align(kept)
-    bars = Bars(draws, 0, seed, *resample_alone(pool, board.pool, draws=draws, seed=seed)) if draws else None
-    return _build(board.suite, pool, kept, board.mismatches, pool_columns(kept), bars)
+    bars = Bars(draws, 0, seed, *resample_alone(pool, scoreboard.pool, draws=draws, seed=seed)) if draws else None
+    return _build(scoreboard.suite, pool, kept, scoreboard.mismatches, pool_columns(kept), bars)
 
 
 def _build(
     suite: str,
-    pool: Pool,
+    pool: ScoreMatrix,
     systems: Sequence[System],
     mismatches: Sequence[Mismatch],
-    further: Further,
+    further: DerivedColumns,
     bars: Bars | None,
-) -> Board:
-    """Return a board without the reliability of a judge."""
-    return Board(
+) -> Scoreboard:
+    """Return a scoreboard without the reliability of a judge."""
+    return Scoreboard(
         suite,
         pool,
         tuple(systems),

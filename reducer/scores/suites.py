@@ -17,10 +17,10 @@ from speechiq.reducer.runs.suites import group
 from speechiq.reducer.runs.systems import System, find_tasks, read_tasks
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.scoring import Options, Scoring
-from speechiq.reducer.tables.scoreboard_scoring import BoardScoring
+from speechiq.reducer.tables.scoreboard_scoring import ScoreboardScoring
 from speechiq.reducer.tables.siq_scoring import SiqScoring
 
-#: Suites with their own scoring; all others are scored by `BoardScoring`.
+#: Suites with their own scoring; all others are scored by `ScoreboardScoring`.
 OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
 
 
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
         Args:
             suite: Name of the suite.
-            readers: Further readers of the sample files.
+            readers: DerivedColumns readers of the sample files.
 
         Raises:
             SpeechIQError: A sample file is missing or cannot be used.
@@ -83,7 +83,7 @@ def find(
     """
     tasks, warnings = find_tasks(runs, allow_missing)
     suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
-    scorings = {suite: OWN.get(suite, BoardScoring)(suite, options) for suite in suites}
+    scorings = {suite: OWN.get(suite, ScoreboardScoring)(suite, options) for suite in suites}
     known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
     chosen = choose_all(known, measures, levels)
     return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)

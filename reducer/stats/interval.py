@@ -16,12 +16,12 @@ class Interval(NamedTuple):
     high: np.ndarray
 
 
-class Cloud(NamedTuple):
+class StudentizedDraws(NamedTuple):
     """Draws around a center.
 
     Attributes:
         score: The reported score, shape (systems,).
-        center: Middle of the interval, shape (systems,); the score with the loss of `attenuation` undone.
+        center: Middle of the interval, shape (systems,); the score with the loss of `shrinkage` undone.
         draws: Shape (draws, systems).
         lowest: Lowest possible score.
         highest: Highest possible score.
@@ -37,21 +37,21 @@ class Cloud(NamedTuple):
     def interval(self) -> Interval:
         """Return the interval around the center that includes 95 % of the draws, widened to include the score.
 
-        >>> Cloud(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
+        >>> StudentizedDraws(np.array([0.0]), np.array([0.0]), np.linspace(-1, 1, 201)[:, None]).interval
         Interval(low=array([-0.95]), high=array([0.95]))
         """
         half = np.percentile(np.abs(self.draws - self.center), 100 * CONFIDENCE, axis=0)
         low, high = (np.clip(end, self.lowest, self.highest) for end in (self.center - half, self.center + half))
         return Interval(np.minimum(low, self.score), np.maximum(high, self.score))
 
-    def difference(self, one: int, other: int) -> Cloud:
+    def difference(self, one: int, other: int) -> StudentizedDraws:
         """Return the cloud of one system's score minus another's, as that of a single system."""
         parts = (self.score, self.center, self.draws)
         score, center, draws = (values[..., [one]] - values[..., [other]] for values in parts)
-        return Cloud(score, center, draws, self.lowest - self.highest, self.highest - self.lowest)
+        return StudentizedDraws(score, center, draws, self.lowest - self.highest, self.highest - self.lowest)
 
 
-def attenuation(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
+def shrinkage(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     """Return how much chance pulls Z towards 0: in the pool, and in draws from the pool.
 
     The standard deviation that eq. 5 divides by includes the noise of the clips, so that Z of few clips is nearer
@@ -65,7 +65,7 @@ def attenuation(score: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     Returns:
         (the factor of the pool, the factor of the draws), above 0 and at most 1.
 
-    >>> attenuation(np.array([-1.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
+    >>> shrinkage(np.array([-1.0, 1.0]), np.array([[-1.0, 1.0], [-1.0, 1.0]]))
     (1.0, 1.0)
     """
     kept = max(float((draws @ score).mean()) / len(score), 0.1)

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
@@ -75,7 +75,7 @@ def share(
     return Estimate(float(above.sum() / below.sum()), float(low), float(high))
 
 
-def bound_means(pool: Pool, level: str, drawn: Interval) -> Interval:
+def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     """Return the intervals of the mean raw scores of a level, none of which has zero width.
 
     Scores between two limits have that of `wilson`. Other scores keep the interval from draws, unless all clips of a

@@ -24,7 +24,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.draws import DRAWS, MEAN, POINTS, Clips, Draws, draw
 from speechiq.reducer.scores.remarks import explain_missing
 from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calibrate, flat, score
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.coverage import caution
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.permutation import DECIMALS, permute
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIQ = "siq"
-UNSEEN_OF_PAIR = 1.0
+TAIL_ALLOWANCE_OF_PAIR = 1.0
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -177,7 +177,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    pool: Pool,
+    pool: ScoreMatrix,
     a: str,
     b: str,
     *,
@@ -296,22 +296,22 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
     return asked
 
 
-def draw_gap(pool: Pool, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
+def draw_gap(pool: ScoreMatrix, one: int, other: int, scale: Scale, draws: int, seed: int) -> Draws:
     """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
-    gap = Pool(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
+    gap = ScoreMatrix(("gap",), pool.clips, {level: raw[[one]] - raw[[other]] for level, raw in pool.raw.items()})
     scale = scale._replace(
         levels={level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
     )
-    return draw(gap, scale=scale, draws=draws, seed=seed, unseen=0)
+    return draw(gap, scale=scale, draws=draws, seed=seed, tail_allowance=0)
 
 
-def draw_pair(pool: Pool, rule: str, draws: int, seed: int) -> Draws:
+def draw_pair(pool: ScoreMatrix, rule: str, draws: int, seed: int) -> Draws:
     """Return the draws of a pool on its own scale, for the difference between two of its systems.
 
     Heavy clips that are not in the set count less than in the interval of one system, so that equal systems differ in
     about 5 % of the sets.
     """
-    return draw(pool, rule=rule, draws=draws, seed=seed, unseen=UNSEEN_OF_PAIR)
+    return draw(pool, rule=rule, draws=draws, seed=seed, tail_allowance=TAIL_ALLOWANCE_OF_PAIR)
 
 
 def _intervals(drawn: Draws, own_draws: Draws | None, one: int, other: int) -> list[Interval]:

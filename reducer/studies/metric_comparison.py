@@ -12,7 +12,7 @@ from speechiq.reducer.runs.columns import Columns, join_columns, read_columns
 from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.lengths import can_pool, read_lengths
 from speechiq.reducer.runs.samples import Item
-from speechiq.reducer.scores import comparability as equal_terms
+from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.scoring import Pair
 from speechiq.reducer.studies import coupled
 from speechiq.reducer.studies.coupled import Coupled, Paired
@@ -35,7 +35,7 @@ def compare_metrics(
             they share no clip, or as for `coupled.compare`.
     """
     if not allow_mismatch:
-        equal_terms.refuse([found for pair in pairs for found in compare_systems(pair.both)])
+        comparability.require_equal([found for pair in pairs for found in compare_systems(pair.both)])
     one, other = ([read_columns(task) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1))
     signs = {name: table.task.signs[name] for table in (*one, *other) for name in table.values}
     for name in metrics:

@@ -8,7 +8,7 @@ from speechiq.core.console import count_of
 from speechiq.reducer.runs.conditions import Mismatch, summarize
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores import comparability as equal_terms
+from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.remarks import observe, title
 from speechiq.reducer.scores.score_matrix import align, complete
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
@@ -34,12 +34,12 @@ def compare(pair: Pair, options: Options) -> Compared:
         options: How to compare.
 
     Raises:
-        SpeechIQError: What `equal_terms.narrow` or `comparison.compare` refuses.
+        SpeechIQError: What `comparability.intersect` or `comparison.compare` refuses.
     """
     asked = None if pair.asked is None or pair.suite in pair.asked else pair.asked
     wanted = [name for name in pair.categories if asked is None or name in asked]
     both = [of.restrict(wanted) for of in pair.both] if wanted else list(pair.both)
-    systems, mismatches = equal_terms.narrow(both, options.allow_mismatch)
+    systems, mismatches = comparability.intersect(both, options.allow_mismatch)
     undefined = _count_undefined(pair, systems)
     flags = pair.flags(systems)
     systems = complete(systems)

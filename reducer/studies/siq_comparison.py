@@ -10,7 +10,7 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import Mismatch, summarize
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.ranking import narrow
+from speechiq.reducer.scores.ranking import intersect
 from speechiq.reducer.scores.remarks import Remarks, remark
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
@@ -29,14 +29,14 @@ def compare(pair: Pair, options: Options) -> Compared:
         options: How to compare.
 
     Raises:
-        SpeechIQError: Level weights without a scale, or an error of `ranking.narrow` or `comparison.compare`.
+        SpeechIQError: Level weights without a scale, or an error of `ranking.intersect` or `comparison.compare`.
     """
     norms, excluded = options.norms, options.exclude
     names = {system.name: system for system in (*([] if norms else pair.others), *pair.both)}
     if options.weights and not norms and len(names) < 3:
         raise SpeechIQError(f"--weights {options.weights} has no effect here: {comparing.NO_SCALE}")
     pooled = _restrict(unanswerable.leave_out(names.values(), excluded), pair.asked)
-    systems, mismatches = narrow(pooled, norms, options.allow_mismatch)
+    systems, mismatches = intersect(pooled, norms, options.allow_mismatch)
     pool = align(systems)
     remarks = remark(pool, sorted(systems, key=lambda system: system.name), norms)
     found = comparing.compare(

@@ -27,7 +27,7 @@ from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import write_whole
 from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 
 VERSION = 1.0
 UNKNOWN = "N/A"
@@ -50,13 +50,13 @@ class Export(NamedTuple):
         draws: Of the bootstrap.
         flags: The failures of each system.
         of_group: Values of each system's group in addition to the failures, such as `siq,none`.
-        of_task: Further values of each system, category -> values, such as `z,none`.
+        of_task: DerivedColumns values of each system, category -> values, such as `z,none`.
         higher: Whether a higher value is better, for the metrics that these values add to the group and to its tasks.
         metadata: Metadata of a system's task, from its name and the category.
     """
 
     suite: str
-    pool: Pool
+    pool: ScoreMatrix
     means: Mapping[str, np.ndarray]
     std: Mapping[str, np.ndarray]
     draws: int
@@ -218,7 +218,7 @@ def _config(export: Export, category: str, system: str) -> dict[str, Any]:
     }
 
 
-def _asked(pool: Pool) -> dict[str, list[dict[str, Any]]]:
+def _asked(pool: ScoreMatrix) -> dict[str, list[dict[str, Any]]]:
     """Return level -> the part of the sample rows that is the same for all systems, clip by clip."""
     return {
         level: [

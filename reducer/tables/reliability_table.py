@@ -11,7 +11,7 @@ from rich.text import Text
 
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.scoreboard import Board
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.studies.judges.reliability import Reliability, join_categories, measure
 from speechiq.reducer.tables.table import MISMATCH, SYSTEM, UNKNOWN, show_share
@@ -33,44 +33,48 @@ POOLED = "every_category"
 SHARES = ("Unjudged", "Unread draws", "Refusals", "Empty", "Equal draws", "Match")
 
 
-def add_pooled(board: Board, *, draws: int, seed: int = 0) -> Board:
-    """Return the board with the reliability over the answers of all categories, if one judge judged several.
+def add_pooled(scoreboard: Scoreboard, *, draws: int, seed: int = 0) -> Scoreboard:
+    """Return the scoreboard with the reliability over the answers of all categories, if one judge judged several.
 
     Args:
-        board: The scores of a suite.
+        scoreboard: The scores of a suite.
         draws: Number of draws for the intervals; 0 leaves them out.
         seed: Seed of the draws.
     """
-    judges = {name_judges(task for task in system.tasks if task.level in board.reliability) for system in board.systems}
-    if len(board.reliability) < 2 or any(";" in names for names in judges):
-        return board
+    judges = {
+        name_judges(task for task in system.tasks if task.level in scoreboard.reliability)
+        for system in scoreboard.systems
+    }
+    if len(scoreboard.reliability) < 2 or any(";" in names for names in judges):
+        return scoreboard
     answers = [
-        {category: system.scored_answers(category) for category in board.reliability} for system in board.systems
+        {category: system.scored_answers(category) for category in scoreboard.reliability}
+        for system in scoreboard.systems
     ]
     pooled = [measure(join_categories(of), draws=draws, seed=seed) for of in answers]
-    return board._replace(reliability={**board.reliability, POOLED: pooled})
+    return scoreboard._replace(reliability={**scoreboard.reliability, POOLED: pooled})
 
 
-def as_table(board: Board) -> Table:
-    """Return a table with a row per category and system, in the order of the board, then one over all categories.
+def as_table(scoreboard: Scoreboard) -> Table:
+    """Return a table with a row per category and system, in the order of the scoreboard, then one over all categories.
 
     Args:
-        board: The scores of a suite with a judge.
+        scoreboard: The scores of a suite with a judge.
     """
-    table = Table(title=f"Suite {board.suite}: reliability of the judge", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    table = Table(title=f"Suite {scoreboard.suite}: reliability of the judge", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     table.add_column("Category", no_wrap=True)
     table.add_column(SYSTEM, overflow="fold")
     table.add_column("Answers", justify="right", no_wrap=True)
     for name in COLUMNS:
         table.add_column(f"{name}\n%" if name in SHARES else name, justify="right", no_wrap=True)
-    mismatched = {of.system for of in board.mismatches}
-    for category, found in board.reliability.items():
-        for row in board.order:
-            name = board.pool.systems[row]
+    mismatched = {of.system for of in scoreboard.mismatches}
+    for category, found in scoreboard.reliability.items():
+        for row in scoreboard.order:
+            name = scoreboard.pool.systems[row]
             mark = f" {MISMATCH}" * (name in mismatched)
             cells = cells_of(found[row])
             table.add_row(Text(title(category)), Text(name + mark), str(found[row].items), *cells.values())
-    table.caption = Text("\n".join(caption(board)))
+    table.caption = Text("\n".join(caption(scoreboard)))
     return table
 
 
@@ -83,11 +87,11 @@ def cells_of(of: Reliability) -> dict[str, str]:
     return {name: shown[name] for name in COLUMNS}
 
 
-def caption(board: Board) -> Iterator[str]:
+def caption(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield the meanings of the columns, and what the numbers cannot show."""
     for name, meaning in COLUMNS.items():
         yield f"{name}: {meaning}"
-    for category, found in board.reliability.items():
+    for category, found in scoreboard.reliability.items():
         if category == POOLED:
             yield f"{title(category)}: differences between categories count too, so alpha and correlations are larger"
         scale = "ordinal" if all(of.ordinal for of in found) else "interval"
@@ -97,17 +101,17 @@ def caption(board: Board) -> Iterator[str]:
         else:
             yield f"{title(category)}: one draw per answer, so that draws cannot agree or differ"
     same = [
-        f"{board.pool.systems[row]} ({title(category)})"
-        for category, found in board.reliability.items()
+        f"{scoreboard.pool.systems[row]} ({title(category)})"
+        for category, found in scoreboard.reliability.items()
         for row, of in enumerate(found)
         if of.constant
     ]
     if same:
         yield f"the judge gives all answers of {', '.join(same)} one score: no correlation and no alpha is defined"
-    if any(of.empty for found in board.reliability.values() for of in found):
+    if any(of.empty for found in scoreboard.reliability.values() for of in found):
         yield "empty answers are not sent to a judge: Equal draws, Alpha and correlations leave them out"
-    if board.bars:
-        yield f"intervals: 95 %, from {board.bars.draws} draws of clips, seed {board.bars.seed}"
+    if scoreboard.bars:
+        yield f"intervals: 95 %, from {scoreboard.bars.draws} draws of clips, seed {scoreboard.bars.seed}"
     yield "a judge can agree with itself and be wrong: `siq judge check` compares it with people"
 
 

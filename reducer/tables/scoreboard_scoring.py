@@ -10,12 +10,12 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.suites import categories_of
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
-from speechiq.reducer.studies import scoreboard_comparison as board_compared
-from speechiq.reducer.tables import scoreboard_scored as board_scored
+from speechiq.reducer.studies import scoreboard_comparison as scoreboard_compared
+from speechiq.reducer.tables import scoreboard_scored as scoreboard_scored
 from speechiq.reducer.tables.scored import Scored
 
 
-class BoardScoring(NamedTuple):
+class ScoreboardScoring(NamedTuple):
     """The `Scoring` of every suite that has none of its own."""
 
     suite: str
@@ -26,9 +26,9 @@ class BoardScoring(NamedTuple):
         return categories_of(tasks)
 
     def score(self, systems: Sequence[System]) -> Scored:
-        """Score systems; see `board_scored.score`."""
-        return board_scored.score(self.suite, systems, self.options)
+        """Score systems; see `scoreboard_scored.score`."""
+        return scoreboard_scored.score(self.suite, systems, self.options)
 
     def compare(self, pair: Pair) -> Compared:
-        """Compare two systems; see `board_compared.compare`."""
-        return board_compared.compare(pair, self.options)
+        """Compare two systems; see `scoreboard_compared.compare`."""
+        return scoreboard_compared.compare(pair, self.options)

@@ -17,7 +17,7 @@ from speechiq.core.console import count_of
 from speechiq.reducer.scores.draws import Clips, count_clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.scale import Scale, calibrate, score
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.stats.proportion import bound_means
 from speechiq.reducer.studies.robustness.series import Run
@@ -122,7 +122,7 @@ class Crossing(NamedTuple):
 
 
 def measure(
-    pool: Pool, runs: Sequence[Run], suite: str, draws: int, seed: int, scale: Scale | None
+    pool: ScoreMatrix, runs: Sequence[Run], suite: str, draws: int, seed: int, scale: Scale | None
 ) -> tuple[list[Measured], str]:
     """Return the scores of all runs in each category of a suite, and in SIQ if there is a scale.
 
@@ -159,7 +159,7 @@ def measure(
     return [Measured("siq", "SIQ", 1.0, siq, drawn, ends), *found], ""
 
 
-def _measure_level(pool: Pool, level: str, draws: int, seed: int) -> Measured:
+def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
     category, raw = pool.levels[level], pool.raw[level]
     clips = Clips.of(pool)
     places = clips.places[level]

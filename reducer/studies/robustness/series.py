@@ -10,7 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.conditions import CLIPS, compare_systems
 from speechiq.reducer.runs.results_file import CONDITION, name_under
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.comparability import refuse
+from speechiq.reducer.scores.comparability import require_equal
 from speechiq.siq_tasks.conditions.spec import Step, parse_condition
 
 CLEAN = "clean"
@@ -120,4 +120,4 @@ def refuse_other_tasks(systems: Sequence[System], runs: Sequence[Run]) -> None:
     for condition in sorted({run.condition for run in runs}):
         same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
         mismatches += [each for each in compare_systems(same) if each.aspect == CLIPS]
-    refuse(mismatches)
+    require_equal(mismatches)

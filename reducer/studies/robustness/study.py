@@ -12,7 +12,7 @@ from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Scale
-from speechiq.reducer.scores.score_matrix import Pool, align, drop_empty_levels, share
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_levels, share
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, draw_curves, find_crossings, measure
@@ -73,7 +73,7 @@ def _study(suite: str, systems: list[System], draws: int, seed: int, norms: Norm
     return Robustness(suite, curves, crossings, drawn, draws, [note for note in notes if note])
 
 
-def _scale_of(norms: Norms | None, pool: Pool) -> Scale | None:
+def _scale_of(norms: Norms | None, pool: ScoreMatrix) -> Scale | None:
     if norms is None:
         return None
     for level, clips in pool.clips.items():

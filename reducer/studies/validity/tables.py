@@ -12,7 +12,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.runs.suites import categories_of, group
 from speechiq.reducer.runs.systems import System, find_tasks, name_control
-from speechiq.reducer.scores.comparability import refuse
+from speechiq.reducer.scores.comparability import require_equal
 
 
 class Tables(NamedTuple):
@@ -61,7 +61,7 @@ def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatc
     if mismatches and allow_mismatch:
         warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
     else:
-        refuse(mismatches)
+        require_equal(mismatches)
     return Tables([read_columns(task) for task in tasks], warnings)
 
 

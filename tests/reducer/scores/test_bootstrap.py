@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, Pool, calibrate, score
+from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, score
 from speechiq.reducer.scores import draws as module
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
@@ -21,7 +21,7 @@ from speechiq.reducer.stats.coverage import MEASURED, caution
 RULES = ["inverse-std", "inverse-variance", "equal", "1,2,5"]
 
 
-def make_pool(systems: int = 5, clips: int = 12, seed: int = 0, twins: bool = False) -> Pool:
+def make_pool(systems: int = 5, clips: int = 12, seed: int = 0, twins: bool = False) -> ScoreMatrix:
     """Scores as they come: WER above 1 now and then, accuracies in thirds, levels with clips of their own."""
     generator = np.random.default_rng(seed)
     skill = np.sort(generator.random(systems))[:, None]
@@ -36,10 +36,10 @@ def make_pool(systems: int = 5, clips: int = 12, seed: int = 0, twins: bool = Fa
     if twins:
         raw = {level: np.vstack([values, values[-1:]]) for level, values in raw.items()}
         systems += 1
-    return Pool(tuple(f"s{j}" for j in range(systems)), {level: tuple(names[at[level]]) for level in raw}, raw)
+    return ScoreMatrix(tuple(f"s{j}" for j in range(systems)), {level: tuple(names[at[level]]) for level in raw}, raw)
 
 
-def naive_draws(pool: Pool, scale=None, rule: str = "inverse-std", draws: int = 60, seed: int = 0):
+def naive_draws(pool: ScoreMatrix, scale=None, rule: str = "inverse-std", draws: int = 60, seed: int = 0):
     """Each draw as a pool of its own, a clip as often as it was drawn; (scores, draws left out)."""
     names = sorted({clip for clips in pool.clips.values() for clip in clips})
     generator = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def naive_draws(pool: Pool, scale=None, rule: str = "inverse-std", draws: int = 
             level: [i for i, clip in enumerate(clips) for _ in range(often[clip])]
             for level, clips in pool.clips.items()
         }
-        drawn = Pool(
+        drawn = ScoreMatrix(
             pool.systems,
             {level: tuple(f"{pool.clips[level][i]}#{n}" for n, i in enumerate(of)) for level, of in at.items()},
             {level: pool.raw[level][:, of] for level, of in at.items()},
@@ -72,7 +72,7 @@ def naive_draws(pool: Pool, scale=None, rule: str = "inverse-std", draws: int = 
     return scores, left_out
 
 
-def assert_same_draws(pool: Pool, **options) -> None:
+def assert_same_draws(pool: ScoreMatrix, **options) -> None:
     drawn = draw(pool, draws=60, seed=3, **options)
     scores, left_out = naive_draws(pool, draws=60, seed=3, **options)
     assert drawn.left_out == left_out and len(drawn.siq) == 60 - left_out
@@ -92,7 +92,7 @@ def test_equals_scoring_each_draw_on_a_frozen_scale():
     pool = make_pool()
     scale = calibrate(pool, "inverse-variance")
     assert_same_draws(pool, scale=scale)
-    alone = Pool(pool.systems[:1], pool.clips, {level: raw[:1] for level, raw in pool.raw.items()})
+    alone = ScoreMatrix(pool.systems[:1], pool.clips, {level: raw[:1] for level, raw in pool.raw.items()})
     assert_same_draws(alone, scale=scale)
 
 
@@ -138,7 +138,7 @@ def oracle_ends(score: np.ndarray, center: np.ndarray, draws: np.ndarray, limit:
 
 def test_intervals_equal_a_slow_reading_of_their_definition():
     pool = make_pool(systems=5, clips=16, seed=2)
-    pool = Pool(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
+    pool = ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, pool.clips["remember"]), full(pool), LEVELS)
     generator = np.random.default_rng(5)
     counts = [generator.multinomial(16, [1 / 16] * 16) for _ in range(120)]
     bars = resample(pool, rule="1,2,5", draws=120, seed=5)
@@ -159,7 +159,7 @@ def test_intervals_equal_a_slow_reading_of_their_definition():
     assert np.array(bars.siq) - 100 == pytest.approx(oracle_ends(*siq, 30.0), abs=1e-6)
 
 
-def full(pool: Pool) -> dict[str, np.ndarray]:
+def full(pool: ScoreMatrix) -> dict[str, np.ndarray]:
     """The raw scores of a pool whose levels all have the clips of Remember."""
     generator = np.random.default_rng(9)
     shape = pool.raw["remember"].shape
@@ -219,7 +219,7 @@ def test_other_units_of_a_level_leave_its_z_alone():
 def test_on_a_frozen_scale_nobody_else_counts():
     pool = make_pool()
     scale = calibrate(pool)
-    alone = Pool(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
+    alone = ScoreMatrix(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
     bars, other = resample(pool, scale=scale, draws=100), resample(alone, scale=scale, draws=100)
     assert np.array(other.siq)[:, 0] == pytest.approx(np.array(bars.siq)[:, 1], abs=1e-8)
 
@@ -250,7 +250,9 @@ def test_the_seed_alone_decides(monkeypatch):
 @given(order=st.permutations(range(5)))
 def test_order_of_systems_does_not_count(order):
     pool = make_pool()
-    turned = Pool(tuple(pool.systems[j] for j in order), pool.clips, {k: raw[order] for k, raw in pool.raw.items()})
+    turned = ScoreMatrix(
+        tuple(pool.systems[j] for j in order), pool.clips, {k: raw[order] for k, raw in pool.raw.items()}
+    )
     bars, other = resample(pool, draws=50), resample(turned, draws=50)
     assert other.siq.high == pytest.approx(bars.siq.high[order], abs=1e-9)
     assert other.ranks == pytest.approx(bars.ranks[order], abs=1e-12)
@@ -263,7 +265,7 @@ def test_more_clips_make_narrower_intervals():
 
 def test_draws_without_a_telling_clip_are_left_out_and_counted():
     raw = np.array([[0.0, *[0.5] * 9], [1.0, *[0.5] * 9], [0.3, *[0.5] * 9]])
-    pool = Pool(("a", "b", "c"), {level: tuple("0123456789") for level in LEVELS}, dict.fromkeys(LEVELS, raw))
+    pool = ScoreMatrix(("a", "b", "c"), {level: tuple("0123456789") for level in LEVELS}, dict.fromkeys(LEVELS, raw))
     bars = resample(pool, draws=2000)
     assert bars.left_out / 2000 == pytest.approx(0.9**10, abs=0.05), "draws that miss the one clip"
     assert bars.ranks.tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
@@ -274,7 +276,7 @@ def test_draws_without_a_telling_clip_are_left_out_and_counted():
 
 def test_refusals():
     pool = make_pool(clips=1)
-    one_clip = Pool(pool.systems, dict.fromkeys(LEVELS, ("c",)), dict.fromkeys(LEVELS, pool.raw["remember"]))
+    one_clip = ScoreMatrix(pool.systems, dict.fromkeys(LEVELS, ("c",)), dict.fromkeys(LEVELS, pool.raw["remember"]))
     with pytest.raises(SpeechIQError, match="a single clip has no error bar"):
         resample(one_clip)
     with pytest.raises(SpeechIQError, match="10 draws are too few for a 95 % interval: give at least 40"):
@@ -294,7 +296,7 @@ def test_the_docs_show_the_coverage_that_outputs_state():
 def test_intervals_cover_the_truth():
     """Heavy-tailed scores of one known source: the intervals of SIQ hold its true value about 95 times in 100."""
 
-    def sample(clips: int, generator: np.random.Generator) -> Pool:
+    def sample(clips: int, generator: np.random.Generator) -> ScoreMatrix:
         hard = generator.normal(size=clips)
         own = generator.normal(size=(5, clips))
         wer = np.exp(0.6 * hard + 0.5 * own + np.log([[0.1], [0.1], [0.13], [0.16], [0.2]]))
@@ -304,7 +306,7 @@ def test_intervals_cover_the_truth():
         right = (generator.random((3, 5, clips)) < np.array([[0.9], [0.9], [0.85], [0.8], [0.75]])).mean(axis=0)
         names = tuple(f"{i:06}" for i in range(clips))
         raw = {"remember": -wer, "understand": 1 - lost, "apply": right}
-        return Pool(tuple("abcde"), dict.fromkeys(LEVELS, names), raw)
+        return ScoreMatrix(tuple("abcde"), dict.fromkeys(LEVELS, names), raw)
 
     whole = sample(200_000, np.random.default_rng(1))
     known = score(whole, calibrate(whole))
@@ -350,7 +352,7 @@ def test_leaving_a_system_out():
     shifts = leave_one_out(pool)
     for j in range(len(pool.systems)):
         others = [i for i in range(len(pool.systems)) if i != j]
-        rest = Pool(
+        rest = ScoreMatrix(
             tuple(pool.systems[i] for i in others), pool.clips, {level: raw[others] for level, raw in pool.raw.items()}
         )
         assert math.isnan(shifts[j, j])
@@ -360,6 +362,8 @@ def test_leaving_a_system_out():
 
 def test_leaving_out_the_only_system_that_differs():
     pool = make_pool(systems=1, twins=True)
-    odd = Pool(("x", *pool.systems), pool.clips, {k: np.vstack([raw[:1] / 2, raw]) for k, raw in pool.raw.items()})
+    odd = ScoreMatrix(
+        ("x", *pool.systems), pool.clips, {k: np.vstack([raw[:1] / 2, raw]) for k, raw in pool.raw.items()}
+    )
     shifts = leave_one_out(odd)
     assert np.isnan(shifts[0]).all() and np.isfinite(shifts[1, [0, 2]]).all()

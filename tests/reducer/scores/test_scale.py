@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, Pool, System, align, calibrate, combine, competition_ranks, score, sensitivity
+from speechiq.reducer import (
+    LEVELS,
+    ScoreMatrix,
+    System,
+    align,
+    calibrate,
+    combine,
+    competition_ranks,
+    score,
+    sensitivity,
+)
 from speechiq.reducer.scores.scale import discrimination, level_weights, weighted_score
 
 Table = dict[str, list[list[float]]]
@@ -52,10 +62,10 @@ def oracle(raw: Table, rule: str):
     return [100 + 15 * math.fsum(w[level] * z[level][j] for level in raw) for j in systems], z, w
 
 
-def as_pool(raw: Table) -> Pool:
+def as_pool(raw: Table) -> ScoreMatrix:
     arrays = {level: np.array(rows) for level, rows in raw.items()}
     names = tuple(f"s{j:02}" for j in range(len(raw["remember"])))
-    return Pool(names, {k: tuple(map(str, range(a.shape[1]))) for k, a in arrays.items()}, arrays)
+    return ScoreMatrix(names, {k: tuple(map(str, range(a.shape[1]))) for k, a in arrays.items()}, arrays)
 
 
 @st.composite
@@ -216,7 +226,7 @@ def test_ties_share_a_rank():
 def test_a_scale_reads_systems_that_did_not_make_it():
     pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
     whole = score(pool, calibrate(pool))
-    alone = Pool(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
+    alone = ScoreMatrix(pool.systems[1:2], pool.clips, {level: raw[1:2] for level, raw in pool.raw.items()})
     assert score(alone, whole.scale).siq[0] == pytest.approx(whole.siq[1], abs=1e-12)
 
 

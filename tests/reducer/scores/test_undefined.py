@@ -18,7 +18,7 @@ from speechiq.reducer.api import compare
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_raw
-from speechiq.reducer.scores.score_matrix import Pool, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.stats.separation import separates
 from tests.reducer.judged_runs import METADATA, graded, write_judged
 
@@ -135,8 +135,8 @@ def test_the_interval_is_that_of_the_clips_with_a_score():
     raw[1, :10] = np.nan
     of = {"judge": Category("s", "judge", Measure("judge", "higher", "%", undefined="counted"), ("id",))}
     names = tuple(f"{i:02}" for i in range(30))
-    _, _, intervals, std = resample_raw(Pool(("a", "b"), {"judge": names}, {"judge": raw}, of), draws=200)
-    alone = resample_raw(Pool(("b",), {"judge": names[10:]}, {"judge": raw[1:, 10:]}, of), draws=200)
+    _, _, intervals, std = resample_raw(ScoreMatrix(("a", "b"), {"judge": names}, {"judge": raw}, of), draws=200)
+    alone = resample_raw(ScoreMatrix(("b",), {"judge": names[10:]}, {"judge": raw[1:, 10:]}, of), draws=200)
     assert intervals["judge"].low[1] == alone[2]["judge"].low[0] and std["judge"][1] == alone[3]["judge"][0]
     assert np.isfinite(intervals["judge"].low).all()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from speechiq.reducer import Pool, align
+from speechiq.reducer import ScoreMatrix, align
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
@@ -45,7 +45,7 @@ def interval(scores: list[float], control: bool = False, **of) -> tuple[float, f
     names = tuple(f"{i:03}" for i in range(len(scores)))
     levels = {"quality": category(**of)}
     controls = frozenset(["s"] if control else [])
-    pool = Pool(("s",), {"quality": names}, {"quality": np.array([scores])}, levels, controls)
+    pool = ScoreMatrix(("s",), {"quality": names}, {"quality": np.array([scores])}, levels, controls)
     low, high = resample_raw(pool, draws=100)[2]["quality"]
     return float(low[0]), float(high[0])
 
@@ -150,7 +150,7 @@ def read_control(tmp_path):
 def test_further_columns_keep_the_controls():
     levels = {"rate": category("rate", range=(0.0, 1_000_000.0), direction="lower", unit="WER %")}
     names = tuple("abcde")
-    pool = Pool(("s",), {"rate": names}, {"rate": np.zeros((1, 5))}, levels, frozenset("s"))
+    pool = ScoreMatrix(("s",), {"rate": names}, {"rate": np.zeros((1, 5))}, levels, frozenset("s"))
     intervals, _ = resample_alone(pool, pool, draws=100)
     assert intervals["rate"].low[0] == intervals["rate"].high[0] == 0.0
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, Pool, calibrate
+from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
 from speechiq.reducer.scores.scale import DEFAULT_RULE, flat
 from speechiq.reducer.stats import permutation
 from speechiq.reducer.stats.permutation import permute
@@ -20,12 +20,12 @@ from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
 
-def part(pool: Pool, names: tuple[str, ...]) -> Pool:
+def part(pool: ScoreMatrix, names: tuple[str, ...]) -> ScoreMatrix:
     rows = [pool.systems.index(name) for name in names]
-    return Pool(names, pool.clips, {level: raw[rows] for level, raw in pool.raw.items()})
+    return ScoreMatrix(names, pool.clips, {level: raw[rows] for level, raw in pool.raw.items()})
 
 
-def oracle_shares(pool: Pool, one: int, other: int, rule: str) -> dict[str, dict[str, float]]:
+def oracle_shares(pool: ScoreMatrix, one: int, other: int, rule: str) -> dict[str, dict[str, float]]:
     """clip -> level -> 15 w V_i (x_a - x_b) / (sum V std), one number at a time."""
     _, _, weights = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
     shares: dict[str, dict[str, float]] = {}
@@ -62,7 +62,7 @@ def test_raw_intervals_are_those_of_the_gaps():
     """Each draw's mean gap, divided by its own standard error: a slow reading for clips that all levels have."""
     generator = np.random.default_rng(3)
     raw = {level: generator.gamma(1, 0.2, (3, 20)) for level in LEVELS}
-    pool = Pool(("a", "b", "c"), {level: tuple(map(str, range(10, 30))) for level in LEVELS}, raw)
+    pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 30))) for level in LEVELS}, raw)
     found = compare(pool, "a", "b", draws=100, seed=4)
     draws = np.random.default_rng(4).multinomial(20, [1 / 20] * 20, size=100)
     for level in LEVELS:
@@ -171,7 +171,7 @@ def test_better_only_where_all_that_is_asked_agrees():
         "understand": np.array([good + 0.5, good, good + 0.2]),
         "apply": np.array([good, good + generator.normal(size=30), good + 0.2]),
     }
-    pool = Pool(("a", "b", "c"), {level: tuple(map(str, range(10, 40))) for level in raw}, raw)
+    pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 40))) for level in raw}, raw)
     agreed = compare(pool, "a", "b", asked=["remember", "understand", "remember"], draws=100)
     assert agreed.better == "a" and agreed.sides == {"remember": 1, "understand": 1}
     assert compare(pool, "b", "a", asked=["understand"], draws=100).better == "a"
@@ -219,7 +219,7 @@ def test_equal_systems_are_rarely_told_apart():
     for trial in range(300):
         hard = generator.random(50)
         raw = {level: np.clip(hard + generator.normal(size=(3, 50)) / 5, 0, 1) for level in LEVELS}
-        pool = Pool(("a", "b", "c"), {level: tuple(map(str, range(10, 60))) for level in LEVELS}, raw)
+        pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 60))) for level in LEVELS}, raw)
         clouds = draw_gap(pool, 0, 1, flat(pool), 200, trial).raw_clouds
         pair = draw_pair(pool, DEFAULT_RULE, 200, trial).siq_cloud.difference(0, 1)
         held.append([low < 0 < high for low, high in (clouds["remember"].interval, pair.interval)])

@@ -21,7 +21,7 @@ from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank
 from speechiq.reducer.scores.scale import calibrate, score
-from speechiq.reducer.scores.score_matrix import Pool
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.tables.dashboards import folder_names, write_harness
 from speechiq.reducer.tables.siq_export import export
@@ -36,7 +36,7 @@ def ranked(*names: str, draws: int = 0) -> Ranking:
     rng = np.random.default_rng(0)
     clips = {level: tuple(f"demo/{number}" for number in range(CLIPS)) for level in LEVELS}
     names = tuple(sorted(names))
-    pool = Pool(
+    pool = ScoreMatrix(
         names, clips, {level: of.measure.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()}
     )
     bootstrap = resample(pool, draws=draws) if draws else None
