@@ -77,7 +77,7 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
     Args:
         study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
-        suites: DerivedColumns suites; each has a section.
+        suites: Further suites; each has a section.
     """
     shown = content(study)
     charts = shown["charts"] | _charts(suites)

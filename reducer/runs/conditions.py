@@ -20,7 +20,7 @@ CLIPS = "clips"
 TASKS = "task versions"
 NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
-#: DerivedColumns metadata on which a suite's scores depend.
+#: Further metadata on which a suite's scores depend.
 SETTINGS = "settings"
 JUDGE = "judge"
 ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)

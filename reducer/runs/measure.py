@@ -35,7 +35,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unit: Heading of the score; one that ends in % shows a fraction in percent.
         chance: Mean score of guessing, in the scale of the column; None without one.
         range: Lowest and highest value; None without limits.
-        alternatives: DerivedColumns column that can be used -> its unit and chance.
+        alternatives: Further column that can be used -> its unit and chance.
         undefined: `counted` if an item may have no score (NaN): such items are left out of means and comparisons, and
             counted. None if NaN is an error.
     """
@@ -135,11 +135,11 @@ class Category(msgspec.Struct, frozen=True):
         name: Name of the category.
         measure: The column that scores it.
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
-        settings: DerivedColumns metadata key on which scores depend -> its value for runs that do not record it.
+        settings: Further metadata key on which scores depend -> its value for runs that do not record it.
         usual: The usual column if another one is used, else None.
         part_of: Name of a further column that pools the items of several categories, this one among them.
         overall: Name of a further column that pools the items of all categories that name it.
-        beside: DerivedColumns columns of its rows, whose means are shown beside the scores.
+        beside: Further columns of its rows, whose means are shown beside the scores.
         split_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """

@@ -101,7 +101,7 @@ def read_tasks(
     Args:
         tasks: The newest run of each task of one suite, from `find_tasks`.
         levels: The categories to read, each with its column.
-        readers: DerivedColumns readers of the sample files of a category, even if it is not scored.
+        readers: Further readers of the sample files of a category, even if it is not scored.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.

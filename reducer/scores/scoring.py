@@ -53,7 +53,7 @@ class Pair(NamedTuple):
         suite: Name of the suite.
         one: System A.
         other: System B.
-        others: DerivedColumns systems, which can set a scale.
+        others: Further systems, which can set a scale.
         categories: The categories to compare.
         asked: Names of the scores that must agree for a system to be better; None means all.
     """

@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
         Args:
             suite: Name of the suite.
-            readers: DerivedColumns readers of the sample files.
+            readers: Further readers of the sample files.
 
         Raises:
             SpeechIQError: A sample file is missing or cannot be used.

@@ -50,7 +50,7 @@ class Export(NamedTuple):
         draws: Of the bootstrap.
         flags: The failures of each system.
         of_group: Values of each system's group in addition to the failures, such as `siq,none`.
-        of_task: DerivedColumns values of each system, category -> values, such as `z,none`.
+        of_task: Further values of each system, category -> values, such as `z,none`.
         higher: Whether a higher value is better, for the metrics that these values add to the group and to its tasks.
         metadata: Metadata of a system's task, from its name and the category.
     """

@@ -9,6 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from speechiq.reducer.tables.grid import Grid
+
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]|~$#@<>&]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
@@ -62,6 +64,28 @@ def as_latex(table: Table) -> str:
     )
 
 
+def grid_as_markdown(grid: Grid) -> str:
+    """Return a grid as GitHub's Markdown, with a paragraph per note; its title is left out."""
+    head, *body = (["<br>".join(map(escape_markdown, cell)) for cell in row] for row in _cells(grid))
+    marks = ["---:" if column.form else ":---" for column in grid.shown]
+    text = "".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *body))
+    return text + "".join(f"\n{escape_markdown(note)}\n" for note in grid.notes)
+
+
+def grid_as_latex(grid: Grid) -> str:
+    """Return a grid as a LaTeX float for the package booktabs, title and notes above."""
+    sides = ["r" if column.form else "l" for column in grid.shown]
+    head, *body = (f"    {' & '.join(map(_stack, row, sides))} \\\\\n" for row in _cells(grid))
+    title, notes = escape_latex(grid.title), "; ".join(map(escape_latex, grid.notes))
+    return (
+        "% needs \\usepackage{booktabs}\n"
+        f"\\begin{{table}}\n  \\centering\n  \\caption{{{title}. {notes}}}\n"
+        f"  \\begin{{tabular}}{{{''.join(sides)}}}\n"
+        f"    \\toprule\n{head}    \\midrule\n{''.join(body)}    \\bottomrule\n"
+        "  \\end{tabular}\n\\end{table}\n"
+    )
+
+
 def escape_markdown(text: str) -> str:
     r"""Escape text for Markdown: no markup, no HTML, no end of a cell, no link.
 
@@ -79,6 +103,14 @@ def escape_latex(text: str) -> str:
     """
     signed = _NEGATIVE.sub("\N{MINUS SIGN}", text)
     return _LATEX.sub(lambda found: _ESCAPES.get(found[0], f"\\{found[0]}"), signed)
+
+
+def _cells(grid: Grid) -> Iterator[list[list[str]]]:
+    """Yield the headings, then the rows; a cell is its lines."""
+    yield [grid.heading(column) for column in grid.shown]
+    yield from (
+        [[" ".join(line.split()) for line in grid.lines(row, column)] for column in grid.shown] for row in grid.rows
+    )
 
 
 def _rows(table: Table) -> Iterator[list[list[str]]]:

@@ -59,7 +59,7 @@ def write_run(
         samples: Whether `--log_samples` was given.
         metadata: level -> what its task told beside the usual.
         columns: level -> further columns of its sample rows.
-        results: DerivedColumns keys of the results file.
+        results: Further keys of the results file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stamp = f"2025-01-01T00-00-{date:09.6f}"

@@ -45,7 +45,7 @@ def write_system(
         letters: Answers to the questions in turn, B is right; all five answers to a question are the same.
         described: What `hf-audio` recorded of the system.
         texts: clip -> reference.
-        columns: DerivedColumns columns of every row.
+        columns: Further columns of every row.
     """
     rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
     for number, (clip, text) in enumerate(texts.items()):
