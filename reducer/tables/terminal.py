@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
-from speechiq.reducer.tables.grid import Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid
 
 #: Columns of tables that go into a file or a pipe, so that no name is broken.
 PIPE_WIDTH = 240

@@ -8,8 +8,8 @@ import math
 from rich.console import Console
 
 from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.tables import markup
-from speechiq.reducer.tables.grid import Column, Grid
 from speechiq.reducer.tables.publish import Publication, as_text
 from speechiq.reducer.tables.terminal import print_grid
 
