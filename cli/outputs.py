@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output, refuse_same, write_whole
+from speechiq.core.files.plain import OWN_FILE, check_output, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.tables.records import FIX
 
 #: Format -> the ending of its files.
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
@@ -37,7 +36,7 @@ def list_outputs(given: Sequence[Path] | None, formats: Collection[str], force: 
     outputs = [Output(path, _read_format(path, formats)) for path in given or ()]
     refuse_same(output.path for output in outputs)
     for output in outputs:
-        check_output(output.path, force, FIX)
+        check_output(output.path, force, OWN_FILE)
     return outputs
 
 
@@ -49,7 +48,7 @@ def write_outputs(outputs: Iterable[Output], texts: Mapping[str, Callable[[], st
         texts: Format -> returns the text; only the formats of the files are made.
     """
     for file in outputs:
-        write_whole(file.path, texts[file.format]().encode(errors="backslashreplace"), FIX)
+        write_whole(file.path, texts[file.format]().encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {file.path}")
 
 

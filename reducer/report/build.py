@@ -8,7 +8,7 @@ from typing import Any
 
 from speechiq.core.console import count_of
 from speechiq.core.files.checksummed import content_sha256
-from speechiq.core.files.plain import refuse_to_overwrite, write_whole
+from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
 from speechiq.reducer.report import compare, data, items, page, provenance, sets, suspects, systems
 from speechiq.reducer.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.report.suite import SuitePage
@@ -19,7 +19,6 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.records import FIX
 from speechiq.reducer.tables.table import FLAGS, TITLE, TITLE_WITHOUT
 
 #: Sections of the page in their order: id, which names the template too -> heading.
@@ -187,4 +186,4 @@ def write(text: str, path: Path, *, force: bool = False) -> None:
         SpeechIQError: The file exists, or cannot be written.
     """
     refuse_to_overwrite(path, force)
-    write_whole(path, text.encode(errors="replace"), FIX)
+    write_whole(path, text.encode(errors="replace"), OWN_FILE)

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from speechiq.reducer.report import figures, page, provenance
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.auc import roc
+from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.agreement import Agreement
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT
-from speechiq.reducer.tables import prediction_table
 
 #: Colors that are legible on light and on dark paper.
 COLORS = ("#2a9d8f", "#e76f51", "#5b8def", "#c77dff", "#d4a017", "#e05297", "#6aa84f", "#8d99ae")
@@ -37,11 +37,11 @@ def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Seque
         title="What predicts failure?",
         prediction=prediction,
         agreements=agreements,
-        verdict=prediction_table.verdict(prediction),
-        notes=list(prediction_table.notes_of(prediction)),
+        verdict=published.verdict(prediction),
+        notes=list(published.notes_of(prediction)),
         gap=prediction.gap,
-        show_remark=prediction_table.show_remark,
-        show_threshold=prediction_table.show_threshold,
+        show_remark=published.show_remark,
+        show_threshold=published.show_threshold,
         aims=CAUGHT,
         charts={id: figures.as_json(figure) for id, figure in charts.items()},
         made=provenance.made_of(tasks, command),

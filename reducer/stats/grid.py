@@ -61,7 +61,7 @@ class Column(NamedTuple):
     def show(self, value: float, form: str = "") -> str:
         """Return a number in the format of the column, never a negative zero."""
         form = form or self.form
-        number = value * self.factor
+        number = value if self.factor == 1 else value * self.factor
         return f"{number:{form.replace('.', 'z.', 1)}}" if form.endswith("f") else f"{number:{form}}"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.draws import count_clips
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
@@ -26,7 +28,7 @@ class ReferenceErrors(NamedTuple):
         changed: On how many of them the score differs.
         original: Mean error rate against the original references.
         cleaned: Mean error rate against the cleaned references.
-        low, high: 95 % interval of `original - cleaned`, over clips.
+        difference: The part of the error rate that comes from the references, with its interval over clips.
     """
 
     dataset: str
@@ -35,18 +37,12 @@ class ReferenceErrors(NamedTuple):
     changed: int
     original: float
     cleaned: float
-    low: float
-    high: float
-
-    @property
-    def difference(self) -> float:
-        """Return the part of the error rate that comes from the references."""
-        return self.original - self.cleaned
+    difference: Estimate
 
     @property
     def share(self) -> float:
         """Return the difference as a share of the original error rate; NaN if that is 0."""
-        return self.difference / self.original if self.original else float("nan")
+        return self.difference.value / self.original if self.original else float("nan")
 
 
 def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
@@ -88,12 +84,10 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
                 f"both from one source, with --metadata dataset_path=..."
             )
         before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))
-        low, high = _interval(before - after, draws, seed)
+        rates = float(before.mean()), float(after.mean())
+        difference = Estimate(rates[0] - rates[1], *_interval(before - after, draws, seed))
         changed = int((before != after).sum())
-        yield ReferenceErrors(
-            name.removesuffix(CLEANED), system.name, len(shared), changed, float(before.mean()), float(after.mean()),
-            low, high,
-        )  # fmt: skip
+        yield ReferenceErrors(name.removesuffix(CLEANED), system.name, len(shared), changed, *rates, difference)
 
 
 def _interval(differences: np.ndarray, draws: int, seed: int) -> tuple[float, float]:
@@ -106,6 +100,23 @@ def _interval(differences: np.ndarray, draws: int, seed: int) -> tuple[float, fl
     return float(low), float(high)
 
 
-def as_record(row: ReferenceErrors) -> dict[str, Any]:
-    """Return one row as plain data, with `difference` and `share`."""
-    return row._asdict() | {"difference": row.difference, "share": row.share}
+def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
+    """Return a grid with one row per set and system.
+
+    Args:
+        rows: The comparisons.
+        unit: Unit of the error rate, such as `WER %`.
+    """
+    rate = {"form": ".2f", "factor": 100.0}
+    columns = [
+        Column("dataset", "Set"),
+        Column("system", "System"),
+        Column("clips", "Clips", "d"),
+        Column("changed", "changed", "d", below="clips"),
+        Column("original", f"Original\n{unit}", **rate),
+        Column("cleaned", f"Cleaned\n{unit}", **rate),
+        Column("difference", "Difference\n95 % interval", **rate),
+        Column("share", "Share\n%", ".1f", factor=100.0),
+    ]
+    notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
+    return Grid("Errors of the references", columns, [row._asdict() | {"share": row.share} for row in rows], notes)

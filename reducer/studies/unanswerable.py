@@ -20,11 +20,10 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed
 from speechiq.core.files.json_lines import as_lines, read_objects
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
 from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.tables.records import FIX
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
@@ -108,7 +107,7 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
 def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write a review file, completely or not at all."""
-    write_whole(path, as_lines(rows), FIX)
+    write_whole(path, as_lines(rows), OWN_FILE)
 
 
 def confirm(path: Path) -> dict[str, Any]:
@@ -142,7 +141,7 @@ def confirm(path: Path) -> dict[str, Any]:
 
 def write_set(content: Mapping[str, Any], path: Path) -> None:
     """Write the content that `confirm` returned, completely or not at all."""
-    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), FIX)
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), OWN_FILE)
 
 
 def read(path: Path) -> ConfirmedSet:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output, refuse_same, write_whole
+from speechiq.core.files.plain import OWN_FILE, check_output, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.grid import Grid, flatten, plain
@@ -21,7 +21,6 @@ from speechiq.reducer.tables.terminal import open_console, print_grid, print_unb
 
 #: Format -> the ending of its files.
 ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
-FIX = "name a file in a folder that exists and is yours"
 
 
 class Output(NamedTuple):
@@ -65,7 +64,7 @@ def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: 
     outputs = [Output(path, _read_format(path, formats)) for path in paths or ()]
     refuse_same(output.path for output in outputs)
     for output in outputs:
-        check_output(output.path, force, FIX)
+        check_output(output.path, force, OWN_FILE)
     return outputs
 
 
@@ -88,7 +87,7 @@ def publish(
     for output in outputs:
         text = as_text(publication, output.format, origin(publication.schema, runs, tasks))
         # Half a surrogate pair in a name is written as its escape.
-        write_whole(output.path, text.encode(errors="backslashreplace"), FIX)
+        write_whole(output.path, text.encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {output.path}")
 
 

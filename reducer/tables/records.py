@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.files.checksummed import shorten
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category
@@ -22,7 +22,6 @@ from speechiq.reducer.scores.ranking import NO_CONTEXT, Context
 from speechiq.reducer.scores.scale import LevelScores, Scores
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
-FIX = "name a file in a folder that exists and is yours"
 POOLED = "all"
 
 
@@ -138,12 +137,12 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 def write_json(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
     """Write `as_json` to a file, complete or not at all."""
-    write_whole(path, as_text(as_json(scores, context)).encode(), FIX)
+    write_whole(path, as_text(as_json(scores, context)).encode(), OWN_FILE)
 
 
 def write_csv(scores: Scores, path: Path, context: Context = NO_CONTEXT) -> None:
     """Write `as_csv` to a file, complete or not at all."""
-    write_whole(path, as_csv(scores, context).encode(), FIX)
+    write_whole(path, as_csv(scores, context).encode(), OWN_FILE)
 
 
 def rows_of(scores: Scores, context: Context) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import Labels
 from speechiq.reducer.stats.agreement import weighted_kappa
 from speechiq.reducer.stats.auc import draw_weights
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 
 
 class Agreement(NamedTuple):
@@ -22,16 +24,13 @@ class Agreement(NamedTuple):
         items: Number of items that both labeled.
         agree: Share of these with equal labels.
         kappa: Cohen's kappa: agreement beyond chance; NaN if one source has only one label on these items.
-        low, high: Its 95 % interval, from draws of clips; NaN without draws.
     """
 
     one: str
     other: str
     items: int
     agree: float
-    kappa: float
-    low: float
-    high: float
+    kappa: Estimate
 
 
 def compare(sources: Sequence[Labels], draws: int = 1000, seed: int = 0) -> list[Agreement]:
@@ -48,9 +47,16 @@ def compare(sources: Sequence[Labels], draws: int = 1000, seed: int = 0) -> list
     return [_compare(one, other, draws, seed) for one, other in combinations(sources, 2)]
 
 
-def as_records(rows: Sequence[Agreement]) -> list[dict[str, Any]]:
-    """Return one record per pair, with None for what is not defined."""
-    return [{name: None if value != value else value for name, value in of._asdict().items()} for of in rows]
+def as_grid(rows: Sequence[Agreement]) -> Grid:
+    """Return a grid with one row per pair of sources."""
+    columns = [
+        Column("one", "One"),
+        Column("other", "Other"),
+        Column("items", "Items", "d"),
+        Column("agree", "Equal %", ".1f", factor=100),
+        Column("kappa", "Cohen's kappa\n95 % interval", ".3f"),
+    ]
+    return Grid("Agreement of labels", columns, [row._asdict() for row in rows])
 
 
 def _compare(one: Labels, other: Labels, draws: int, seed: int) -> Agreement:
@@ -66,4 +72,4 @@ def _compare(one: Labels, other: Labels, draws: int, seed: int) -> Agreement:
         low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) > draws / 2 else (np.nan, np.nan)
     agree = float((here == there).mean())
     value = float(weighted_kappa(here, there, np.ones((1, len(shared))))[0])
-    return Agreement(one.name, other.name, len(shared), agree, value, float(low), float(high))
+    return Agreement(one.name, other.name, len(shared), agree, Estimate(value, float(low), float(high)))

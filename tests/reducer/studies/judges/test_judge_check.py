@@ -165,17 +165,22 @@ def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
     judge, person = np.array(both, int).T
     every, bad, good = found["groups"]
     assert [of["system"] for of in found["groups"]] == ["", "bad", "good"] and found["unjudged"] == 2
-    assert every["kappa"] == pytest.approx(cohen_kappa_score(judge, person, weights="quadratic", labels=range(6)))
-    assert every["bias"] == pytest.approx((judge - person).mean())
-    assert every["bias_low"] < every["bias"] < every["bias_high"] and every["kappa_low"] < every["kappa"]
+    assert every["kappa"]["value"] == pytest.approx(
+        cohen_kappa_score(judge, person, weights="quadratic", labels=range(6))
+    )
+    assert every["bias"]["value"] == pytest.approx((judge - person).mean())
+    assert (
+        every["bias"]["low"] < every["bias"]["value"] < every["bias"]["high"]
+        and every["kappa"]["low"] < every["kappa"]["value"]
+    )
     mean = np.nanmean([answer.stored.points for answer in answers])
-    assert every["corrected"] == pytest.approx(mean - (judge - person).mean())
+    assert every["corrected"]["value"] == pytest.approx(mean - (judge - person).mean())
     assert (every["answers"], every["scored"], good["scored"], bad["scored"]) == (80, 58, 18, 40)
     assert np.sum(found["confusion"]) == 58
     assert np.array(found["confusion"])[found["grades"].index(4), found["grades"].index(5)] == (judge == 5).sum()
     rows = list(csv.DictReader((tmp_path / "check.csv").read_text().splitlines()))
     assert [row["system"] for row in rows] == ["", "bad", "good"]
-    assert float(rows[1]["corrected"]) == pytest.approx(bad["corrected"])
+    assert float(rows[1]["corrected"]) == pytest.approx(bad["corrected"]["value"])
     assert "Mean scores in % of the scale" in done.stdout and "+0." in done.stdout
 
 
