@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,8 +24,11 @@ from speechiq.core.files.plain import write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
 from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.tables.records import FIX
+from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
 
+__all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out", "read", "write_review", "write_set"]
+
+FIX = "name a file in a folder that exists and is yours"
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
 UNANSWERABLE = "unanswerable"
@@ -56,22 +59,6 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     question_id: str
     asked: str
     verdict: Literal["unanswerable", "wrong_key"]
-
-
-class Confirmed(NamedTuple):
-    """A question of the set: the sha256 of its wording (`Question.asked`) and the verdict of a person."""
-
-    asked: str
-    verdict: str
-
-
-class ConfirmedSet(dict[Item, Confirmed]):
-    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
-
-    sha256: str | None = None
-
-
-NOTHING = ConfirmedSet()
 
 
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:

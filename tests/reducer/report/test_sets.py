@@ -56,7 +56,7 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         assert first.interval[0] <= first.interval[1]
         accuracy = tables["apply"].cells[row["system"]][2]
         assert (accuracy.value, accuracy.z) == pytest.approx(
-            (100 * row["levels"]["apply"]["score"], row["levels"]["apply"]["z"])
+            (100 * row["categories"]["apply"]["score"], row["categories"]["apply"]["z"])
         )
     page = report.render(study)
     assert "The macro average is the mean of the sets' numbers: each set counts once" in page
