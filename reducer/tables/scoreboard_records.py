@@ -58,7 +58,8 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
         "systems": rows_of(scoreboard),
         "remarks": list(remarks.lines(pool.levels)),
     }
-    return plain(content | (_describe_scale(scoreboard.ranking) if scoreboard.ranking else {}))
+    scale = _describe_scale(scoreboard.ranking) if scoreboard.ranking else {}
+    return {key: plain(value) for key, value in (content | scale).items()}
 
 
 def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
