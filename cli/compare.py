@@ -24,25 +24,26 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import Output, list_outputs, write_outputs
+from speechiq.cli.outputs import write_outputs
 from speechiq.cli.references import compare_references
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.texts import read_texts
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.scores.scoring import Compared, Options, Pair
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.metric_comparison import compare_metrics
-from speechiq.reducer.studies.pairs import Held, choose, pair_up
+from speechiq.reducer.studies.pair_comparison import compare as compare_pair
+from speechiq.reducer.studies.pairs import Held, Pair, choose, pair_up
 from speechiq.reducer.tables import coupled_table, side_by_side
-from speechiq.reducer.tables.by_suite import join
 from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.tables.publish import Output, Publication, list_outputs, publish
 from speechiq.reducer.tables.records import as_text
-from speechiq.reducer.tables.table import fits, print_unbroken
+from speechiq.reducer.tables.scoreboard_records import join
+from speechiq.reducer.tables.terminal import open_console, print_unbroken
 
 SCHEMA = "speechiq-comparison"
 METRICS_SCHEMA = "speechiq-metric-comparison"
@@ -142,19 +143,19 @@ def compare(
         pairs = list(pair_up(one, other, named, None, (a, b)))
         return _compare_metrics(pairs, metrics, options, [Path(a), Path(b), *(runs or [])], outputs)
     required = None if levels is None else [name.strip() for name in levels.split(",")]
-    console = open_console()
     contents: dict[str, dict[str, Any]] = {}
+    grids: list[Grid] = []
     for pair in pair_up(one, other, named, required, (a, b)):
-        compared = one.held.found.scorings[pair.suite].compare(pair)
+        compared = compare_pair(pair, options)
         for warning in compared.warnings:
             say(f"warning: {warning}")
-        if contents:
-            console.print()
-        _show(console, pair, compared, clips)
+        grid = side_by_side.as_grid(compared, pair.categories)
+        notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
+        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
         contents[pair.suite] = compared.content
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
-    write_outputs(outputs, {"json": lambda: as_text(join(contents) | origin(SCHEMA, places, tasks))})
+    publish(Publication(SCHEMA, grids, join(contents, SIQ)), outputs, places, tasks)
 
 
 def _compare_metrics(
@@ -171,26 +172,6 @@ def _compare_metrics(
     write_outputs(
         outputs, {"json": lambda: as_text(coupled_table.as_json(found) | origin(METRICS_SCHEMA, places, tasks))}
     )
-
-
-def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
-    """Print the table of differences, the verdict, the notes, and the clips that decide."""
-    found = compared.found
-    _print(console, f"A: {pair.one.name}", f"B: {pair.other.name}")
-    wide, narrow = (
-        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=stacked)
-        for stacked in (False, True)
-    )
-    console.print(wide if fits(console, wide) else narrow)
-    _print(console, side_by_side.verdict(found), *compared.notes)
-    if clips:
-        _print(console, side_by_side.BRACKETS)
-    driving = [share for share in found.clips if share.total][:clips]
-    texts = [read_texts(tasks, [share.clip for share in driving]) for tasks in compared.texts]
-    total = f"{sum(share.total for share in found.clips):+z.2f} {compared.unit}"
-    for share in driving:
-        console.print()
-        console.print(side_by_side.clip_table(share, total, *(each[share.clip] for each in texts)))
 
 
 def _print(console: Console, *lines: str) -> None:

@@ -19,7 +19,7 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.table import FLAGS, TITLE, TITLE_WITHOUT
+from speechiq.reducer.tables.scoreboard_table import FLAGS, TITLE, TITLE_WITHOUT
 
 #: Sections of the page in their order: id, which names the template too -> heading.
 SECTIONS = {

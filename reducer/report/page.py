@@ -23,7 +23,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from speechiq.core.files.checksummed import shorten
-from speechiq.reducer.tables.table import UNKNOWN
+from speechiq.reducer.stats.grid import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = (

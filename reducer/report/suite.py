@@ -28,7 +28,7 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard, rate, rate_groups
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.studies.judges.reliability import part_most
+from speechiq.reducer.studies.judges.reliability import POOLED, add_reliability, part_most
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.tables.scoreboard_records import rows_of
@@ -238,7 +238,7 @@ class SuitePage:
     @property
     def pooled(self) -> str:
         """Return the name under which the scoreboard has the reliability over all categories."""
-        return reliability_table.POOLED
+        return POOLED
 
     @property
     def judge_columns(self) -> dict[str, tuple[str, str]]:
@@ -371,8 +371,7 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     """
     texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
     systems = found.read(suite, list(texts.values()))
-    scoreboard = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
-    scoreboard = reliability_table.add_pooled(scoreboard, draws=options.draws)
+    scoreboard = add_reliability(rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws))
     kinds = {
         field: rate_groups(scoreboard, field, draws=options.draws)
         for field in scoreboard.fields

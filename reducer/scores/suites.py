@@ -1,8 +1,8 @@
-"""Find the suites in runs and their scoring: SIQ on its scale, every other suite category by category."""
+"""Find the suites in runs, with the categories to score."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,30 +13,26 @@ from speechiq.reducer.runs.judge_columns import JudgedReader
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Reader
-from speechiq.reducer.runs.suites import group
+from speechiq.reducer.runs.suites import categories_of, group
 from speechiq.reducer.runs.systems import System, find_tasks, read_tasks
+from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.scores.scoring import Options, Scoring
-from speechiq.reducer.tables.scoreboard_scoring import ScoreboardScoring
-from speechiq.reducer.tables.siq_scoring import SiqScoring
-
-#: Suites with their own scoring; all others are scored by `ScoreboardScoring`.
-OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.siq_systems import check_levels
 
 
 class Found(NamedTuple):
     """The suites of some runs.
 
     Attributes:
-        tasks: Suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
+        tasks: Suite -> the newest run of each of its tasks; SIQ first, then by name.
         levels: Suite -> the categories to score, each with its column.
-        scorings: Suite -> its scoring.
         warnings: One line per choice that was made between runs.
     """
 
     tasks: dict[str, list[TaskRun]]
     levels: dict[str, dict[str, Category]]
-    scorings: dict[str, Scoring]
     warnings: list[str]
 
     def read(self, suite: str, readers: Sequence[Reader] = ()) -> list[System]:
@@ -57,8 +53,8 @@ class Found(NamedTuple):
 
     @property
     def others(self) -> list[str]:
-        """Return the suites without their own scoring."""
-        return [suite for suite in self.levels if suite not in OWN]
+        """Return the suites without a scale."""
+        return [suite for suite in self.levels if suite != SIQ]
 
 
 def find(
@@ -82,11 +78,20 @@ def find(
         SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
-    scorings = {suite: OWN.get(suite, ScoreboardScoring)(suite, options) for suite in suites}
-    known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
+    known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
     chosen = choose_all(known, measures, levels)
-    return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
+    return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
+
+
+def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapping[str, Category]:
+    """Return the categories of a suite; those of SIQ are its levels, with the columns of the norms if there are any."""
+    if suite != SIQ:
+        return categories_of(tasks)
+    check_levels(tasks)
+    if norms is None:
+        return LEVELS
+    return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
 
 
 def choose_all(

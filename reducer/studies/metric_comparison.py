@@ -13,9 +13,9 @@ from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.lengths import can_pool, read_lengths
 from speechiq.reducer.runs.samples import Item
 from speechiq.reducer.scores import comparability
-from speechiq.reducer.scores.scoring import Pair
 from speechiq.reducer.studies import coupled
 from speechiq.reducer.studies.coupled import Coupled, Paired
+from speechiq.reducer.studies.pairs import Pair
 
 
 def compare_metrics(
@@ -55,7 +55,7 @@ def compare_metrics(
         lengths = read_lengths(tasks, name) if can_pool(name) else {}
         weights = np.array([lengths.get(clip, 1.0) for clip in clips])
         paired[name] = Paired(a, b, weights, signs[name], can_pool(name))
-    names = pairs[0].one.name, pairs[0].other.name
+    names = pairs[0].a.name, pairs[0].b.name
     return coupled.compare(*names, paired, draws, seed)
 
 

@@ -107,15 +107,14 @@ def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
         rows: The comparisons.
         unit: Unit of the error rate, such as `WER %`.
     """
-    rate = {"form": ".2f", "factor": 100.0}
     columns = [
         Column("dataset", "Set"),
         Column("system", "System"),
         Column("clips", "Clips", "d"),
         Column("changed", "changed", "d", below="clips"),
-        Column("original", f"Original\n{unit}", **rate),
-        Column("cleaned", f"Cleaned\n{unit}", **rate),
-        Column("difference", "Difference\n95 % interval", **rate),
+        Column("original", f"Original\n{unit}", ".2f", factor=100),
+        Column("cleaned", f"Cleaned\n{unit}", ".2f", factor=100),
+        Column("difference", "Difference\n95 % interval", ".2f", factor=100),
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,6 +24,9 @@ from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
 from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
+
+__all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out", "read", "write_review", "write_set"]
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
@@ -55,22 +58,6 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     question_id: str
     asked: str
     verdict: Literal["unanswerable", "wrong_key"]
-
-
-class Confirmed(NamedTuple):
-    """A question of the set: the sha256 of its wording (`Question.asked`) and the verdict of a person."""
-
-    asked: str
-    verdict: str
-
-
-class ConfirmedSet(dict[Item, Confirmed]):
-    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
-
-    sha256: str | None = None
-
-
-NOTHING = ConfirmedSet()
 
 
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.grid import Grid, flatten, plain
 from speechiq.reducer.tables import markup
-from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.tables.origin import as_columns, origin
 from speechiq.reducer.tables.terminal import open_console, print_grid, print_unbroken
 
 #: Format -> the ending of its files.
@@ -97,16 +97,16 @@ def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> 
     Args:
         publication: The results.
         format: A name of `ENDINGS`.
-        about: Origin of the results, for JSON.
+        about: Origin of the results, for JSON and CSV.
     """
     if format == "json":
         return as_json({**publication.content, **about})
     if format == "csv":
         rows = publication.grids[0].records() if publication.rows is None else publication.rows
-        return as_csv([flatten(row) for row in rows])
+        return as_csv([flatten(row) | as_columns(about) for row in rows])
     if format == "page" and publication.page:
         return publication.page()
-    write = {"markdown": markup.grid_as_markdown, "latex": markup.grid_as_latex}[format]
+    write = {"markdown": markup.as_markdown, "latex": markup.as_latex}[format]
     return "\n".join(map(write, publication.grids))
 
 

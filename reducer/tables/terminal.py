@@ -35,6 +35,8 @@ def print_grid(grid: Grid, console: Console | None = None) -> None:
         console: Where; None takes a new one.
     """
     console = console or open_console()
+    if grid.title:
+        print_unbroken(console, grid.title)
     table = as_table(grid)
     names = [column for column in grid.shown if not column.form]
     if fits(console, table) or len(names) == len(grid.shown):
@@ -49,7 +51,7 @@ def print_grid(grid: Grid, console: Console | None = None) -> None:
 
 
 def as_table(grid: Grid) -> Table:
-    """Return a grid as a table of the terminal; cells are plain text, never markup."""
+    """Return a grid as a table of the terminal, without title and notes; cells are plain text, never markup."""
     return _table(grid, grid.shown, [[_text(grid.lines(row, column)) for column in grid.shown] for row in grid.rows])
 
 
@@ -66,8 +68,7 @@ def print_unbroken(console: Console, text: str, style: str = "") -> None:
 
 
 def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]) -> Table:
-    title = Text(printable(grid.title)) if grid.title else None
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for column in columns:
         is_number = bool(column.form)
         table.add_column(

@@ -18,7 +18,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import count_clips
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
-from speechiq.reducer.tables.table import print_table
+from speechiq.reducer.tables.suite_scores import score_suite
+from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.task_files import read_task
 
@@ -194,10 +195,10 @@ def test_every_output_has_them(runs, tmp_path):
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
     found = find([runs], False, Options(draws=100, by="noise"))
-    tables = found.scorings["wildspeech"].score(found.read("wildspeech")).tables
+    scores = score_suite("wildspeech", found.read("wildspeech"), Options(draws=100, by="noise"))
     console = Console(file=io.StringIO(), width=width)
-    for table in tables:
-        print_table(console, table)
+    for grid in scores.grids:
+        print_grid(grid, console)
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width and "\N{HORIZONTAL ELLIPSIS}" not in text
     assert all(word in text for word in ("TC", "PF Tone", "Average", "Quality", "Natural Noise"))

@@ -47,9 +47,9 @@ def test_a_narrow_terminal_keeps_names_and_numbers_whole():
 
 
 def test_markdown_and_latex_escape_cells():
-    text = markup.grid_as_markdown(GRID)
+    text = markup.as_markdown(GRID)
     assert r"\[red\]a\[/\]\|b" in text and "12.50<br>10.0 to 25.0<br>+0.50" in text
-    text = markup.grid_as_latex(GRID)
+    text = markup.as_latex(GRID)
     assert r"{\textbar{}" not in text and r"\shortstack[r]{Remember \\ WER \% \\ Z}" in text
 
 

@@ -100,8 +100,8 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     assert found["unread"] == 0.0 and "Unread" in shown
     assert found["alpha"]["low"] <= found["alpha"]["value"] <= found["alpha"]["high"]
     (line,) = csv.DictReader((tmp_path / "o.csv").read_text().splitlines())
-    assert float(line["answers_alpha_value"]) == found["alpha"]["value"]
-    assert line["answers_judge"] == cell["judge"] and float(line["answers_unjudged"]) == 0.0
+    assert float(line["answers_reliability_alpha_value"]) == found["alpha"]["value"]
+    assert line["answers_judge"] == cell["judge"] and float(line["answers_reliability_unjudged"]) == 0.0
 
 
 def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
