@@ -48,11 +48,12 @@ test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or a
 fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-40} $(BIN)/python -m pytest tests/fuzz -s
 
-lint: $(INSTALLED)  ## style, types and spelling
+lint: $(INSTALLED)  ## style, types, spelling and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python tests/vocabulary.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
