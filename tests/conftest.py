@@ -33,6 +33,14 @@ def demo_models() -> list[Path]:
     return fetch()
 
 
+@pytest.fixture(scope="session")
+def tiny_cascade(demo_models, tmp_path_factory):
+    """Return the folders of a tiny recognizer and a tiny language model, for tests in which any model will do."""
+    from tests.engines import tiny_cascade
+
+    return tiny_cascade.save(tmp_path_factory.mktemp("tiny-cascade"))
+
+
 @pytest.fixture
 def endpoint_key(monkeypatch) -> None:
     """Set the key that endpoints get, which no message may show, and no address."""
