@@ -14,6 +14,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -55,6 +56,17 @@ def run_warm(
         process.start()
         process.join()
         return CompletedProcess((entry.__name__, *arguments), process.exitcode, *(file.read() for file in files))
+
+
+def run_warm_ranks(
+    number: int, entry: Callable[[], object], *arguments: str, env: Mapping[str, str], port: int
+) -> list[CompletedProcess]:
+    """Run a command in processes that work together, with the variables that `accelerate launch` gives them."""
+    group = {"WORLD_SIZE": str(number), "LOCAL_WORLD_SIZE": str(number)}
+    group |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = [{**env, **group, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(number)]
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(lambda rank: run_warm(entry, *arguments, env=rank), ranks))
 
 
 def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, outputs: list[str]) -> None:
