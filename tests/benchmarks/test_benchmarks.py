@@ -38,6 +38,7 @@ def environment(tiny_cascade):
     return os.environ | {"BENCHMARK_ASR": tiny_cascade.asr, "BENCHMARK_LLM": tiny_cascade.llm}
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("name", SMALLEST)
 def test_runs_at_its_smallest_size(name, tiny_cascade, tmp_path):
     script = str(FOLDER / f"{name.removesuffix('_killed')}.py")
@@ -47,6 +48,7 @@ def test_runs_at_its_smallest_size(name, tiny_cascade, tmp_path):
     assert {"benchmark", "machine", "versions"} <= json.loads(written.read_text()).keys()
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("way", ["run_suite('{}', '1')", "run_pipeline('{}', '1', '')", "run_pipeline('{}', '1', 'x')"])
 def test_our_ways_of_the_comparison_with_peers(way, tiny_cascade, tmp_path):
     file = tmp_path / "run.json"
