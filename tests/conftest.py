@@ -78,7 +78,7 @@ def chromium():
 LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
 
 #: Fixture -> the marks of every test that uses it.
-MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",)}
+MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",), "long_clip": ("slow",)}
 
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:

@@ -302,6 +302,7 @@ def test_a_dry_run_shows_what_the_cache_has(demo_models, tmp_path):
     assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
 
 
+@pytest.mark.slow
 def test_norms_for_another_suite_are_refused_before_anything_runs(tmp_path):
     done = run("siq", "eval", "letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo", "-o", str(tmp_path))
     assert done.returncode == 1 and "only SIQ has norms, and the tasks are of suite audiobench_demo" in done.stderr
