@@ -10,10 +10,12 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.main
 
 from speechiq.core.clip import AudioFile, Clip
 from speechiq.siq_tasks.demo import demo
@@ -23,8 +25,12 @@ from tests.reducer.browser import CHROMIUM, SWITCHES
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("SIQ_STORE", "off")
 os.environ.setdefault("SIQ_TASKS", "only")
-hypothesis.settings.register_profile("busy-machine", deadline=None)
-hypothesis.settings.load_profile("busy-machine")
+#: No test depends on the speed of the machine; `make fuzz` draws more examples.
+hypothesis.settings.register_profile("tests", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("fuzz" if os.environ.get("FUZZ_SECONDS") else "tests")
+#: Typer makes the tree of all commands anew each time that a test calls one; this makes it once.
+typer.main.get_command = cache(typer.main.get_command)
 KEY = "sk-never-shown-4711"
 
 
