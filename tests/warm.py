@@ -38,7 +38,11 @@ def siq() -> None:
 
 
 def run_warm(
-    entry: Callable[[], object], *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | str = "."
+    entry: Callable[[], object],
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str = ".",
+    stdin: str = "",
 ) -> CompletedProcess:
     """Call a function of a module in a forked process with these arguments, and return how it ended.
 
@@ -47,15 +51,18 @@ def run_warm(
         *arguments: What follows the program in `sys.argv`.
         env: Variables of the process; by default those of this one.
         cwd: Its folder.
+        stdin: What it can read.
     """
     with ExitStack() as stack:
-        files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", encoding="utf-8")) for _ in range(2)]
+        files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", encoding="utf-8")) for _ in range(3)]
+        files[0].write(stdin)
+        files[0].flush()
         names = [file.name for file in files]
         settings = (dict(os.environ if env is None else env), str(Path(cwd).absolute()), names)
         process = FORKS.Process(target=_enter, args=(entry, arguments, *settings))
         process.start()
         process.join()
-        return CompletedProcess((entry.__name__, *arguments), process.exitcode, *(file.read() for file in files))
+        return CompletedProcess((entry.__name__, *arguments), process.exitcode, *(file.read() for file in files[1:]))
 
 
 def run_warm_ranks(
@@ -69,13 +76,14 @@ def run_warm_ranks(
         return list(pool.map(lambda rank: run_warm(entry, *arguments, env=rank), ranks))
 
 
-def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, outputs: list[str]) -> None:
+def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, streams: list[str]) -> None:
     """Become the command, in the forked process: as an interpreter does from its start to its exit."""
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    for number, output in enumerate(outputs, start=1):
-        os.dup2(os.open(output, os.O_WRONLY), number)
+    for number, stream in enumerate(streams):
+        os.dup2(os.open(stream, os.O_WRONLY if number else os.O_RDONLY), number)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process
     sys.argv = [str(Path(sys.executable).with_name(entry.__name__)), *arguments]
     code = 0
     try:
