@@ -81,7 +81,11 @@ def chromium():
         browser.close()
 
 
-LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
+#: Files that take half a minute and more.
+LONGEST = (
+    "test_eval", "test_demo", "test_ranks", "test_command_line", "test_hf_audio", "test_audio_llm", "test_hostile",
+    "test_audio_api", "test_paper", "test_suite", "test_similarity", "test_llm", "test_lm_eval_text", "test_correction",
+)  # fmt: skip
 
 #: Fixture -> the marks of every test that uses it.
 MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",), "long_clip": ("slow",)}
