@@ -52,8 +52,10 @@ test-upstream:  ## what we need of lm-eval and transformers, against the newest 
 test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or accelerator
 	$(TEST) -n 2 -m 'not slow and not network and not gpu'
 
-fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-40} $(BIN)/python -m pytest tests/fuzz -s
+fuzz: export FUZZ_SECONDS ?= 40
+fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes, and many examples of what holds for all input
+	$(BIN)/python -m pytest tests/fuzz -s
+	$(BIN)/python -m pytest -m hypothesis
 
 lint: $(INSTALLED)  ## style, types, spelling and words
 	$(BIN)/ruff check .
