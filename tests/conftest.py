@@ -34,6 +34,16 @@ typer.main.get_command = cache(typer.main.get_command)
 KEY = "sk-never-shown-4711"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def packages_listed_once():
+    """Let lm-eval list the packages of the machine once, where each run starts pip for its results file."""
+    if "torch" not in sys.modules:
+        return
+    from torch.utils import collect_env
+
+    collect_env.get_pip_packages = cache(collect_env.get_pip_packages)
+
+
 @pytest.fixture(scope="session")
 def demo_models() -> list[Path]:
     """Return the folders of the demo's models, fetched once and kept in the cache folder between runs."""
