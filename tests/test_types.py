@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.checks, pytest.mark.slow]
 
 RIGHT = """
 from pathlib import Path

@@ -206,12 +206,13 @@ def test_a_clip_that_cannot_be_decoded_is_refused_by_name(tmp_path, spoil, messa
         clip.source.check(0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_an_opus_file_is_decoded_in_blocks_as_at_once(tmp_path, demo_clips):
     """libsndfile returns wrong samples if a read begins within the last page of an Opus file."""
-    whole = np.concatenate([clip.samples for clip in demo_clips])
+    whole = np.concatenate([clip.samples for clip in demo_clips[:5]])
     file = tmp_path / "long.ogg"
     soundfile.write(file, whole, SAMPLING_RATE, format="OGG", subtype="OPUS")
-    for seconds in (121.0, 180.05, len(whole) / SAMPLING_RATE):
+    for seconds in (121.0, 130.05, len(whole) / SAMPLING_RATE):
         at_once, _ = soundfile.read(file, frames=round(seconds * SAMPLING_RATE), dtype="float32")
         assert np.array_equal(Clip(AudioFile(str(file), sha256(file)), 0.0, seconds).samples, at_once)
     for clip in demo_clips:

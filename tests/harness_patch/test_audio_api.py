@@ -387,7 +387,7 @@ def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
     def script(_prompt, number):
         if number > 3:
             enough.set()
-            held.wait(60)
+            held.wait(120)
         return "hello"
 
     program = str(Path(sys.executable).with_name("lm_eval"))
@@ -400,9 +400,9 @@ def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
-            assert enough.wait(60)
+            assert enough.wait(120)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=60)
         finally:
             process.kill()
             held.set()

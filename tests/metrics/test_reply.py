@@ -45,6 +45,7 @@ def score(items, asked):
     return [reply.score(doc, [item]) for doc, item in zip(asked, items, strict=True)]
 
 
+@pytest.mark.slow
 def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     clip, text = clean
     noise = np.random.default_rng(0).standard_normal(len(clip.samples)) * np.std(clip.samples)

@@ -15,8 +15,6 @@ from speechiq.siq_tasks.demo.fetch import fetch
 PUBLISHED = {
     "demo/earnings-1": 4.53727,
     "demo/parliament-1": 3.12813,
-    "demo/medical-1": 4.43977,
-    "demo/austen": 4.08127,
 }
 FIRST_3_S = 4.30853
 

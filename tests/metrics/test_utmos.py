@@ -73,6 +73,7 @@ def read(file, **metadata):
     return read_settings({"reply_asr": "pocketsphinx:en-us", "speech_quality": f"utmos:{file}"} | metadata)
 
 
+@pytest.mark.slow
 def test_scores_are_shared_by_the_content_of_the_weights_not_by_their_place(write, clips, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     one, moved, other = (read(write(value, name)) for value, name in ((0.01, "a.pt"), (0.01, "b/a.pt"), (0.02, "c.pt")))

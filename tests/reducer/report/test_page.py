@@ -32,8 +32,7 @@ def test_it_opens_with_all_charts_and_nothing_is_fetched(visit):
 
 
 def test_what_models_wrote_stays_text(visit):
-    here = visit()
-    here.open(f"#clip/{quote(HOSTILE, safe='')}")
+    here = visit(fragment=f"#clip/{quote(HOSTILE, safe='')}")
     here.see_all()
     here.tab.locator(".detail .transcript").first.wait_for()
     here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
@@ -50,8 +49,7 @@ def test_what_models_wrote_stays_text(visit):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_everyone_can_read_it(visit, size, theme):
-    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True)
-    here.open("#clip/set%2Ftwo")
+    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True, fragment="#clip/set%2Ftwo")
     here.tab.locator(".detail").wait_for()
     here.see_all()
     here.tab.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
@@ -185,8 +183,7 @@ def test_light_and_dark_recolor_the_charts(visit):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("section", ["firmness", "suspects", "review", "clips"])
 def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, size):
-    here = visit(viewport=SIZES[size])
-    here.open(f"#{section}")
+    here = visit(viewport=SIZES[size], fragment=f"#{section}")
     here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
     here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
     top = "(id) => document.getElementById(id).getBoundingClientRect().top"
@@ -198,8 +195,7 @@ def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, si
 
 @pytest.mark.parametrize("address", ["%ZZ", "no%2Fsuch"])
 def test_an_address_of_no_clip_is_named(visit, address):
-    here = visit()
-    here.open(f"#clip/{address}")
+    here = visit(fragment=f"#clip/{address}")
     here.tab.locator("#clip-missing", has_text="No clip of this report is called").wait_for()
     assert here.errors == []
 

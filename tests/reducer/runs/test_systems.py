@@ -260,6 +260,7 @@ def test_half_a_surrogate_pair_in_a_measure_is_one_line(tmp_path):
     assert "metadata.measure.range" in refusal(tmp_path)
 
 
+@pytest.mark.slow
 def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path):
     results = write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
     tracemalloc.start()
@@ -270,6 +271,7 @@ def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path)
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_folders_1100_deep(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(1100):

@@ -1,10 +1,14 @@
-"""The words of code, documentation and messages: none of those that docs/glossary.md replaces."""
+"""Refuse words that docs/glossary.md replaces, in code, documentation and messages, for `make lint`.
+
+Give beginnings of paths to check these alone: `python tests/vocabulary.py reducer/ docs/`.
+"""
+
+from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parent.parent
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -26,7 +30,7 @@ ALLOWED = (
 
 
 def banned_words() -> list[str]:
-    """Return the right column of the table of words."""
+    """Return the words in the right column of the glossary's table."""
     table = GLOSSARY.read_text(encoding="utf-8").partition("## Words to use")[2]
     rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
     return [word.strip() for row in rows for word in row.split(",")]
@@ -35,13 +39,15 @@ def banned_words() -> list[str]:
 BANNED = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, banned_words()))})(?![^\W_])", re.IGNORECASE)
 
 
-def find(text: str) -> list[str]:
+def find_banned(text: str) -> list[str]:
     """Return each line with a banned word, as `number: word: line`."""
     lines = re.sub(ALLOWED, "", text).splitlines()
-    return [f"{i}: {found[0]}: {line.strip()}" for i, line in enumerate(lines, 1) if (found := BANNED.search(line))]
+    matches = ((number, BANNED.search(line), line.strip()) for number, line in enumerate(lines, 1))
+    return [f"{number}: {match[0]}: {line}" for number, match, line in matches if match]
 
 
-def pages() -> list[str]:
+def list_files() -> list[str]:
+    """Return the tracked files whose words are checked."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [
         name
@@ -52,16 +58,13 @@ def pages() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", pages())
-def test_a_file_has_the_words_of_the_glossary(name):
-    found = find((ROOT / name).read_text(encoding="utf-8"))
-    assert not found, f"{name}: {len(found)} lines; see docs/glossary.md\n" + "\n".join(found)
+def check(beginnings: tuple[str, ...]) -> list[str]:
+    """Return each line with a banned word, as `file:number: word: line`."""
+    names = [name for name in list_files() if name.startswith(beginnings)]
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in names if (ROOT / name).is_file()}
+    return [f"{name}:{line}" for name, text in texts.items() for line in find_banned(text)]
 
 
 if __name__ == "__main__":
-    import sys
-
-    for name in pages():
-        if name.startswith(tuple(sys.argv[1:] or [""])):
-            for line in find((ROOT / name).read_text(encoding="utf-8")):
-                print(f"{name}:{line}")
+    if lines := check(tuple(sys.argv[1:]) or ("",)):
+        sys.exit("\n".join([*lines, f"{len(lines)} lines; docs/glossary.md has the words to use"]))
