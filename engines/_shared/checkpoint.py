@@ -18,7 +18,7 @@ from speechiq.core.checkpoints.names import INSTEAD, read_config, resolve
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import ADAPTER, Loading
-from speechiq.engines._shared.residence import Residence
+from speechiq.engines._shared.model_lifetime import ModelLifetime
 from speechiq.engines._transformers import generation_config_name
 from speechiq.engines.base import Setup
 
@@ -69,11 +69,11 @@ class Checkpoint:
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
-        self._residence = Residence(self._in_memory)
+        self._lifetime = ModelLifetime(self._in_memory)
 
-    def staying(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which a loaded model stays in memory until the outermost such block ends; load nothing."""
-        return self._residence.staying()
+        return self._lifetime.keep_loaded()
 
     @contextmanager
     def loaded(self) -> Iterator[PreTrainedModel]:
@@ -84,7 +84,7 @@ class Checkpoint:
         Raises:
             SpeechIQError: transformers cannot load the checkpoint with these options.
         """
-        with self._residence.loaded() as model:
+        with self._lifetime.loaded() as model:
             yield model
 
     @contextmanager

@@ -126,9 +126,9 @@ class AudioLLM(AudioEngine):
         finally:
             self._encodings = None
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which the model stays in memory from call to call."""
-        return self.checkpoint.staying()
+        return self.checkpoint.keep_loaded()
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Transcribe the clip of each prompt, by its text or by the processor's own request."""

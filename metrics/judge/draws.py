@@ -65,7 +65,7 @@ def draw(questions: Sequence[Question], judging: Judging) -> list[list[Draw]]:
     opened = open_judge(judging.judge, judging.engine_options, list_names(JudgeOptions))
     work = _Work(questions, judging, opened)
     work.announce()
-    with opened.engine.at_work(), counted_as("judging"):
+    with opened.engine.keep_loaded(), counted_as("judging"):
         work.compute()
     return [[work.read(key) for key in row] for row in work.keys]
 

@@ -21,7 +21,7 @@ PREFIX = "judge_"
 #: The judge that is a rule.
 MATCH = "match"
 #: Engine -> options that its judges have unless they are given: each draw is a call of its own with a seed.
-IMPLIED = {"openai": {"own_seeds": True}}
+IMPLIED = {"openai": {"seed_per_call": True}}
 
 
 class Opened(NamedTuple):

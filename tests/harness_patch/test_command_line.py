@@ -312,7 +312,7 @@ def test_ctrl_c_is_one_line_that_says_what_is_kept(lm_eval, monkeypatch):
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("speechiq.harness_patch.systems.constant.ConstantLetter.answer", stop)
+    monkeypatch.setattr("speechiq.harness_patch.systems.system.ConstantLetter.answer", stop)
     with pytest.raises(
         KeyboardInterrupt, match="what was computed is in the response cache, and the same command continues"
     ):

@@ -49,7 +49,7 @@ def models(demo_models, tmp_path_factory):
 
 def text(folder, clip):
     system = build_system(f"gold+{folder}", {}, device="cpu", batch_size=1, seed=0)
-    system.audio_model.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
+    system.engine.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
 
 
 def ger(folder, clip):

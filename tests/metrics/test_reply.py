@@ -13,7 +13,7 @@ from speechiq.core.response import Response
 from speechiq.core.transforms.noise import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.reply.quality import rate
