@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.cache.clip_folder import save_samples
 from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.clip import AudioFile, Clip, file_clip
+from speechiq.core.clip import Clip, file_clip
 from speechiq.core.prompt import Scored
 from speechiq.core.response import Response
 from speechiq.engines.base import Engine
@@ -145,6 +146,21 @@ class CachedEngine:
     def describe(self) -> dict[str, Any]:
         """Describe the engine and the sampling of the last `generate`; see `Engine.describe`."""
         return self.engine.describe() | ({"sampling": self.engine.sampling(self._settings)} if self._settings else {})
+
+    def keep(self, name: str, *item: Any, result: Any) -> None:
+        """Add a result that another process computed, unless it is cached.
+
+        Args:
+            name: Method of the engine that gives such results.
+            *item: One of each of its aligned arguments.
+            result: What it returned for them.
+        """
+        method = METHODS[self.engine.kind, name]
+
+        def compute(_: Any, on_result: OnResult) -> None:
+            on_result([0], [method.write(result)])
+
+        cached(self.cache, [item], lambda _: method.key(self.engine, *item), compute, method.form)
 
     def _fetch(self, name: str, method: Method, *arguments: Any, on_result: OnResult = drop) -> list[Any]:
         """Return the results of a method for aligned arguments; a mapping after them has generation settings."""

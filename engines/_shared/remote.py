@@ -11,8 +11,9 @@ import numpy as np
 import soundfile
 from msgspec import Meta
 
+from speechiq.core.audio_file import decode
 from speechiq.core.batches import OnResult, drop, run_concurrently
-from speechiq.core.clip import SAMPLING_RATE, Clip, decode
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint.advice import Advice
 from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.endpoint.replies import NoAnswer

@@ -15,7 +15,8 @@ from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.distance.embedder import Embedder, check_embedder
+from speechiq.metrics.distance.embedder import ROLE, check_embedder
+from speechiq.metrics.distance.language_model import LanguageModel
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognizers
 
@@ -68,7 +69,7 @@ def audio(folder, clip):
 
 def embed(folder, clip):
     check_embedder(str(folder))
-    Embedder(str(folder)).embed(["so it goes"], lambda places, rows: None)
+    LanguageModel(ROLE, str(folder)).read(["so it goes"], "last", lambda places, rows: None, {})
 
 
 #: Beginning of a stage -> the small model in it.

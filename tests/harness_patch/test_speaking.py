@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage

@@ -3,7 +3,7 @@
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.loaders import audio

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from speechiq.core.clip import AudioFile, file_clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
