@@ -12,8 +12,8 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
-from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.harness_patch.run import speech_help
 from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.distance.encoder import DEFAULT_ENCODER

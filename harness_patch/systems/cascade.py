@@ -64,6 +64,10 @@ class Cascade(AudioEngine):
         """Return whether the language model has log-likelihoods; see `Writer.has_loglikelihood`."""
         return self.llm.has_loglikelihood()
 
+    def check_sampling(self, settings: Mapping[str, Any]) -> None:
+        """Refuse a language model that does not sample; see `Writer.check_sampling`."""
+        self.llm.check_sampling(settings)
+
     def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Describe how the language model samples; see `Writer.sampling`."""
         return self.llm.sampling(settings)
