@@ -131,10 +131,11 @@ class CachedEngine:
         engine: Engine of any kind.
         folder: The response cache; `None` to cache within this process only, as for an engine without an identity.
         stage: Name under which the rows are stored, if it is not the kind of the engine.
+        identity: That of the engine, if it is known already.
     """
 
-    def __init__(self, engine: Any, folder: Path | None, stage: str = "") -> None:
-        identity = engine.identity()
+    def __init__(self, engine: Any, folder: Path | None, stage: str = "", identity: Any = None) -> None:
+        identity = identity or engine.identity()
         self.engine = engine
         self.cache = StageCache((identity or {}) | ({"stage": stage} if stage else {}), folder if identity else None)
         self._settings: Any = None
@@ -189,4 +190,5 @@ def with_cache(engine: AnyEngine, folder: Path | None) -> AnyEngine:
         engine: Engine of any kind.
         folder: The response cache; `None` to cache within this process only.
     """
-    return engine if engine.identity() is None else cast(AnyEngine, CachedEngine(engine, folder))
+    identity = engine.identity()
+    return engine if identity is None else cast(AnyEngine, CachedEngine(engine, folder, identity=identity))

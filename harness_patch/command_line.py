@@ -95,4 +95,4 @@ def _explain(message: str) -> str:
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
-    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
+    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `siq run --help` list the known names"

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def speech_help() -> str:
-    """Return the part of `lm_eval run --help` about speech systems, made from the registered engines and options."""
+    """Return the part of `siq run --help` about speech systems, made from the registered engines and options."""
     from speechiq.engines.registry import STAGES, list_backends
     from speechiq.siq_tasks.forms import FORMS
 
