@@ -177,11 +177,10 @@ def run_suite(clips: int, settings: Mapping[str, Any] | None = None, **options: 
     """
     from lm_eval import simple_evaluate
 
-    from speechiq.metrics.distance import embedder
+    from speechiq.metrics.models import forget_models
 
     os.environ["SIQ_STORE"] = "off"
-    embedder.load_embedder.cache_clear()
-    embedder._stage_cache.cache_clear()
+    forget_models()
     return simple_evaluate(
         model="hf-audio",
         model_args={"pretrained": f"{ASR}+{LLM}", **options},

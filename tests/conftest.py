@@ -17,7 +17,8 @@ import hypothesis
 import pytest
 import typer.main
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 from tests.reducer.browser import CHROMIUM, SWITCHES

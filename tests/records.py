@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.response import Response
 from speechiq.siq_tasks.loaders.audio import AudioItems
 

@@ -12,11 +12,12 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
-from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT, DTYPES, TEMPLATES
+from speechiq.harness_patch.run import speech_help
+from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.distance.encoder import DEFAULT_ENCODER
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.semantic import OPTIONS as SEMDIST
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY

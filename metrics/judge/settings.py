@@ -11,8 +11,9 @@ from msgspec import Meta, Struct
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.suggestions import find_nearest
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.options import Count, OpenOptions, list_names, read_options
-from speechiq.metrics.judge.engine import MATCH, PREFIX, Opened, open_judge
+from speechiq.metrics.judge.engine import MATCH, PREFIX, open_judge, require_loglikelihood, require_sampling
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.metrics.rules import exact_match as match
 
@@ -134,10 +135,10 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     if judge == MATCH:
         _check_match(rubric, options)
         return msgspec.structs.replace(judging, identity=f"match {match.VERSION}")
-    opened = open_judge(judge, options.others, list_names(JudgeOptions))
-    settings = _check_likelihood(judge, opened, options) if options.by == LIKELIHOOD else _settle(opened, options)
-    effective = opened.engine.effective(settings) if settings else LIKELIHOOD
-    identity = {"engine": opened.engine.identity(), "settings": effective}
+    engine = open_judge(judge, options.others, list_names(JudgeOptions))
+    settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
+    effective = engine.effective(settings) if settings else LIKELIHOOD
+    identity = {"engine": engine.identity(), "settings": effective}
     return msgspec.structs.replace(
         judging,
         settings=settings,
@@ -200,7 +201,7 @@ def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
         raise SpeechIQError(f"{PREFIX}{name}={value}: judge=match has no such option; leave it out, or {model}")
 
 
-def _check_likelihood(judge: str, opened: Opened, options: JudgeOptions) -> dict[str, Any]:
+def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Check a judge that writes no replies; return its generation settings, which are none."""
     if options.draws > 1:
         raise SpeechIQError(
@@ -209,11 +210,11 @@ def _check_likelihood(judge: str, opened: Opened, options: JudgeOptions) -> dict
         )
     for name, value in _given_generation(options).items():
         raise SpeechIQError(f"{PREFIX}{name}={value}: judge_by=likelihood writes no reply; leave it out")
-    opened.require_loglikelihood(judge)
+    require_loglikelihood(engine, judge)
     return {}
 
 
-def _settle(opened: Opened, options: JudgeOptions) -> dict[str, Any]:
+def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Return the generation settings of the replies.
 
     Raises:
@@ -232,7 +233,7 @@ def _settle(opened: Opened, options: JudgeOptions) -> dict[str, Any]:
         )
     given = sampling if do_sample else {}
     settings = {"until": [], "do_sample": do_sample, "max_gen_toks": options.max_gen_toks, **given}
-    opened.engine.sampling(settings)
+    engine.sampling(settings)
     if options.draws > 1:
-        opened.require_sampling(settings)
+        require_sampling(engine, settings)
     return settings

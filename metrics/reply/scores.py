@@ -9,23 +9,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
-from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of
-from speechiq.metrics.reply.language import is_english
-from speechiq.metrics.reply.quality import speech_quality
-from speechiq.metrics.reply.rater import rater_of
-from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
+from speechiq.metrics.judge.judging import KEYS as JUDGE_KEYS
+from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of, read_judging
+from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read_rater, speech_quality
+from speechiq.metrics.reply.rater import KEY as QUALITY
+from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.keywords import count_keywords
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import wer
+
+RUBRIC = "points_1_10"
+#: Keys of metadata that tasks with spoken replies read.
+KEYS = JUDGE_KEYS | {KEY, f"{PREFIX}*", QUALITY}
+#: Fewest words in Latin letters from which a language is certain.
+FEWEST_WORDS = 4
+#: Probability from which another language is certain.
+CERTAIN = 0.9
+
+
+def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what docs and results of a task with spoken replies record; the `read_settings` of the form `reply`.
+
+    Args:
+        metadata: That of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
+
+    Raises:
+        SpeechIQError: A setting is invalid, or a model is missing.
+    """
+    quality = metadata.get(QUALITY, DEFAULT)
+    rater = read_rater(quality)
+    asr = read_reply_asr(metadata)
+    reply = {"options": asr["reply_asr_options"]} if asr["reply_asr_options"] else {}
+    recorded = {KEY: asr[KEY]} | describe_rater(rater)
+    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": {KEY: asr[KEY], QUALITY: quality} | reply}
 
 
 class Reply(Filter):
@@ -149,3 +176,30 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }
+
+
+def is_english(text: str) -> bool:
+    """Return whether a text is in English, or too short to decide, by py3langid.
+
+    Only a clear finding counts: short replies in Latin letters have no certain language, and count as English.
+
+    >>> is_english("Take the bus to Paris."), is_english("Der Zug fährt um acht Uhr ab."), is_english("Hola.")
+    (True, False, True)
+    >>> is_english("我不知道"), is_english("")
+    (False, True)
+    """
+    letters = [char for char in text if char.isalpha()]
+    latin = sum(char < "\u0250" for char in letters)
+    if latin < len(letters) / 2:
+        return False
+    if len(text.split()) < FEWEST_WORDS:
+        return True
+    language, probability = _identifier().classify(text)
+    return bool(language == "en" or probability < CERTAIN)
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.cache.folder import cache_dir
-from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten

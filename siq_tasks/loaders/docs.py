@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.forms import read_form

@@ -16,7 +16,8 @@ from speechiq.core.clip import as_clip
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.distance.embedder import Embedder, check_embedder
+from speechiq.metrics.distance.embedder import ROLE, check_embedder
+from speechiq.metrics.distance.language_model import LanguageModel
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognizers
 from tests.warm import run_warm
@@ -51,7 +52,7 @@ def models(demo_models, tmp_path_factory):
 
 def text(folder, clip):
     system = build_system(f"gold+{folder}", {}, device="cpu", batch_size=1, seed=0)
-    system.audio_model.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
+    system.engine.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
 
 
 def ger(folder, clip):
@@ -70,7 +71,7 @@ def audio(folder, clip):
 
 def embed(folder, clip):
     check_embedder(str(folder))
-    Embedder(str(folder)).embed(["so it goes"], lambda places, rows: None)
+    LanguageModel(ROLE, str(folder)).read(["so it goes"], "last", lambda places, rows: None, {})
 
 
 #: Beginning of a stage -> the small model in it.

@@ -62,7 +62,7 @@ registry.load_plugins = manager.discover_plugin_task_paths = lambda: None
 from speechiq.harness_patch import _lm_eval
 before = manager.TaskManager.__init__.__wrapped__
 manager.TaskManager.__init__ = before
-_lm_eval.add_task_folders(manager)
+_lm_eval.add_task_folders(manager, list)
 assert manager.TaskManager.__init__ is before
 """
     assert "hf" in start(first=first)["models"]

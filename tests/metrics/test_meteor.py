@@ -14,7 +14,7 @@ from nltk.translate.meteor_score import meteor_score, single_meteor_score
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.rules import wordnet
 from speechiq.metrics.rules.meteor import meteor, score, split_words
 from speechiq.tools.make_wordnet import make

@@ -13,11 +13,11 @@ from speechiq.core.response import Response
 from speechiq.core.transforms.noise import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.reply import scores as reply
-from speechiq.metrics.reply.quality import rate
-from speechiq.metrics.reply.settings import read_settings
+from speechiq.metrics.reply.rater import rate
+from speechiq.metrics.reply.scores import read_settings
 from speechiq.metrics.reply.transcript import find_audible, open_reply_asr, transcribe_replies
 from speechiq.reducer.runs.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries

@@ -6,8 +6,7 @@ import pytest
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
-from speechiq.metrics.reply.quality import rate, speech_quality
-from speechiq.metrics.reply.rater import read_rater
+from speechiq.metrics.reply.rater import rate, read_rater, speech_quality
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 

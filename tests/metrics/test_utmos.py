@@ -10,9 +10,8 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.engines._shared import utmos
-from speechiq.metrics.reply.quality import rate, speech_quality
-from speechiq.metrics.reply.rater import rater_of
-from speechiq.metrics.reply.settings import read_settings
+from speechiq.metrics.reply.rater import rate, rater_of, speech_quality
+from speechiq.metrics.reply.scores import read_settings
 from speechiq.siq_tasks.demo import demo
 
 #: Clip and number of its first samples -> the score by the published code (torch.hub, `tarepan/SpeechMOS:v1.2.0`,

@@ -3,7 +3,7 @@
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.loaders import audio
@@ -127,7 +127,7 @@ def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():
         assert all("transforms" in other["audio"] and "transforms" not in one["audio"] for one, other in pairs)
         assert clean.config.metadata["content_sha256"] != noisy.config.metadata["content_sha256"]
     assert count == len(clips) == len({clip["id"] for clip in clips}) == 27
-    assert audio.to_speak({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
+    assert audio.to_reply_aloud({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
 
 
 def test_bundled_queries_are_spoken_by_people_and_by_four_programs():

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Loaded = TypeVar("Loaded")
 
 
-class Residence(Generic[Loaded]):
+class ModelLifetime(Generic[Loaded]):
     """Load and free a model.
 
     Args:
@@ -22,7 +22,7 @@ class Residence(Generic[Loaded]):
         self._load: Callable[[], Loaded] | None = None
 
     @contextmanager
-    def staying(self) -> Iterator[None]:
+    def keep_loaded(self) -> Iterator[None]:
         """Keep a model that is loaded inside in memory until the outermost such block ends; load nothing."""
         with self._open():
             yield

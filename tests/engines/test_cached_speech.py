@@ -2,11 +2,11 @@
 
 import pytest
 
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.cache.stages import list_stages
-from speechiq.core.clip import AudioFile
 from speechiq.core.usage import usage
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
-from speechiq.harness_patch.systems.cached import CachedSpeech
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice
 
@@ -20,7 +20,7 @@ def open_voice(tmp_path, monkeypatch):
     folder = make_voice(tmp_path / "voice")
 
     def open_cached(store=tmp_path / "store"):
-        return CachedSpeech(open_engine(TransformersSpeech, folder), store)
+        return CachedEngine(open_engine(TransformersSpeech, folder), store)
 
     return open_cached
 
