@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip
 from speechiq.core.response import Response
+from speechiq.reducer.scores.levels import TEMPLATES
 from speechiq.siq_tasks.loaders.audio import AudioItems
+from speechiq.siq_tasks.task_files import read_task
 
 
 def named(name: str, seconds: float = 1.0) -> Clip:
@@ -30,3 +33,13 @@ def items(clip: Clip, **request: Any) -> AudioItems:
 def texts(responses: Iterable[Response]) -> list[str]:
     """Return the texts of responses."""
     return [response.text for response in responses]
+
+
+def describe(level: str, **metadata: Any) -> dict[str, Any]:
+    """Return the metadata that a task of a level of SIQ records."""
+    return _read_template(level) | {"version": 1, "dataset": "demo", "prompt_version": 1} | metadata
+
+
+@cache
+def _read_template(level: str) -> dict[str, Any]:
+    return dict(read_task(TEMPLATES / f"_{level}.yaml")["metadata"])

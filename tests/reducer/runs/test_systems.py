@@ -17,6 +17,7 @@ from speechiq.reducer.runs.systems import find_tasks
 from speechiq.reducer.runs.samples import read_samples
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.siq_systems import read_systems
+from tests.records import describe
 from tests.reducer.conftest import levels, sample_row, write_run
 
 
@@ -162,8 +163,7 @@ def test_each_results_file_once_through_links_and_overlaps(tmp_path):
 
 
 def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
-    metadata = {"level": "remember"}
-    results = write_run(tmp_path / "in", {}, configs={"/../../secret": {"metadata": metadata}})
+    results = write_run(tmp_path / "in", {}, configs={"/../../secret": {"metadata": describe("remember")}})
     outside = tmp_path / f"secret_{results.stem.removeprefix('results_')}.jsonl"
     outside.write_text(json.dumps(sample_row("remember", "a", "", 0.0)))
     assert f"in {str(results.parent)!r}" in refusal(tmp_path / "in")
@@ -210,8 +210,8 @@ def test_deeply_nested_json(tmp_path):
 HUGE = "9" * 401
 BAD = [
     f'{{"date": {HUGE}, "configs": {{}}}}',
-    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "version": ' + HUGE + "}}}}",
-    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "dataset": ' + "[" * 90 + "]" * 90 + "}}}}",
+    '{"date": 1, "configs": {"t": {"metadata": {"measure": {}, "version": ' + HUGE + "}}}}",
+    '{"date": 1, "configs": {"t": {"metadata": {"measure": {}, "dataset": ' + "[" * 90 + "]" * 90 + "}}}}",
     '{"date": 1, "configs": {}, "config": {"siq": {"system": ' + '{"a":' * 900 + "1" + "}" * 900 + "}}}",
     '{"date": 1, "configs": {}, "model_name": ' + "[" * 900 + "]" * 900 + "}",
     '{"date": 1, "configs": {"t": 5}}',
@@ -228,7 +228,7 @@ def test_numbers_and_nesting_that_nothing_can_use(tmp_path, text):
 
 @pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", "x" * 300])
 def test_a_task_whose_name_no_file_can_have(tmp_path, name):
-    write_run(tmp_path, {}, configs={name: {"metadata": {"level": "remember"}}})
+    write_run(tmp_path, {}, configs={name: {"metadata": describe("remember")}})
     message = refusal(tmp_path)
     assert "samples_" in message and message.isprintable()
 
