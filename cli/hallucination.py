@@ -13,7 +13,7 @@ from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import hallucination as counting
 from speechiq.reducer.studies import unanswerable
 

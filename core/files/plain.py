@@ -20,6 +20,8 @@ from speechiq.core.errors import SpeechIQError
 
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
+#: What a user can do if a file of results cannot be written.
+OUTPUT_FIX = "name a file in a folder that exists and is yours"
 #: Names of drafts of this version and of earlier ones (target, process and thread).
 DRAFT = re.compile(r"\.[0-9a-f]{16}\.draft|\..+\.\d+-\d+")
 #: Seconds without a change after which a draft counts as left over: its writer was killed.

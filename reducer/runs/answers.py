@@ -14,9 +14,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import AnswerRow, Asked, AskedRow, Pick, locate, read_row, read_rows, scan
-from speechiq.reducer.runs.systems import find_tasks, name_control
+from speechiq.reducer.runs.systems import name_control
 from speechiq.reducer.runs.samples import Item, show_item
-from speechiq.reducer.scores.levels import SUITE
 
 NONE_OF_THE_ABOVE = LETTERS[-1]
 
@@ -67,28 +66,16 @@ class Answers(NamedTuple):
     warnings: list[str]
 
 
-def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
-    """Read the Apply answers of every system below some folders, the newest run of each task.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
+def read_answers(tasks: Iterable[TaskRun]) -> Answers:
+    """Read the answers of every system to the questions of some tasks.
 
     Raises:
-        SpeechIQError: No Apply task, a row without a vote, a question with two wordings, or systems with different
-            questions.
+        SpeechIQError: A row without a vote, a question with two wordings, or systems with different questions.
     """
-    tasks, warnings = find_tasks(runs, allow_missing)
-    tasks = sorted(
-        (task for task in tasks if task.suite == SUITE and task.level == "apply"),
-        key=lambda task: (task.system, task.task),
-    )
-    if not tasks:
-        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of all three levels")
     reader = AnswerReader()
-    for task in tasks:
+    for task in sorted(tasks, key=lambda task: (task.system, task.task)):
         scan(task.samples, [reader.open(task)])
-    return reader.answers()._replace(warnings=warnings)
+    return reader.answers()
 
 
 class AnswerReader:
@@ -141,7 +128,7 @@ def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
     """
-    docs = (row.doc for task in tasks if task.level == "apply" for row in read_rows(task.samples, AskedRow))
+    docs = (row.doc for task in tasks for row in read_rows(task.samples, AskedRow))
     return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 
 

@@ -1,8 +1,7 @@
 """Read folders of runs that lm-eval wrote into one `System` per speech system.
 
 lm-eval writes `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
-into the same folder. A task is read if its metadata in the results file has a `measure` or, in older runs, a `level`;
-task names have no meaning. Names in a run are never imported, evaluated or followed as a path.
+into the same folder. A task is read if its metadata in the results file has a `measure`; task names have no meaning. Names in a run are never imported, evaluated or followed as a path.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from speechiq.reducer.runs.results_file import Results, TaskRun, read_results, t
 from speechiq.reducer.runs.rows import Pick, Reader, scan
 from speechiq.reducer.runs.run_files import is_samples, list_files, once, place, samples_of
 from speechiq.reducer.runs.samples import Item, may_hold_scores, read_samples, show_item
-from speechiq.reducer.scores.levels import LEVELS
 
 if TYPE_CHECKING:
     from speechiq.reducer.runs.judge_columns import Judged
@@ -136,7 +134,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     files = list(list_files(runs))
     results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
     found = [task for path, content in results.items() for task in tasks_of(path, content)]
-    categories = [*LEVELS.values(), *(task.category for task in found)]
+    categories = [task.category for task in found]
     missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
     if missing and not allow_missing:
         raise SpeechIQError(
@@ -147,7 +145,7 @@ def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[
     if not found:
         raise SpeechIQError(
             f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: it has no "
-            "results_<date>.json file with a task whose metadata has a level or a measure; "
+            "results_<date>.json file with a task whose metadata has a measure; "
             "give the folder that lm_eval had as --output_path"
         )
     newest = {(task.system, task.task): task for task in found}

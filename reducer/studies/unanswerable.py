@@ -192,7 +192,8 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
-    check_wording(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    tasks = [task for task in system.tasks if task.level == "apply"]
+    check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:
         raise SpeechIQError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from speechiq.core.files.checksummed import shorten
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import OUTPUT_FIX, write_whole
 from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category
@@ -22,7 +22,7 @@ from speechiq.reducer.scores.ranking import NO_CONTEXT, Context
 from speechiq.reducer.scores.scale import LevelScores, Scores
 from speechiq.reducer.stats.interval import CONFIDENCE, Interval
 
-FIX = "name a file in a folder that exists and is yours"
+FIX = OUTPUT_FIX
 POOLED = "all"
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.answers import Vote, read_answers
+from speechiq.reducer.runs.answers import Vote
 from speechiq.reducer.runs.rows import TextRow, read_rows
+from speechiq.reducer.scores.siq_systems import read_answers
 from tests.reducer.conftest import write_answers
 
 
