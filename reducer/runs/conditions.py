@@ -10,8 +10,8 @@ from speechiq.core.files.checksummed import shorten
 from speechiq.core.console import count_of, printable
 from speechiq.reducer.runs import judge_name
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
+from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.runs.samples import show_item
 
 Scalar = str | int | float | None
 Conditions = Mapping[str, Scalar]

@@ -10,8 +10,8 @@ from speechiq.reducer.runs import answers
 from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.suites import categories_of, group
-from speechiq.reducer.runs.systems import Runs, find_tasks, read_tasks
+from speechiq.reducer.runs.systems import Runs, read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 
 

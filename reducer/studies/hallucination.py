@@ -17,7 +17,7 @@ from rich.text import Text
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.interval import CONFIDENCE
 from speechiq.reducer.stats.proportion import share
 from speechiq.reducer.studies.unanswerable import UNANSWERABLE, Confirmed, check_wording

@@ -22,7 +22,7 @@ from speechiq.core.files.checksummed import add_checksum, content_sha256, read_c
 from speechiq.core.files.json_lines import as_lines, read_objects
 from speechiq.core.files.plain import write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.tables.records import FIX
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.suites import categories_of
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.tasks import categories_of
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
 from speechiq.reducer.studies import scoreboard_comparison as scoreboard_compared
 from speechiq.reducer.tables import scoreboard_scored as scoreboard_scored

@@ -11,9 +11,10 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_csv, as_json, as_table, rank, read_systems
-from speechiq.reducer.runs.samples import read_samples
+from speechiq.reducer.runs.samples import read_table
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.studies.unanswerable import leave_out, read
+from tests.records import write_samples
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 from tests.reducer.tables.test_table import show
 
@@ -114,6 +115,6 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
 
 @pytest.mark.parametrize("value", ["1.0", True, [1]])
 def test_a_flag_that_is_no_number(tmp_path, value):
-    path = write_rows(tmp_path / "samples.jsonl", [sample_row("remember", "a", "", 0.5) | {"repetition": value}])
+    task = write_samples(tmp_path, "remember", sample_row("remember", "a", "", 0.5) | {"repetition": value})
     with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.repetition`\)"):
-        read_samples(path, LEVELS["remember"])
+        read_table(task)

@@ -13,8 +13,8 @@ from speechiq.metrics.columns import columns_of
 from speechiq.reducer import LEVELS, read_systems
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.systems import find_tasks, read_tasks
-from speechiq.reducer.runs.suites import categories_of, group
+from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from tests.reducer.conftest import write_run
 
 MEASURE = {"column": "miss", "direction": "lower", "unit": "miss. %", "chance": 0.5, "range": [0, 1]}
