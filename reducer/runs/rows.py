@@ -114,7 +114,7 @@ def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, F
     decoder = _decoder(form)
     for number, line in read_lines(path):
         try:
-            row = decode(line, decoder)
+            row: Form = decode(line, decoder)
         except ValueError as error:
             raise refusal(path, number, needs, error) from error
         try:
@@ -153,5 +153,5 @@ def _values(row: Any) -> Any:
 
 
 @cache
-def _decoder(form: type[Form]) -> msgspec.json.Decoder[Form]:
+def _decoder(form: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(form)
