@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.files.checksummed import shorten
 from speechiq.core.console import count_of, printable
+from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs import judge_name
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
 from speechiq.reducer.runs.rows import show_item

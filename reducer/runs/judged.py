@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.json_text import decode
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, first_of, locate, read_rows

@@ -11,8 +11,8 @@ import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain
 from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.run_files import samples_of

@@ -1,7 +1,8 @@
 """Read folders of runs that lm-eval wrote into one `System` per speech system.
 
 lm-eval writes `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
-into the same folder. A task is read if its metadata in the results file has a `measure`; task names have no meaning. Names in a run are never imported, evaluated or followed as a path.
+into the same folder. A task is read if its metadata in the results file has a `measure`; task names have no meaning.
+Names in a run are never imported, evaluated or followed as a path.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_csv, as_json, as_table, rank, read_systems
 from speechiq.reducer.runs.samples import read_table
-from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.studies.unanswerable import leave_out, read
 from tests.records import write_samples
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run

@@ -13,10 +13,6 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.rows import read_texts
-from speechiq.reducer.runs.systems import read_tasks
-from speechiq.reducer.runs.tasks import find_tasks
-from speechiq.reducer.scores.levels import choose_levels
-from speechiq.reducer.scores.siq_systems import read_systems
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
