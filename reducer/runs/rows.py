@@ -6,7 +6,7 @@ A form names the fields that it needs; msgspec skips all others, so that scores 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,7 +111,7 @@ def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, F
         SpeechIQError: As for `read_lines`, a line is not JSON, has other fields, or has a value that is too large or
             nested too deeply.
     """
-    decoder = _decoder(form)
+    decoder = msgspec.json.Decoder(form)
     for number, line in read_lines(path):
         try:
             row: Form = decode(line, decoder)
@@ -150,8 +150,3 @@ def show_item(item: Item) -> str:
 def _values(row: Any) -> Any:
     """Return a row with lists in the place of structs."""
     return list(map(_values, msgspec.structs.astuple(row))) if isinstance(row, msgspec.Struct) else row
-
-
-@cache
-def _decoder(form: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(form)
