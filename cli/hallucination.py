@@ -10,7 +10,7 @@ import typer
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import hallucination as counting
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.tables.publish import Publication, list_outputs, publish

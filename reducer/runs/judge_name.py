@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from speechiq.core.files.checksummed import shorten
 from speechiq.core.console import count_of, printable
+from speechiq.core.files.checksummed import shorten
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
 

@@ -127,7 +127,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, column=column, unit=used.unit, chance=used.chance, alternatives=others)
 
 
-class Category(msgspec.Struct, frozen=True):
+class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
     """One category of a suite: for SIQ, a level.
 
     Attributes:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
@@ -108,9 +108,9 @@ def _read_beside(system: System, measure: Measure, names: Sequence[str]) -> dict
     """Return the values of a column beside the scores, growing with ability; NaN for an item without one."""
     known = {
         (*item, level): value
-        for level, items, columns in system.flag_values
-        if level in names and measure.column in columns
-        for item, value in zip(items, columns[measure.column].tolist(), strict=True)
+        for table in system.tables
+        if (level := table.level) in names
+        for item, value in table.column(measure.column).items()
     }
     wanted = pool_items(system, names)
     return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in wanted}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.derived import as_column, share_measure
 

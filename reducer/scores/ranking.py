@@ -223,7 +223,7 @@ def _sample_frame(ranking: Ranking) -> pd.DataFrame:
 
     rows = []
     for system in ranking.context.systems:
-        flags = {(task.level, item): (task, row) for task in system.flag_values for row, item in enumerate(task.items)}
+        flags = {(task.level, item): (task, row) for task in system.tables for row, item in enumerate(task.items)}
         for level, scores in system.scores.items():
             category = system.levels[level]
             for item, value in scores.items():

@@ -123,9 +123,9 @@ class Scoreboard(NamedTuple):
         """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
         first, found = self.systems[0], dict[str, list[float]]()
         usual = [level for level, of in self.pool.levels.items() if of.usual is None]
-        for level, items, columns in first.flag_values:
-            if FLOOR in columns and level in usual:
-                rows = zip(items, columns[FLOOR].tolist(), strict=True)
+        for table in first.tables:
+            if (level := table.level) in usual:
+                rows = table.column(FLOOR).items()
                 found.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
         return {level: sum(values) / len(values) for level, values in found.items() if values}
 

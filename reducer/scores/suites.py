@@ -9,12 +9,10 @@ from typing import NamedTuple
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.choice import choose
-from speechiq.reducer.runs.judge_columns import JudgedReader
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Reader
-from speechiq.reducer.runs.suites import categories_of, group
-from speechiq.reducer.runs.systems import System, find_tasks, read_tasks
+from speechiq.reducer.runs.systems import System, read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
@@ -35,21 +33,13 @@ class Found(NamedTuple):
     levels: dict[str, dict[str, Category]]
     warnings: list[str]
 
-    def read(self, suite: str, readers: Sequence[Reader] = ()) -> list[System]:
-        """Read the systems of a suite, with the judged answers of its categories.
-
-        Args:
-            suite: Name of the suite.
-            readers: Further readers of the sample files.
+    def read(self, suite: str) -> list[System]:
+        """Read the systems of a suite.
 
         Raises:
             SpeechIQError: A sample file is missing or cannot be used.
         """
-        judged = [JudgedReader(of) for of in self.levels[suite].values() if of.judged]
-        systems = read_tasks(self.tasks[suite], self.levels[suite], [*judged, *readers])
-        return [
-            system._replace(judged={of.level: of.judged.get(system.name, {}) for of in judged}) for system in systems
-        ]
+        return read_tasks(self.tasks[suite], self.levels[suite])
 
     @property
     def others(self) -> list[str]:

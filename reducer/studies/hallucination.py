@@ -11,7 +11,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import UNPARSED
 from speechiq.reducer.runs.answers import NONE_OF_THE_ABOVE, Answers
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.stats.interval import CONFIDENCE

@@ -8,10 +8,10 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.columns import Columns, join_columns, read_columns
 from speechiq.reducer.runs.conditions import compare_systems
-from speechiq.reducer.runs.lengths import can_pool, read_lengths
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
+from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.studies import coupled
 from speechiq.reducer.studies.coupled import Coupled, Paired
@@ -25,7 +25,7 @@ def compare_metrics(
 
     Args:
         pairs: The two systems, once for each suite.
-        metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
+        metrics: SampleTable of the sample rows whose direction is known; those of questions are averaged by clip.
         allow_mismatch: Whether the systems may have been run on different clips or task versions.
         draws: Number of draws of clips.
         seed: Of the draws.
@@ -36,8 +36,10 @@ def compare_metrics(
     """
     if not allow_mismatch:
         comparability.require_equal([found for pair in pairs for found in compare_systems(pair.both)])
-    one, other = ([read_columns(task) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1))
-    signs = {name: table.task.signs[name] for table in (*one, *other) for name in table.values}
+    one, other = (
+        [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1)
+    )
+    signs = {name: table.task.signs[name] for table in (*one, *other) for name in table.signed}
     for name in metrics:
         if name not in signs:
             near = did_you_mean(name, signs)
@@ -59,7 +61,7 @@ def compare_metrics(
     return coupled.compare(*names, paired, draws, seed)
 
 
-def _by_clip(tables: Sequence[Columns], name: str) -> dict[Item, float]:
+def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
     """Return clip -> the mean of a column over its items."""
     values: dict[Item, list[float]] = {}
     for (_, item), value in join_columns(tables, name).items():

@@ -22,7 +22,7 @@ from speechiq.core.files.checksummed import add_checksum, content_sha256, read_c
 from speechiq.core.files.json_lines import as_lines, read_objects
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
 
@@ -178,7 +178,8 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
-    check_wording(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    tasks = [task for task in system.tasks if task.level == "apply"]
+    check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:
         raise SpeechIQError(

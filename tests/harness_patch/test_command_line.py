@@ -20,6 +20,7 @@ from speechiq.harness_patch import hints
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help
 from tests.conftest import run
+from tests.records import describe
 
 pytestmark = pytest.mark.slow
 
@@ -274,7 +275,7 @@ def full_disk(monkeypatch):
 def results_of(task: str, rows: int) -> tuple[dict, dict]:
     row = {"doc_hash": "a", "prompt_hash": "b", "target_hash": "c", "arguments": [["?"]], "resps": [["B"]],
            "filtered_resps": ["B"], "target": "B", "doc": {"text": "x" * 500}}  # fmt: skip
-    results = {"results": {task: {}}, "configs": {task: {"metadata": {"level": "apply"}}}}
+    results = {"results": {task: {}}, "configs": {task: {"metadata": describe("apply")}}}
     return results | {"n-samples": {task: {"effective": 3}}}, {task: [dict(row) for _ in range(rows)]}
 
 

@@ -11,6 +11,7 @@ from speechiq.core.files.checksummed import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.runs.answers import Question
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
+from tests.records import describe
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -66,8 +67,7 @@ def write_run(
     configs = {
         f"{tasks}_{number}": {
             "task": f"{tasks}_{number}",
-            "metadata": {"version": 1, "level": level, "dataset": "demo", "prompt_version": 1}
-            | (metadata or {}).get(level, {}),
+            "metadata": describe(level) | (metadata or {}).get(level, {}),
         }
         for number, level in enumerate(scores)
     }

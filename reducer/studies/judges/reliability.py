@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.runs.judge_columns import Judged
 from speechiq.reducer.runs.judge_name import name_judges
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.estimate import Estimate, over_clips

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_columns import Judged
 from speechiq.reducer.runs.judge_name import KEYS, name_judges
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found

@@ -12,6 +12,7 @@ import pytest
 from speechiq.metrics.choice import vote
 from speechiq.metrics.words.wer import score as score_words
 from speechiq.reducer import report
+from tests.records import describe
 from tests.reducer.browser import Visit
 
 NAME = "<img src=x onerror=hacked=4>%{x}"
@@ -64,7 +65,7 @@ def write_system(
     for level, of_level in rows.items():
         lines = "".join(json.dumps(row) + "\n" for row in of_level)
         folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
-    configs = {f"t_{level}": {"metadata": {"version": 1, "level": level, "dataset": "t"}} for level in rows}
+    configs = {f"t_{level}": {"metadata": describe(level, dataset="t")} for level in rows}
     called = {"model": "hf-audio", "model_args": {"pretrained": name, "hub_token": "secret"}}
     config = called | {"siq": {"pretrained": name, "system": described or {}}}
     results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}

@@ -13,7 +13,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import report
 from speechiq.reducer.report import data, items, page, suspects
 from speechiq.reducer.report.build import content
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import unanswerable
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.report.conftest import NAME, cascade, write_system

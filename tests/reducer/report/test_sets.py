@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.reducer import report
 from speechiq.reducer.report import provenance, sets
-from speechiq.reducer.runs.systems import find_tasks
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
 from speechiq.reducer.scores.scoreboard import from_ranking
 from speechiq.reducer.scores.siq_systems import read_systems

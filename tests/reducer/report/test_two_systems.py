@@ -13,9 +13,9 @@ from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.build import SECTIONS, content
-from speechiq.reducer.report.clips import ClipReader
+from speechiq.reducer.report.clips import read_clips
 from speechiq.reducer.report.data import charts, standings
-from speechiq.reducer.runs.systems import find_tasks, read_tasks
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
 
@@ -96,8 +96,6 @@ def test_texts_are_marked_as_the_task_normalizes_them(tmp_path: Path, rules: str
     (samples,) = tmp_path.glob("samples_*")
     samples.write_text(json.dumps(row) + "\n")
     tasks, _ = find_tasks([results])
-    reader = ClipReader(tasks)
-    read_tasks(tasks, {}, [reader])
-    (clip,) = reader.clips()
+    (clip,) = read_clips(tasks)
     assert clip.words == normalize(doc["text"], rules)
     assert (clip.transcripts["system"].ops == [3]) == (rules == "english")

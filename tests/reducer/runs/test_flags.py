@@ -11,11 +11,11 @@ from rich.console import Console
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import Flags, as_grid, as_json, from_ranking, rank, read_systems
-from speechiq.reducer.runs.samples import read_samples
-from speechiq.reducer.scores.levels import LEVELS
+from speechiq.reducer.runs.samples import read_table
 from speechiq.reducer.studies.unanswerable import leave_out, read
 from speechiq.reducer.tables.scoreboard_records import csv_rows
 from speechiq.reducer.tables.terminal import print_grid
+from tests.records import write_samples
 from tests.reducer.conftest import frozen_set, levels, sample_row, write_run
 
 HEARD = {"audio_coverage": 1.0, "repetition": 0.0}
@@ -121,6 +121,6 @@ def test_controls_are_known_by_what_ran_not_by_their_names(tmp_path, described, 
 
 @pytest.mark.parametrize("value", ["1.0", True, [1]])
 def test_a_flag_that_is_no_number(tmp_path, value):
-    path = write_rows(tmp_path / "samples.jsonl", [sample_row("remember", "a", "", 0.5) | {"repetition": value}])
+    task = write_samples(tmp_path, "remember", sample_row("remember", "a", "", 0.5) | {"repetition": value})
     with pytest.raises(SpeechIQError, match=r"line 1 needs .* \(Expected `float \| null`.*`\$.repetition`\)"):
-        read_samples(path, LEVELS["remember"])
+        read_table(task)

@@ -34,7 +34,7 @@ OTHER = {
         "apply",
         {"content_sha256": "0123456789abcdef" * 4},
         "clips",
-        "content_sha256 is '0123456789ab' in system 'new' and not recorded (run older runs again) in norms",
+        "content_sha256 is '0123456789ab' in system 'new' and not recorded in norms",
     ),
     "data set": ("apply", {"dataset": "x"}, "task versions", "data set 'demo' is in norms 'pool' and not in system"),
     "normalizer": ("remember", {"normalizer": "basic"}, "normalizer", "normalizer is 'basic' in system 'new' and 'eng"),

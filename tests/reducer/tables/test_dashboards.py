@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.systems import System, find_tasks
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_columns import Judged
+from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.studies.judges.reliability import measure, part_most
 from tests.reducer.judged_runs import JUDGE, MATCH, graded, judged_row, write_judged
 

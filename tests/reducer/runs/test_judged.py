@@ -10,7 +10,7 @@ from lm_eval.utils import hash_dict_images, sanitize_list
 from speechiq.metrics.judge.free_answers import item_of, score
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.reducer.runs.description import read_category
-from speechiq.reducer.runs.judge_columns import JudgedReader
+from speechiq.reducer.runs.judged import read_judgments
 from speechiq.reducer.runs.results_file import TaskRun
 from tests.reducer.judged_runs import METADATA
 
@@ -22,17 +22,16 @@ def test_a_row_that_lm_eval_writes_is_read(tmp_path):
     saved["filtered_resps"] = sanitize_list(saved["filtered_resps"])
     line = json.dumps(saved | score(doc, [item])).encode()
     category = read_category(METADATA, "t", "r.json")
-    reader = JudgedReader(category)
-    reader.open(TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {}))(1, line)
-    (found,) = reader.judged["s"].values()
-    assert [*reader.judged["s"]] == [("a", "q")] and found.answer == 'It\'s "Ada"'
+    task = TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {})
+    task.samples.write_bytes(line)
+    ((item, found),) = read_judgments(task).items()
+    assert item == ("a", "q") and found.texts == ("Score: 4", "?") and found.answer == 'It\'s "Ada"'
     assert found.scores[0] == 4.0 and math.isnan(found.scores[1]) and found.judge == 0.8 and found.points == 4.0
     assert (found.refusal, found.empty) == (0.0, 0.0) and not found.unjudged
 
 
 def test_a_row_of_another_task_has_no_judge(tmp_path):
     category = read_category(METADATA, "t", "r.json")
-    reader = JudgedReader(category)
-    pick = reader.open(TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {}))
-    pick(1, json.dumps({"doc": {"id": "a"}, "filtered_resps": ["{a brace"], "judge": 0.5}).encode())
-    assert reader.judged == {"s": {}}
+    task = TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {})
+    task.samples.write_text(json.dumps({"doc": {"id": "a"}, "filtered_resps": ["{a brace"], "judge": 0.5}))
+    assert read_judgments(task) == {}
