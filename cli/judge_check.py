@@ -104,8 +104,8 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
 
 
 def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
-    from speechiq.reducer.report import judge_check
     from speechiq.reducer.report.provenance import made_of
+    from speechiq.reducer.report.review import render_answers
 
     judge, answers = found.settings.name, found.answers
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
@@ -117,6 +117,6 @@ def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
             * (len(judged) < len(answers))
         )
     chosen = choose(judged, count, seed)
-    text = judge_check.render(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))
+    text = render_answers(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))
     write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")

@@ -111,13 +111,13 @@ def review(
 ) -> None:
     """Write a page on which a person compares the answers to transcripts with those to references, offline."""
     list_outputs([output], ["page"], force)
-    from speechiq.reducer.report.label_review import render_review
+    from speechiq.reducer.report.review import render_exchanges
 
     tables = read_tables(runs, allow_missing, allow_mismatch)
     for warning in tables.warnings:
         say(f"warning: {warning}")
     exchanges = read_exchanges(tables)
-    write_whole(output, render_review(exchanges).encode(errors="replace"), OWN_FILE)
+    write_whole(output, render_exchanges(exchanges).encode(errors="replace"), OWN_FILE)
     same = sum(of.same for of in exchanges)
     say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgment")
     say(f"wrote {output}: open it, judge {count_of(len(exchanges) - same, 'item')}, and save labels.jsonl")

@@ -444,15 +444,19 @@ def test_a_person_labels_by_keys_and_saves_a_file_that_predict_reads(runs, tmp_p
     done = siq("labels", "review", runs, "-o", page)
     assert done.exit_code == 0, done.output
     visit = Visit(chromium, page)
-    cards = int(visit.tab.locator("#count").text_content().split()[2])
+    card = visit.tab.locator("#review .card")
+    card.wait_for()
+    cards = int(visit.tab.locator("#review-count").text_content().split()[2])
     for number in range(cards):
         visit.tab.keyboard.press("4" if number == 0 else "3" if number == 1 else "1")
-    assert visit.tab.locator("#count").text_content() == f"{cards} of {cards} judged"
+    done = f"{cards} of {cards} judged: save the file"
+    assert visit.tab.locator("#review-count").text_content() == done
     visit.open()
-    assert visit.tab.locator("#count").text_content() == f"{cards} of {cards} judged", "kept in the browser"
-    visit.tab.locator("#by").fill("ann")
+    card.wait_for()
+    assert visit.tab.locator("#review-count").text_content() == done, "kept in the browser"
+    visit.tab.locator("#review-person").fill("ann")
     with visit.tab.expect_download() as download:
-        visit.tab.locator("#export").click()
+        visit.tab.locator("#review-save").click()
     file = tmp_path / "labels.jsonl"
     download.value.save_as(file)
     rows = [json.loads(line) for line in file.read_text().splitlines()]

@@ -70,7 +70,9 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
     for row in shown["rows"]:
         assert [*row.levels] == [*wanted]
         assert all(low <= cell.shown <= high for cell in row.levels.values() for low, high in [cell.interval])
-    assert len(shown["clips"]["clips"]) == 4 and all(clip["weight"] is None for clip in shown["clips"]["clips"])
+    assert len(shown["data"]["clips"]["clips"]) == 4 and all(
+        clip["weight"] is None for clip in shown["data"]["clips"]["clips"]
+    )
 
 
 def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: Path):
