@@ -94,7 +94,7 @@ class Review(msgspec.Struct, frozen=True):
     person: str = ""
     final: bool = False
     complete: bool = False
-    always: list[Mapping[str, Any]] = []
+    always: Sequence[Mapping[str, Any]] = []
 
     @property
     def data(self) -> dict[str, Any]:
