@@ -124,8 +124,8 @@ METADATA = {
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
-    "kind_columns": (
-        "{field: {column: COLUMN, kinds: [value, ...], otherwise: KIND}}, in a YAML",
+    "group_columns": (
+        "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
         "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
     ),
     "where": (
