@@ -373,6 +373,6 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     kinds = {
         field: rate_kinds(board, field, draws=options.draws)
         for field in board.fields
-        if share_measure(of for of in board.pool.levels.values() if field in of.split_by)
+        if share_measure(of for of in board.pool.levels.values() if field in of.group_by)
     }
     return SuitePage(suite, board, kinds, texts)

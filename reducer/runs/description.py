@@ -13,7 +13,7 @@ from speechiq.core.ids import PLAIN
 from speechiq.reducer.runs.measure import Category, Measure, Setting
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "split_by", "order")
+KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "group_by", "order")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower: which of them is better",
@@ -30,7 +30,7 @@ FIXES = {
     "part_of": "write a plain name of a further column, which no category has",
     "overall": "write a plain name of a further column, which no category has, such as average",
     "beside": "list further columns of the rows, each with column, direction and unit",
-    "split_by": "list fields of doc that name the kind of an item, such as [noise]",
+    "group_by": "list fields of doc that name the kind of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
 }
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
@@ -48,7 +48,7 @@ class _Described(msgspec.Struct):
     part_of: str | None = None
     overall: str | None = None
     beside: tuple[Measure, ...] = ()
-    split_by: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
 
 
@@ -93,9 +93,9 @@ def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
         yield from _faults_of_measure("beside", beside)
     if not found.item or not all(found.item):
         yield "item", list(found.item), "names no field"
-    for field in found.split_by:
-        if not PLAIN.fullmatch(field) or (*found.item, *found.split_by).count(field) > 1:
-            yield "split_by", field, "is not a plain name, or is listed twice or under item"
+    for field in found.group_by:
+        if not PLAIN.fullmatch(field) or (*found.item, *found.group_by).count(field) > 1:
+            yield "group_by", field, "is not a plain name, or is listed twice or under item"
 
 
 def _faults_of_measure(place: str, measure: Measure) -> Iterator[tuple[str, Any, str]]:

@@ -140,7 +140,7 @@ class Category(msgspec.Struct, frozen=True):
         part_of: Name of a further column that pools the items of several categories, this one among them.
         overall: Name of a further column that pools the items of all categories that name it.
         beside: Further columns of its rows, whose means are shown beside the scores.
-        split_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
+        group_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
 
@@ -153,7 +153,7 @@ class Category(msgspec.Struct, frozen=True):
     part_of: str | None = None
     overall: str | None = None
     beside: tuple[Measure, ...] = ()
-    split_by: tuple[str, ...] = ()
+    group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
 
     @property

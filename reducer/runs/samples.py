@@ -32,7 +32,7 @@ class Samples(NamedTuple):
     Attributes:
         scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it unless the measure counts it.
         flags: Column of flags, or that the category has beside its score -> item -> value, for rows that have one.
-        kinds: Item -> its kind by each field of `split_by`; empty without such fields.
+        kinds: Item -> its kind by each field of `group_by`; empty without such fields.
     """
 
     scores: dict[Item, float]
@@ -62,7 +62,7 @@ def read_samples(
     flags: dict[str, dict[Item, float]] = {flag: {} for flag in bounds if flag != measure.column}
     kinds: dict[Item, tuple[str, ...]] = {}
     sources = {flag: flag for flag in flags if flag != measure.column}
-    fields = (*category.item, *category.split_by)
+    fields = (*category.item, *category.group_by)
     decoder = _decoder(measure.column, fields, tuple(sources), measure.may_be_undefined)
     for number, line in read_lines(path):
         try:
@@ -76,7 +76,7 @@ def read_samples(
             raise SpeechIQError(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
-        if category.split_by:
+        if category.group_by:
             kinds[item] = tuple(map(printable, named[len(item) :]))
         scores[item] = math.nan if score is None else measure.sign * score + 0.0  # no negative zero
         for flag, value in zip(sources.values(), given, strict=True):
@@ -130,8 +130,8 @@ def _decoder(
 
 
 def _needs(category: Category) -> str:
-    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.split_by))
-    keys = "metadata.item, metadata.split_by" if category.split_by else "metadata.item"
+    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.group_by))
+    keys = "metadata.item, metadata.group_by" if category.group_by else "metadata.item"
     return f"{fields} and the number {category.column!r}, by {keys} and metadata.measure of its task"
 
 

@@ -79,7 +79,7 @@ def share_measure(categories: Iterable[Category]) -> bool:
 
 def as_column(name: str, like: Category) -> Category:
     """Return a column in the form of a category, scored like another category."""
-    return msgspec.structs.replace(like, name=name, part_of=None, overall=None, beside=(), split_by=())
+    return msgspec.structs.replace(like, name=name, part_of=None, overall=None, beside=(), group_by=())
 
 
 def pool_items(system: System, names: Iterable[str]) -> dict[Item, float]:

@@ -17,7 +17,7 @@ from speechiq.siq_tasks.forms import read_form
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities",)
-#: Field -> group of a clip, for scores by group (`split_by`).
+#: Field -> group of a clip, for scores by group (`group_by`).
 GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.

@@ -48,7 +48,7 @@ def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
     number = int(TAKEN[category])
     assert doc["id"] == f"wildspeech/{TAKEN[category]}" and doc["question"] == ROWS["user_query"][number]
     assert doc["checklist"] == (ROWS["checklist"][number] or "")
-    assert doc["noise"] == NOISE[number] and task.config.metadata["split_by"] == ["noise"]
+    assert doc["noise"] == NOISE[number] and task.config.metadata["group_by"] == ["noise"]
     (items,) = task.doc_to_audio(doc)
     assert items["purpose"] == "reply" and doc["question"] not in str(items)
     assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"

@@ -70,8 +70,8 @@ def test_a_task_without_a_category_is_its_own():
         (ABOUT | {"beside": [BESIDE | {"range": [2, 1]}]}, r"metadata\.beside\.range: \[2\.0, 1\.0\] does not go from"),
         (ABOUT | {"beside": [{"column": "hit"}]}, r"metadata has no beside\.0\.direction; write higher or lower"),
         (
-            ABOUT | {"split_by": ["id"]},
-            r"metadata\.split_by: 'id' is not a plain name, or is listed twice or under item",
+            ABOUT | {"group_by": ["id"]},
+            r"metadata\.group_by: 'id' is not a plain name, or is listed twice or under item",
         ),
         (ABOUT | {"order": "keyword"}, r"metadata\.order: 'keyword' is not valid .*; list the categories of the suite"),
         (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' is not valid \(Expected `object`"),
