@@ -42,11 +42,11 @@ class AnyRow(Row):
 
     doc: dict[str, Any]
     filtered_resps: Any = ""
-    said_as_written: Any = None
+    speech_text_wer: Any = None
 
     def loose(self) -> list[Any]:
         """Return the fields of any type; see `Row.loose`."""
-        return [self.doc, self.filtered_resps, self.said_as_written]
+        return [self.doc, self.filtered_resps, self.speech_text_wer]
 
     @property
     def response(self) -> str:
@@ -124,7 +124,7 @@ def _read_reply(row: AnyRow) -> Reply:
         lines.append("written only")
     elif not math.isnan(seconds := number(audio.get("duration"))):
         lines.append(f"{seconds:.1f} s of speech")
-    if not math.isnan(errors := number(row.said_as_written)):
+    if not math.isnan(errors := number(row.speech_text_wer)):
         lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
     if isinstance(quality, int | float):
         lines.append(f"speech quality {quality:.2f}")
