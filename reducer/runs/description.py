@@ -13,7 +13,7 @@ from speechiq.core.ids import PLAIN
 from speechiq.reducer.runs.measure import Category, Measure, Setting
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "group_by", "order")
+KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "extra_columns", "group_by", "order")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower: which of them is better",
@@ -29,7 +29,7 @@ FIXES = {
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
     "part_of": "write a plain name of a further column, which no category has",
     "overall": "write a plain name of a further column, which no category has, such as average",
-    "beside": "list further columns of the rows, each with column, direction and unit",
+    "extra_columns": "list further columns of the rows, each with column, direction and unit",
     "group_by": "list fields of doc that name the kind of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
 }
@@ -47,7 +47,7 @@ class _Described(msgspec.Struct):
     settings: dict[str, Setting] = {}
     part_of: str | None = None
     overall: str | None = None
-    beside: tuple[Measure, ...] = ()
+    extra_columns: tuple[Measure, ...] = ()
     group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
 
@@ -84,13 +84,13 @@ def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"
     columns = {category}
-    for key, name in (*pooled, *(("beside", of.column) for of in found.beside)):
+    for key, name in (*pooled, *(("extra_columns", of.column) for of in found.extra_columns)):
         if name in columns:
             yield key, name, "is the name of another column of the table"
         columns.add(name)
     yield from _faults_of_measure("measure", found.measure)
-    for beside in found.beside:
-        yield from _faults_of_measure("beside", beside)
+    for measure in found.extra_columns:
+        yield from _faults_of_measure("extra_columns", measure)
     if not found.item or not all(found.item):
         yield "item", list(found.item), "names no field"
     for field in found.group_by:

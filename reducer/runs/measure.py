@@ -139,7 +139,7 @@ class Category(msgspec.Struct, frozen=True):
         usual: The usual column if another one is used, else None.
         part_of: Name of a further column that pools the items of several categories, this one among them.
         overall: Name of a further column that pools the items of all categories that name it.
-        beside: Further columns of its rows, whose means are shown beside the scores.
+        extra_columns: Further columns of its rows, whose means are shown beside the scores.
         group_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
@@ -152,7 +152,7 @@ class Category(msgspec.Struct, frozen=True):
     usual: str | None = None
     part_of: str | None = None
     overall: str | None = None
-    beside: tuple[Measure, ...] = ()
+    extra_columns: tuple[Measure, ...] = ()
     group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
 

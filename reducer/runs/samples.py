@@ -58,7 +58,7 @@ def read_samples(
     known = {} if known is None else known
     scores: dict[Item, float] = {}
     measure = category.measure
-    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {of.column: of.bounds for of in category.beside}
+    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {of.column: of.bounds for of in category.extra_columns}
     flags: dict[str, dict[Item, float]] = {flag: {} for flag in bounds if flag != measure.column}
     kinds: dict[Item, tuple[str, ...]] = {}
     sources = {flag: flag for flag in flags if flag != measure.column}

@@ -66,9 +66,9 @@ def test_a_task_without_a_category_is_its_own():
         (ABOUT | {"part_of": "a b"}, r"metadata\.part_of: 'a b' is not a plain name; write a plain name of a further"),
         (ABOUT | {"overall": "keyword"}, r"metadata\.overall: 'keyword' is the name of another column of the table"),
         (ABOUT | {"part_of": ["a"]}, r"metadata\.part_of: \['a'\] is not valid"),
-        (ABOUT | {"overall": "hit", "beside": [BESIDE]}, r"metadata\.beside: 'hit' is the name of another column"),
-        (ABOUT | {"beside": [BESIDE | {"range": [2, 1]}]}, r"metadata\.beside\.range: \[2\.0, 1\.0\] does not go from"),
-        (ABOUT | {"beside": [{"column": "hit"}]}, r"metadata has no beside\.0\.direction; write higher or lower"),
+        (ABOUT | {"overall": "hit", "extra_columns": [BESIDE]}, r"metadata\.extra_columns: 'hit' is the name of another column"),
+        (ABOUT | {"extra_columns": [BESIDE | {"range": [2, 1]}]}, r"metadata\.extra_columns\.range: \[2\.0, 1\.0\] does not go from"),
+        (ABOUT | {"extra_columns": [{"column": "hit"}]}, r"metadata has no extra_columns\.0\.direction; write higher or lower"),
         (
             ABOUT | {"group_by": ["id"]},
             r"metadata\.group_by: 'id' is not a plain name, or is listed twice or under item",

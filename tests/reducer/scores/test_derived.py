@@ -123,7 +123,7 @@ def test_they_do_not_count_for_ranks(runs):
     for path in runs.glob("*/results_*.json"):
         results = json.loads(path.read_text())
         for task in results["configs"].values():
-            for key in ("part_of", "overall", "beside"):
+            for key in ("part_of", "overall", "extra_columns"):
                 task["metadata"].pop(key, None)
         path.write_text(json.dumps(results))
     without = scores(runs)
