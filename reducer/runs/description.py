@@ -13,7 +13,7 @@ from speechiq.core.ids import PLAIN
 from speechiq.reducer.runs.measure import Category, Measure, Setting
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "extra_columns", "group_by", "order")
+KEYS = ("measure", "suite", "category", "item", "settings", "aggregate", "extra_columns", "group_by", "order")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower: which of them is better",
@@ -27,8 +27,7 @@ FIXES = {
     "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
-    "part_of": "write a plain name of a further column, which no category has",
-    "overall": "write a plain name of a further column, which no category has, such as average",
+    "aggregate": "list plain names of further columns, which no category has, such as [average]",
     "extra_columns": "list further columns of the rows, each with column, direction and unit",
     "group_by": "list fields of doc that name the kind of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
@@ -45,8 +44,7 @@ class _Described(msgspec.Struct):
     item: tuple[str, ...]
     category: str | None = None
     settings: dict[str, Setting] = {}
-    part_of: str | None = None
-    overall: str | None = None
+    aggregate: tuple[str, ...] = ()
     extra_columns: tuple[Measure, ...] = ()
     group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
@@ -79,7 +77,7 @@ def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category
 
 def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
     """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
-    pooled = [(key, name) for key, name in (("part_of", found.part_of), ("overall", found.overall)) if name is not None]
+    pooled = [("aggregate", name) for name in found.aggregate]
     for key, name in (("suite", found.suite), ("category", category), *pooled):
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"

@@ -1,4 +1,4 @@
-"""Pool items of several categories into further columns of a suite's table (`part_of`, `overall` and `extra_columns`)."""
+"""Pool items of several categories into further columns of a suite's table (`aggregate` and `extra_columns`)."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Further(NamedTuple):
 def pool_columns(systems: Sequence[System]) -> Further:
     """Return the further columns of systems that were scored on the same items.
 
-    A pooled column has every item of the categories that name it (`part_of`, `overall`), at least two, with one
-    measure. A column of `extra_columns` has the items of all categories that name it in the same form; rows without a value
-    are undefined items. A column without any value is left out.
+    A pooled column has every item of the categories that name it (`aggregate`), at least two, with one
+    measure. A column of `extra_columns` has the items of all categories that name it in the same form; rows without a
+    value are undefined items. A column without any value is left out.
 
     Args:
         systems: At least one, with equal categories.
     """
     levels = systems[0].levels
-    parts = _group((part, name) for name, of in levels.items() for part in of.pooled)
+    parts = _group((part, name) for name, of in levels.items() for part in of.aggregate)
     several = {part: names for part, names in parts.items() if len(names) > 1}
     pooled = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
     found: dict[str, tuple[Category, list[str]]] = {}
@@ -79,7 +79,7 @@ def share_measure(categories: Iterable[Category]) -> bool:
 
 def as_column(name: str, like: Category) -> Category:
     """Return a column in the form of a category, scored like another category."""
-    return msgspec.structs.replace(like, name=name, part_of=None, overall=None, extra_columns=(), group_by=())
+    return msgspec.structs.replace(like, name=name, aggregate=(), extra_columns=(), group_by=())
 
 
 def pool_items(system: System, names: Iterable[str]) -> dict[Item, float]:

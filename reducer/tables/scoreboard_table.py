@@ -95,7 +95,7 @@ def caption(board: Board) -> Iterator[str]:
     yield f"suite {board.suite}: {count_of(len(board.systems), 'system')}"
     if board.mismatches:
         yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(board.mismatches)}"
-    apart = not any(of.pooled for of in levels.values())
+    apart = not any(of.aggregate for of in levels.values())
     yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from board.remarks.lines(levels)
     yield from _undefined_lines(board)

@@ -47,8 +47,8 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If the
-            form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
+        clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If
+            the form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
             columns); `id` is that of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.

@@ -50,8 +50,8 @@ def build_docs(
         metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the form or one of its settings is invalid, or a group has the name of a
-            field.
+        SpeechIQError: A clip cannot be decoded, the form or one of its settings is invalid, or a group has the name of
+            a field.
     """
     form = read_form(metadata)
     settings = form.read_settings(metadata)

@@ -123,7 +123,7 @@ def test_they_do_not_count_for_ranks(runs):
     for path in runs.glob("*/results_*.json"):
         results = json.loads(path.read_text())
         for task in results["configs"].values():
-            for key in ("part_of", "overall", "extra_columns"):
+            for key in ("aggregate", "extra_columns"):
                 task["metadata"].pop(key, None)
         path.write_text(json.dumps(results))
     without = scores(runs)
@@ -231,7 +231,7 @@ def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
 
 def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
     for path in runs.glob("*/results_*.json"):
-        path.write_text(path.read_text().replace('"part_of": "pf"', '"part_of": "tc"'))
+        path.write_text(path.read_text().replace('"aggregate": ["pf"', '"aggregate": ["tc"'))
     assert "a further column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
 
 
