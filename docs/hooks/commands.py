@@ -58,7 +58,7 @@ METADATA = {
     ),
     "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
     "judge": (
-        "`match`, or `ENGINE:MODEL` with any text engine; default match",
+        "`exact_match`, or `ENGINE:MODEL` with any text engine; default exact_match",
         "What scores free answers: a rule, or a language model ([judges](../concepts/judges.md)).",
     ),
     "judge_rubric": (

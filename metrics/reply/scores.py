@@ -103,7 +103,7 @@ def _describe(clip: Clip) -> dict[str, Any]:
     lower("words"),
     higher("spoken"),
     lower("silent", "not_english", "refusal", "empty_answer"),
-    higher("match", aggregation=mean),
+    higher("keyword_share", aggregation=mean),
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -119,12 +119,12 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against
         the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
         `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
-        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+        `not_english`, `refusal`, `empty_answer`, `keyword_share` (share of the keywords), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
     >>> row = score({"judging": {"scale": [1, 10]}, "keywords": ["red", "car|auto"]}, [item])
-    >>> row["judge_points"], row["speech_gap"], row["speech_text_wer"], row["response_seconds"], row["match"]
+    >>> row["judge_points"], row["speech_gap"], row["speech_text_wer"], row["response_seconds"], row["keyword_share"]
     (7.0, -1.0, 0.0, 1.5, 1.0)
     """
     item = results[0]
@@ -146,6 +146,6 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "spoken": float(is_spoken),
         "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),
-        "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
+        "keyword_share": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }

@@ -60,8 +60,8 @@ class JudgeRow(Row):
     unjudged: float | None = None
     refusal: float | None = None
     empty_answer: float | None = None
-    match: float | None = None
-    match_f1: float | None = None
+    exact_match: float | None = None
+    f1: float | None = None
     answer_words: float | None = None
 
     def loose(self) -> list[Any]:
@@ -93,7 +93,7 @@ class JudgedReader:
         if stored is None or row.unjudged is None:
             return
         item = tuple(str(row.doc.get(field, "")) for field in self._fields)
-        match, f1 = _number(row.match), _number(row.match_f1)
+        match, f1 = _number(row.exact_match), _number(row.f1)
         judged[item] = Judged(
             answer=stored.answer,
             scores=tuple(map(_number, stored.scores)),

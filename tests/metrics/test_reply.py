@@ -107,7 +107,7 @@ def test_another_language_and_a_long_reply_are_flagged():
 def test_without_keywords_there_is_no_match_and_no_score_by_rule():
     asked = docs(1, keywords=[])
     (row,) = score(reply.Reply().apply(answers(Response("Yes.")), asked), asked)
-    assert math.isnan(row["match"]) and row["unjudged"] == 1
+    assert math.isnan(row["keyword_share"]) and row["unjudged"] == 1
 
 
 def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_cached(tmp_path, monkeypatch):

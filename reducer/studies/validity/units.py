@@ -16,7 +16,7 @@ from speechiq.reducer.runs.samples import FLAGS, Item, show_item
 
 #: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
 #: with one of them answers.
-RIGHT = ("acc", "mention", "judge", "match")
+RIGHT = ("acc", "contains_answer", "judge", "exact_match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
