@@ -40,7 +40,9 @@ OnlyAnswerable = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(help="Take this column for how right an answer is; by default acc, mention, judge or match."),
+    typer.Option(
+        help="Take this column for how right an answer is; by default acc, contains_answer, judge or exact_match."
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ DATA = {
 #: Names that are not ours to choose.
 ALLOWED = (
     r"doc_to_text: .*|whisper_spelling|Format not recognised|"
-    r"[Ll]ooking-?forward|weight\w*|said_as_written|Said As Written|LookupError|line-through"
+    r"[Ll]ooking-?forward|weight\w*|LookupError|line-through"
 )
 
 

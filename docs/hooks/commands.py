@@ -59,7 +59,7 @@ METADATA = {
     ),
     "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
     "judge": (
-        "`match`, or `ENGINE:MODEL` with any text engine; default match",
+        "`exact_match`, or `ENGINE:MODEL` with any text engine; default exact_match",
         "What scores free answers: a rule, or a language model ([judges](../concepts/judges.md)).",
     ),
     "judge_rubric": (
@@ -125,8 +125,8 @@ METADATA = {
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
-    "kind_columns": (
-        "{field: {column: COLUMN, kinds: [value, ...], otherwise: KIND}}, in a YAML",
+    "group_columns": (
+        "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
         "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
     ),
     "where": (

@@ -16,7 +16,7 @@ from speechiq.metrics.models import open_engine
 
 PREFIX = "judge_"
 #: The judge that is a rule.
-MATCH = "match"
+EXACT_MATCH = "exact_match"
 #: Engine -> options that its judges have unless they are given: each draw is a call of its own with a seed.
 IMPLIED = {"openai": {"seed_per_call": True}}
 
@@ -35,8 +35,8 @@ def open_judge(judge: str, options: Mapping[str, Any], also: Collection[str] = (
     name, colon, model = judge.partition(":")
     if not (name and colon and model):
         raise SpeechIQError(
-            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [MATCH])}write openai:MODEL, hf:MODEL "
-            f"or match"
+            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, "
+            f"hf:MODEL or exact_match"
         )
     text = list_backends("text")
     if name not in text:

@@ -13,9 +13,9 @@ from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.suggestions import find_nearest
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.options import Count, OpenOptions, list_names, read_options
-from speechiq.metrics.judge.engine import MATCH, PREFIX, open_judge, require_loglikelihood, require_sampling
+from speechiq.metrics.judge.engine import EXACT_MATCH, PREFIX, open_judge, require_loglikelihood, require_sampling
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
-from speechiq.metrics.rules import exact_match as match
+from speechiq.metrics.rules import exact_match
 
 JUDGE = "judge"
 GENERATE, LIKELIHOOD = "generate", "likelihood"
@@ -62,7 +62,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     """The settings of a judge.
 
     Attributes:
-        judge: `match`, or `ENGINE:MODEL`.
+        judge: `exact_match`, or `ENGINE:MODEL`.
         rubric_name: Name or file of the rubric, as it was given.
         rubric: The rubric.
         draws: Number of judgments per answer.
@@ -105,7 +105,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     """Return the judge that a task's metadata describe; the rest of the metadata is ignored.
 
     Args:
-        metadata: `judge` (default `match`), `judge_*`: see `JudgeOptions`.
+        metadata: `judge` (default `exact_match`), `judge_*`: see `JudgeOptions`.
         default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
 
     Raises:
@@ -114,12 +114,12 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)
     """
-    defaults = {JUDGE: MATCH, f"{PREFIX}rubric": default_rubric}
+    defaults = {JUDGE: EXACT_MATCH, f"{PREFIX}rubric": default_rubric}
     own = {key: value for key, value in metadata.items() if key == JUDGE or key.startswith(PREFIX)}
     given = {key: value for key, value in (defaults | own).items() if key not in DERIVED}
     judge = given.pop(JUDGE)
     if not isinstance(judge, str) or not judge:
-        raise SpeechIQError(f"judge={judge!r:.80}: not a judge; write openai:MODEL, hf:MODEL or match")
+        raise SpeechIQError(f"judge={judge!r:.80}: not a judge; write openai:MODEL, hf:MODEL or exact_match")
     values = {key.removeprefix(PREFIX): value for key, value in given.items()}
     _refuse_similar(values.keys() - list_names(JudgeOptions))
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
@@ -132,9 +132,9 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     judging = Judging(
         judge=judge, rubric_name=options.rubric, rubric=rubric, draws=options.draws, seed=options.seed, by=options.by
     )
-    if judge == MATCH:
+    if judge == EXACT_MATCH:
         _check_match(rubric, options)
-        return msgspec.structs.replace(judging, identity=f"match {match.VERSION}")
+        return msgspec.structs.replace(judging, identity=f"exact_match {exact_match.VERSION}")
     engine = open_judge(judge, options.others, list_names(JudgeOptions))
     settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
     effective = engine.effective(settings) if settings else LIKELIHOOD
@@ -190,15 +190,16 @@ def _given_generation(options: JudgeOptions) -> dict[str, Any]:
 def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
     model = "name a model, such as judge=openai:MODEL"
     if rubric.kind != "score":
-        raise SpeechIQError(f"judge=match: cannot compare two answers; {model}")
+        raise SpeechIQError(f"judge=exact_match: cannot compare two answers; {model}")
     if options.draws > 1:
         raise SpeechIQError(
-            f"judge_draws={options.draws}: judge=match is a rule, all draws would be the same; leave it out, or {model}"
+            f"judge_draws={options.draws}: judge=exact_match is a rule, all draws would be the same; leave it "
+            f"out, or {model}"
         )
     if options.by != GENERATE:
-        raise SpeechIQError(f"judge_by={options.by}: judge=match has no probabilities; leave it out, or {model}")
+        raise SpeechIQError(f"judge_by={options.by}: judge=exact_match has no probabilities; leave it out, or {model}")
     for name, value in (options.others | _given_generation(options)).items():
-        raise SpeechIQError(f"{PREFIX}{name}={value}: judge=match has no such option; leave it out, or {model}")
+        raise SpeechIQError(f"{PREFIX}{name}={value}: judge=exact_match has no such option; leave it out, or {model}")
 
 
 def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:

@@ -122,15 +122,15 @@ def _describe(clip: Clip) -> dict[str, Any]:
 
 
 @returns(
-    higher("judge_points", "judge", "judge_written_points", "judge_gap", "judge_agreement", aggregation=mean),
+    higher("judge_points", "judge", "text_score", "speech_gap", "judge_agreement", aggregation=mean),
     lower("unjudged"),
-    lower("said_as_written", aggregation=mean),
+    lower("speech_text_wer", aggregation=mean),
     higher("speech_quality", aggregation=mean),
     lower("response_seconds", aggregation=mean),
     lower("words"),
     higher("spoken"),
     lower("silent", "not_english", "refusal", "empty_answer"),
-    higher("match", aggregation=mean),
+    higher("keyword_share", aggregation=mean),
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -142,16 +142,16 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
     Returns:
         `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
-        same as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if
-        nothing was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against
+        same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
+        nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against
         the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
         `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
-        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+        `not_english`, `refusal`, `empty_answer`, `keyword_share` (share of the keywords), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
     >>> row = score({"judging": {"scale": [1, 10]}, "keywords": ["red", "car|auto"]}, [item])
-    >>> row["judge_points"], row["judge_gap"], row["said_as_written"], row["response_seconds"], row["match"]
+    >>> row["judge_points"], row["speech_gap"], row["speech_text_wer"], row["response_seconds"], row["keyword_share"]
     (7.0, -1.0, 0.0, 1.5, 1.0)
     """
     item = results[0]
@@ -164,16 +164,16 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     words = len(normalize(answer).split())
     return {
         **judged,
-        "judge_written_points": points_written,
-        "judge_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
-        "said_as_written": wer(written, answer) if is_spoken and normalize(written) else math.nan,
+        "text_score": points_written,
+        "speech_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
+        "speech_text_wer": wer(written, answer) if is_spoken and normalize(written) else math.nan,
         "speech_quality": math.nan if quality is None else float(quality),
         "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
         "words": float(words),
         "spoken": float(is_spoken),
         "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),
-        "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
+        "keyword_share": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }
 

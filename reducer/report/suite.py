@@ -38,7 +38,7 @@ class _Row(msgspec.Struct):
 
     doc: dict[str, Any]
     filtered_resps: Any = ""
-    said_as_written: Any = None
+    speech_text_wer: Any = None
 
 
 class CategoryTexts:
@@ -111,7 +111,7 @@ def _read_reply(row: _Row) -> Reply:
         lines.append("written only")
     elif not math.isnan(seconds := number(audio.get("duration"))):
         lines.append(f"{seconds:.1f} s of speech")
-    if not math.isnan(errors := number(row.said_as_written)):
+    if not math.isnan(errors := number(row.speech_text_wer)):
         lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
     if isinstance(quality, int | float):
         lines.append(f"speech quality {quality:.2f}")
@@ -365,6 +365,6 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     kinds = {
         field: rate_groups(scoreboard, field, draws=options.draws)
         for field in scoreboard.fields
-        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.split_by)
+        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.group_by)
     }
     return SuitePage(suite, scoreboard, kinds, texts)

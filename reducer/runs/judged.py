@@ -109,8 +109,8 @@ class _JudgeColumns(msgspec.Struct):
     unjudged: float | None = None
     refusal: float | None = None
     empty_answer: float | None = None
-    match: float | None = None
-    match_f1: float | None = None
+    exact_match: float | None = None
+    f1: float | None = None
     answer_words: float | None = None
 
 
@@ -172,7 +172,7 @@ def read_judgments(task: TaskRun) -> dict[Item, Judged]:
         if stored is None or row.unjudged is None:
             continue
         item = tuple(str(row.doc.get(field, "")) for field in task.category.item)
-        match, f1 = _number(row.match), _number(row.match_f1)
+        match, f1 = _number(row.exact_match), _number(row.f1)
         judged[item] = Judged(
             answer=stored.answer,
             scores=tuple(map(_number, stored.scores)),

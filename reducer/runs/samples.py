@@ -34,7 +34,7 @@ class SampleTable(NamedTuple):
         task: The task.
         items: Item of each row.
         columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
-        groups: The groups of each row, by the fields of `split_by`; empty without such fields.
+        groups: The groups of each row, by the fields of `group_by`; empty without such fields.
     """
 
     task: TaskRun
@@ -80,10 +80,10 @@ def read_table(
     """
     path, category, known = task.samples, category or task.category, {} if known is None else known
     measure, size = category.measure, len(category.item)
-    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {beside.column: beside.bounds for beside in category.beside}
+    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {beside.column: beside.bounds for beside in category.extra_columns}
     bounds |= {measure.column: measure.bounds}
     names = list(dict.fromkeys((measure.column, *bounds, *columns)))
-    decoder = _decoder((*category.item, *category.split_by), tuple(names), measure.may_be_undefined)
+    decoder = _decoder((*category.item, *category.group_by), tuple(names), measure.may_be_undefined)
     items: dict[Item, None] = {}
     groups: list[tuple[str, ...]] = []
     rows: list[list[float | None]] = []
@@ -101,7 +101,7 @@ def read_table(
             )
         items[item] = None
         rows.append(row)
-        if category.split_by:
+        if category.group_by:
             groups.append(tuple(map(printable, fields[size:])))
     if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
@@ -184,8 +184,8 @@ def _columns(names: list[str], rows: list[list[float | None]]) -> dict[str, np.n
 
 
 def _needs(category: Category) -> str:
-    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.split_by))
-    keys = "metadata.item, metadata.split_by" if category.split_by else "metadata.item"
+    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.group_by))
+    keys = "metadata.item, metadata.group_by" if category.group_by else "metadata.item"
     return f"{fields} and the number {category.column!r}, by {keys} and metadata.measure of its task"
 
 

@@ -36,7 +36,7 @@ class System(NamedTuple):
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
-        kinds: Level -> item -> its kind by each field of `split_by`, for levels with such fields.
+        kinds: Level -> item -> its kind by each field of `group_by`, for levels with such fields.
     """
 
     name: str

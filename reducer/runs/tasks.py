@@ -109,7 +109,7 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
                 "rerun one of the two with the same version of the suite, or give only one"
             )
     for name, task in first.items():
-        if taken := first.keys() & {*task.category.pooled, *(of.column for of in task.category.beside)}:
+        if taken := first.keys() & {*task.category.aggregate, *(of.column for of in task.category.extra_columns)}:
             raise SpeechIQError(
                 f"{task.results!r}, task {task.task!r}: a further column of category {name!r} is named "
                 f"{min(taken)!r}, as is a category of suite {task.suite!r}; rename one of the two"

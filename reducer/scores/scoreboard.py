@@ -87,8 +87,8 @@ class Scoreboard(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields by which the items of some category have kinds (`split_by`)."""
-        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.split_by))
+        """Return the fields by which the items of some category have kinds (`group_by`)."""
+        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.group_by))
 
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
@@ -178,7 +178,7 @@ def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int
 
     Args:
         scoreboard: The scores of all items.
-        field: One of `split_by` of the categories.
+        field: One of `group_by` of the categories.
         draws: As for `rate`.
         seed: As for `rate`; with equal seeds, the draws are of the same clips.
 

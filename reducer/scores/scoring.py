@@ -37,7 +37,7 @@ class Options(NamedTuple):
         draws: Number of bootstrap draws; 0 leaves out the error bars.
         seed: Seed of draws and permutations.
         by_dataset: Whether each data set is also scored on its own.
-        by: Field by which items have kinds (`split_by`), each of which is also scored on its own; None for no kinds.
+        by: Field by which items have kinds (`group_by`), each of which is also scored on its own; None for no kinds.
     """
 
     weights: str | None = None

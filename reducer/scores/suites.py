@@ -114,15 +114,15 @@ def choose_all(
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
-    """Raise a `SpeechIQError` if no category has kinds by a field (`split_by`).
+    """Raise a `SpeechIQError` if no category has kinds by a field (`group_by`).
 
     Args:
         found: The suites of the runs.
         field: The field; None if not given.
     """
-    known = {name for levels in found.levels.values() for of in levels.values() for name in of.split_by}
+    known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
     if field is not None and field not in known:
-        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no split_by"
+        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
         raise SpeechIQError(f"--by {field}: no task of these runs has kinds by it; {did_you_mean(field, known)}{fix}")
 
 

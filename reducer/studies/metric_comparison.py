@@ -25,7 +25,7 @@ def compare_metrics(
 
     Args:
         pairs: The two systems, once for each suite.
-        metrics: SampleTable of the sample rows whose direction is known; those of questions are averaged by clip.
+        metrics: Columns of the sample rows whose direction is known; those of questions are averaged by clip.
         allow_mismatch: Whether the systems may have been run on different clips or task versions.
         draws: Number of draws of clips.
         seed: Of the draws.

@@ -128,7 +128,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if ranking:
         yield from _name_excluded(ranking.context)
     else:
-        apart = not any(category.pooled for category in levels.values())
+        apart = not any(category.aggregate for category in levels.values())
         yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
     yield from scoreboard.remarks.lines(levels)
     yield from _undefined_lines(scoreboard)

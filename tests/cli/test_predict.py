@@ -297,7 +297,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
         (["--by", "people"], "--by people: choose from answers, judge"),
         (["--by", "judge"], "--by judge: name the judge"),
         (["--judge", "openai:m"], "--by answers: leave --judge openai:m out"),
-        (["--by", "judge", "--judge", "match"], "judge=match: cannot compare two answers"),
+        (["--by", "judge", "--judge", "exact_match"], "judge=exact_match: cannot compare two answers"),
         (["--by", "judge", "--judge", "openai:m", "--judge-option", "draws"], "not of the form NAME=VALUE"),
     ],
 )
@@ -343,7 +343,7 @@ def test_labels_that_cannot_be_used_are_refused_in_one_line(runs, tmp_path, line
         (["--combine", "wer"], "one metric is not a combination"),
         (["--combine", ""], "is not a term"),
         (["--against", "cer"], "--against cer: not among the metrics"),
-        (["--column", "match"], "--column match: no task has it"),
+        (["--column", "exact_match"], "--column exact_match: no task has it"),
         (["--bootstrap", "5"], "5 draws are too few"),
         (["--defined", "cer"], "no metric 'cer'"),
     ],
@@ -477,7 +477,7 @@ def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
                 "suite": "talk",
                 "category": "answer",
                 "item": ["id", "question_id"],
-                "measure": {"column": "acc", "direction": "higher", "unit": "mention %"},
+                "measure": {"column": "acc", "direction": "higher", "unit": "contains answer %"},
             }
         }
         path = write_run(
@@ -485,8 +485,8 @@ def test_a_clip_that_was_answered_in_two_ways_counts_once(runs, tmp_path):
             metadata=metadata, config=config,
         )  # fmt: skip
         for file in [path, *path.parent.glob("samples_*")]:
-            file.write_text(file.read_text().replace('"acc"', '"mention"'))
+            file.write_text(file.read_text().replace('"acc"', '"contains_answer"'))
     out = tmp_path / "out.json"
     done = siq("predict", runs, "-o", out)
     assert done.exit_code == 0 and json.loads(out.read_text())["items"] == 48, done.output
-    assert "are successes" in message(siq("predict", runs, "--column", "mention"))
+    assert "are successes" in message(siq("predict", runs, "--column", "contains_answer"))

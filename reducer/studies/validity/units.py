@@ -14,10 +14,10 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_columns
 
-#: SampleTable that say whether an answer is right; of a clip, the first that a task has counts. A task
+#: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
 #: with one of them answers.
-RIGHT = ("acc", "mention", "judge", "match")
-#: SampleTable of transcripts that are not metrics of it: failures that are counted apart.
+RIGHT = ("acc", "contains_answer", "judge", "exact_match")
+#: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
 Key = tuple[str, Item]
@@ -80,7 +80,7 @@ def gather(
     """Return the labeled units with their metrics.
 
     Args:
-        tables: SampleTable of all tasks.
+        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined: Keep only units of which this metric is defined.

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from speechiq.metrics.rules.exact_match import match, match_f1
+from speechiq.metrics.rules.exact_match import exact_match, f1
 
 RIGHT = [
     ("Paris", "paris.", ()),
@@ -49,18 +49,18 @@ WRONG = [
 
 @pytest.mark.parametrize(("answer", "reference", "accepted"), RIGHT)
 def test_another_form_of_an_accepted_answer_matches(answer, reference, accepted):
-    assert match(answer, reference, accepted) == 1.0
+    assert exact_match(answer, reference, accepted) == 1.0
 
 
 @pytest.mark.parametrize(("answer", "reference", "accepted"), WRONG)
 def test_another_answer_does_not_match(answer, reference, accepted):
-    assert match(answer, reference, accepted) == 0.0
+    assert exact_match(answer, reference, accepted) == 0.0
 
 
 def test_without_an_accepted_answer_nothing_is_defined():
-    assert math.isnan(match("Paris", "", ["", " "])) and math.isnan(match_f1("Paris", ""))
+    assert math.isnan(exact_match("Paris", "", ["", " "])) and math.isnan(f1("Paris", ""))
 
 
 def test_the_overlap_is_that_with_the_most_similar_answer():
-    assert match_f1("the big red car", "a truck", ["the red car"]) == pytest.approx(0.8)
-    assert match_f1("blue", "a truck") == 0.0 and match_f1("A Truck!", "truck") == 1.0
+    assert f1("the big red car", "a truck", ["the red car"]) == pytest.approx(0.8)
+    assert f1("blue", "a truck") == 0.0 and f1("A Truck!", "truck") == 1.0

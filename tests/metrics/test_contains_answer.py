@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from speechiq.metrics.rules.contains_answer import mention, score
+from speechiq.metrics.rules.contains_answer import contains_answer, score
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,14 @@ from speechiq.metrics.rules.contains_answer import mention, score
     ],
 )
 def test_an_answer_mentions_an_accepted_one_word_for_word(answer, accepted, expected):
-    assert mention(answer, accepted) == expected
+    assert contains_answer(answer, accepted) == expected
 
 
 def test_without_an_accepted_answer_it_is_undefined():
-    assert math.isnan(mention("Lima", [])) and math.isnan(mention("Lima", ["?"]))
+    assert math.isnan(contains_answer("Lima", [])) and math.isnan(contains_answer("Lima", ["?"]))
 
 
 def test_the_columns_of_the_judge_are_beside_it():
     doc = {"answer": "Lima", "accepted": ["Lima"], "judging": {"scale": [0, 1]}}
     scores = score(doc, [{"answer": "It is Lima.", "scores": [0.0], "texts": [""], "coverage": 1.0}])
-    assert (scores["mention"], scores["match"], scores["judge"], scores["audio_coverage"]) == (1, 0, 0, 1)
+    assert (scores["contains_answer"], scores["exact_match"], scores["judge"], scores["audio_coverage"]) == (1, 0, 0, 1)
