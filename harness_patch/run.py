@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
 def speech_help() -> str:
     """Return the part of `siq run --help` about speech systems, made from the registered engines and options."""
     from speechiq.engines.registry import STAGES, list_backends
-    from speechiq.siq_tasks.forms import FORMS
+    from speechiq.siq_tasks.task_types import TASK_TYPES
 
     backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in STAGES}
     engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
@@ -59,7 +59,7 @@ def speech_help() -> str:
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
         options="\n".join(map(_wrap, options)),
-        metadata=", ".join(sorted(frozenset().union(*(form.keys for form in FORMS.values())))),
+        metadata=", ".join(sorted(frozenset().union(*(task_type.keys for task_type in TASK_TYPES.values())))),
     )
 
 

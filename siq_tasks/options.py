@@ -1,4 +1,4 @@
-"""Declare the keys of `--metadata` that the suite's tasks read, per form and per loader."""
+"""Declare the keys of `--metadata` that the suite's tasks read, per task type and per loader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import find_nearest
-from speechiq.siq_tasks.forms import FORMS
+from speechiq.siq_tasks.task_types import TASK_TYPES
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
 #: The key that every task reads; see `siq_tasks/conditions/`.
@@ -39,7 +39,7 @@ given: ContextVar[Given] = ContextVar("given", default=NOTHING)
 
 
 def takes(*keys: str) -> Callable[[Loader], Loader]:
-    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, in addition to those of its task's form.
+    """Declare the keys that a loader (`custom_dataset` of a YAML) reads, in addition to those of its task's type.
 
     >>> @takes("snr")
     ... def load(snr, **others): ...
@@ -54,20 +54,24 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def keys_of(loader: Any, form: Any, dataset: Any = None) -> frozenset[str] | None:
+def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] | None:
     """Return the keys that a task reads, or None if its loader does not declare any.
 
     With the name of a data set, `DATASET.KEY` is among them.
 
     Args:
         loader: `custom_dataset` of the task; a value that is not a function declares no keys.
-        form: Form of the task; a value that is not a form adds no keys.
+        task_type: Type of the task; an unknown one adds no keys.
         dataset: Data set in the task's metadata.
     """
     declared = DECLARED.get(loader) if callable(loader) else None
     if declared is None:
         return None
-    keys = declared | {CONDITION} | (FORMS[form].keys if isinstance(form, str) and form in FORMS else frozenset())
+    keys = (
+        declared
+        | {CONDITION}
+        | (TASK_TYPES[task_type].keys if isinstance(task_type, str) and task_type in TASK_TYPES else frozenset())
+    )
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
@@ -82,7 +86,7 @@ def refuse_unknown(known: frozenset[str] | None) -> None:
     """
     run = given.get()
     if run.suite_alone and known is not None:
-        known = known.union(*(form.keys for form in FORMS.values()))
+        known = known.union(*(task_type.keys for task_type in TASK_TYPES.values()))
         of_all = {key: value for key, value in run.metadata.items() if "." not in key}
         refuse({key: value for key, value in of_all.items() if find_nearest(key, known, SIMILAR)}, known)
 

@@ -13,11 +13,11 @@ from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.wording import SPREAD, worded
 from speechiq.siq_tasks.conditions.apply import with_condition
-from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.loaders.docs import digest_content
 from speechiq.siq_tasks.options import CONDITION, keys_of, refuse_unknown
 from speechiq.siq_tasks.set_metadata import expand_sets, for_dataset
 from speechiq.siq_tasks.task_files import join_metadata
+from speechiq.siq_tasks.task_types import name_task_type
 
 
 class SpeechTask(ConfigurableTask):
@@ -34,7 +34,7 @@ class SpeechTask(ConfigurableTask):
 
     def __init__(self, config: dict[str, Any]) -> None:
         own = {key: value for key, value in join_metadata(config).items() if key not in ("class", CONDITION)}
-        refuse_unknown(keys_of(own.get("custom_dataset"), name_form(own["metadata"])))
+        refuse_unknown(keys_of(own.get("custom_dataset"), name_task_type(own["metadata"])))
         given = expand_sets(own["metadata"])
         metadata = for_dataset(given, given.get("dataset"))
         metadata |= _own_condition(config, metadata)
@@ -46,7 +46,7 @@ class SpeechTask(ConfigurableTask):
     def metadata_keys(self) -> frozenset[str] | None:
         """Return the keys of metadata that the task reads; see `options.keys_of`."""
         about = self.config.metadata
-        return keys_of(self.config.custom_dataset, name_form(about), about.get("dataset"))
+        return keys_of(self.config.custom_dataset, name_task_type(about), about.get("dataset"))
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Load the docs with `custom_dataset`.

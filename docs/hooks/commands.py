@@ -23,9 +23,9 @@ from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY
 from speechiq.metrics.words.normalizer import RULES
 from speechiq.siq_tasks.conditions.spec import KINDS
-from speechiq.siq_tasks.forms import FORMS
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.options import CONDITION, DECLARED
+from speechiq.siq_tasks.task_types import TASK_TYPES
 
 PAGE = "reference/commands.md"
 INTRODUCTION = """# Commands
@@ -120,7 +120,7 @@ METADATA = {
     "subset": ("number or all", "Number of clips of the test."),
     "selection": ("longest-audio, longest-text", "Which clips a subset takes."),
     "ties": ("id, order", "Order of clips of one length: by id, or that of the data set."),
-    "question_column": ("column", "Column of the questions, for forms that ask rows."),
+    "question_column": ("column", "Column of the questions, for tasks that ask rows."),
     "choices_column": ("column", "Column of the options: a list, or one text such as `(A) yes (B) no`."),
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
@@ -183,7 +183,7 @@ def describe_lm_eval() -> str:
 
 def _describe_metadata() -> str:
     readers: dict[str, frozenset[str]] = {"every task": frozenset({CONDITION})}
-    readers |= {f"form {name}": form.keys for name, form in FORMS.items()} | {
+    readers |= {f"task type {name}": task_type.keys for name, task_type in TASK_TYPES.items()} | {
         "sets that are prepared from rows": DECLARED[load]
     }
     unknown = frozenset().union(*readers.values()) ^ METADATA.keys()

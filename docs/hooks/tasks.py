@@ -60,7 +60,7 @@ def describe_tasks(tasks: list[TaskInfo]) -> str:
 
 
 def describe_metrics(tasks: list[TaskInfo]) -> str:
-    """Return a section per level or form: its measure, its metrics, and the docstring of what computes them."""
+    """Return a section per level or task type: its measure, its metrics, and the docstring of what computes them."""
     sections: dict[str, str] = {}
     for info in tasks:
         (file,) = HERE.rglob(f"{info.name}.yaml")

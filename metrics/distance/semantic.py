@@ -139,7 +139,7 @@ def read_models(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_distance(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return all settings of a task of the form `distance`, checked before any model is loaded.
+    """Return all settings of a task of the type `distance`, checked before any model is loaded.
 
     Raises:
         SpeechIQError: As for `read_models`, `read_rare_words` and `read_normalizer`.
@@ -273,7 +273,7 @@ class Distances(Filter):
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Score one clip; the `process_results` of the tasks of the form `distance`.
+    """Score one clip; the `process_results` of the tasks of the type `distance`.
 
     Args:
         doc: `text` is the reference; `normalizer` and `rare_words` say which words are compared.

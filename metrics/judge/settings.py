@@ -149,7 +149,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what docs and results of a judged task record; the `read_settings` of the form `judged`.
+    """Return what docs and results of a judged task record; the `read_settings` of the type `judged`.
 
     Raises:
         SpeechIQError: As for `read_judging`.

@@ -39,7 +39,7 @@ CERTAIN = 0.9
 
 
 def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what docs and results of a task with spoken replies record; the `read_settings` of the form `reply`.
+    """Return what docs and results of a task with spoken replies record; the `read_settings` of the type `reply`.
 
     Args:
         metadata: That of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.forms import name_form, read_form
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.task_types import name_task_type, read_task_type
 
 HERE = Path(__file__).parent
 DATASET = "demo_assistant"
@@ -26,10 +26,10 @@ def list_clips(**_metadata: Any) -> list[dict[str, Any]]:
 @takes()
 def load(**metadata: Any) -> Loaded:
     """Load the docs of one task; lm-eval passes every item of metadata and model_args."""
-    form, clips = read_form(metadata), list_clips()
-    ask = ASKING.get(name_form(metadata))
+    task_type, clips = read_task_type(metadata), list_clips()
+    ask = ASKING.get(name_task_type(metadata))
     questions = [ask(clip) for clip in clips] if ask else []
-    return Loaded(build_docs(DATASET, clips, questions, metadata), form.read_settings(metadata))
+    return Loaded(build_docs(DATASET, clips, questions, metadata), task_type.read_settings(metadata))
 
 
 def _with_options(clip: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,5 +42,5 @@ def _with_answers(clip: Mapping[str, Any]) -> dict[str, Any]:
     return {item: clip[item] for item in ("id", "accepted")} | asked
 
 
-#: Form of a task -> how it asks about a clip; a task of another form asks nothing.
+#: Type of a task -> how it asks about a clip; a task of another type asks nothing.
 ASKING = {"choose": _with_options, "answer": _with_answers}

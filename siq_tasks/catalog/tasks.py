@@ -26,7 +26,7 @@ class TaskInfo(NamedTuple):
         name: Name for `lm_eval run --tasks`.
         group: Groups that contain the task, smallest first, joined by `, `; each of them is a name for `--tasks` too.
         dataset: Name of the data set.
-        level: `remember`, `understand` or `apply`; of a task without a level the form, such as `choice`.
+        level: `remember`, `understand` or `apply`; of a task without a level the task type, such as `choice`.
         clips: Number of clips, or None if it depends on the rows.
         source: Source of the clips: a Hub id with its configuration and split, or `in the package`.
         revision: Revision of the data set on the Hub; empty for clips in the package.
@@ -95,8 +95,8 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     Returns:
         An entry per task; empty if a name is not in the package.
     """
-    from speechiq.siq_tasks.forms import name_form
     from speechiq.siq_tasks.options import keys_of
+    from speechiq.siq_tasks.task_types import name_task_type
 
     _, read, groups = _read_all()
     tasks = {task for name in names for task in (_members(name, groups) if name in groups else (name,))}
@@ -106,7 +106,7 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     for task in (read[name] for name in sorted(tasks)):
         about = task["metadata"]
         module, _, name = task["custom_dataset"].rpartition(".")
-        keys.append(keys_of(getattr(import_module(module), name), name_form(about), about["dataset"]))
+        keys.append(keys_of(getattr(import_module(module), name), name_task_type(about), about["dataset"]))
     return keys
 
 
@@ -139,7 +139,7 @@ def _describe(
         name=name,
         group=", ".join(containing),
         dataset=about["dataset"],
-        level=about.get("level") or about["form"],
+        level=about.get("level") or about["task_type"],
         clips=subset if isinstance(subset, int) else None,
         source=_source(about),
         revision=about.get("dataset_revision", DEFAULT_REVISION) if _is_on_hub(about) else "",

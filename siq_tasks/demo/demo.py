@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions
+from speechiq.siq_tasks.task_types import read_task_type
 
 HERE = Path(__file__).parent
 
@@ -23,7 +23,7 @@ def list_clips(**_metadata: Any) -> list[dict[str, Any]]:
 @takes()
 def load(**metadata: Any) -> Loaded:
     """Load the docs of one task; lm-eval passes every item of metadata and model_args."""
-    form, clips, questions = read_form(metadata), list_clips(), []
-    if form.has_questions:
+    task_type, clips, questions = read_task_type(metadata), list_clips(), []
+    if task_type.has_questions:
         questions = join(read_questions(HERE / "questions.jsonl"), [clip["id"] for clip in clips], "demo")
-    return Loaded(build_docs("demo", clips, questions, metadata), form.read_settings(metadata))
+    return Loaded(build_docs("demo", clips, questions, metadata), task_type.read_settings(metadata))

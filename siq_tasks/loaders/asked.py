@@ -78,7 +78,7 @@ def read_open(raw: Mapping[str, Any], settings: Mapping[str, Any], where: str) -
 
     Args:
         raw: Values by role, from `Columns.pick`.
-        settings: Settings of the task's form: `answer_after` is a text after which the answer begins.
+        settings: Settings of the task type: `answer_after` is a text after which the answer begins.
         where: File and row, for errors.
 
     Raises:

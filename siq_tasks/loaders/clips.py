@@ -20,7 +20,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
-from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.loaders.asked import Columns
 from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
@@ -33,6 +32,7 @@ from speechiq.siq_tasks.loaders.tables import read_field, read_id, read_number, 
 from speechiq.siq_tasks.options import takes
 from speechiq.siq_tasks.questions.file import join, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.questions.location import locate
+from speechiq.siq_tasks.task_types import read_task_type
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"
@@ -48,7 +48,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If
-            the form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
+            the task asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
             columns); `id` is that of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
@@ -76,18 +76,18 @@ def load(dataset: str | None = None, questions: str | None = None, **metadata: A
     Args:
         dataset: Data set in the task's metadata.
         questions: Question file; by default the file that `siq questions write` makes.
-        **metadata: See `prepare` and `forms.Form`.
+        **metadata: See `prepare` and `task_types.TaskType`.
 
     Raises:
         SpeechIQError: As for `prepare` and `build_docs`, or a required key of the metadata is missing.
     """
-    form = read_form(metadata)
+    task_type = read_task_type(metadata)
     if not isinstance(questions, str | None):
         raise SpeechIQError(f"metadata.questions: {questions!r:.80} is not the name of a file; correct it")
-    settings = form.read_settings(metadata)
+    settings = task_type.read_settings(metadata)
     dataset = check_plain(dataset, "metadata.dataset")
     asked = read_row_questions(metadata)
-    file = locate(dataset, questions) if form.has_questions and asked is None else None
+    file = locate(dataset, questions) if task_type.has_questions and asked is None else None
     test = prepare(dataset=dataset, **metadata)
     if asked is not None:
         record = test.record | settings | asked.describe()
@@ -129,7 +129,7 @@ def prepare(
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
         group_columns: Field of doc -> the column of its groups, for scores by group; see `row_groups`.
-        **metadata: Fields of `Source`, and for a form that asks rows those of `Columns`; other keys that lm-eval passes
+        **metadata: Fields of `Source`, and for a task that asks rows those of `Columns`; other keys that lm-eval passes
             are ignored.
 
     Raises:

@@ -12,7 +12,7 @@ from datasets import Dataset
 from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
-from speechiq.siq_tasks.forms import read_form
+from speechiq.siq_tasks.task_types import read_task_type
 
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
@@ -47,14 +47,14 @@ def build_docs(
         clips: `id`, `text` (reference), maybe `entities` and `groups`, and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
-        metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
+        metadata: Metadata of the task; its task type states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the form or one of its settings is invalid, or a group has the name of
-            a field.
+        SpeechIQError: A clip cannot be decoded, the task type or one of its settings is invalid, or a group has the
+            name of a field.
     """
-    form = read_form(metadata)
-    settings = form.read_settings(metadata)
+    task_type = read_task_type(metadata)
+    settings = task_type.read_settings(metadata)
     docs = {
         clip["id"]: {
             "id": clip["id"],
@@ -71,8 +71,8 @@ def build_docs(
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
-        form.check(doc)
-    if form.has_questions or questions:
+        task_type.check(doc)
+    if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
         rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
         return Dataset.from_list(rows)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.forms import FORMS, RowReader, name_form
 from speechiq.siq_tasks.instructions import ask_itself, describe, read_wordings
 from speechiq.siq_tasks.loaders.asked import Columns, read_columns
+from speechiq.siq_tasks.task_types import TASK_TYPES, RowReader, name_task_type
 
 log = logging.getLogger(__name__)
 
@@ -20,8 +20,8 @@ class RowQuestions(NamedTuple):
 
     Attributes:
         columns: The columns of what a row asks.
-        read_row: Reads what a row asks; see `forms.Form`.
-        metadata: Metadata of the task, with the settings of its form.
+        read_row: Reads what a row asks; see `task_types.TaskType`.
+        metadata: Metadata of the task, with the settings of its type.
     """
 
     columns: Columns
@@ -81,21 +81,21 @@ class RowQuestions(NamedTuple):
 
 
 def read_row_questions(metadata: Mapping[str, Any]) -> RowQuestions | None:
-    """Return how the rows of a task are asked; None for a form whose questions are not in columns.
+    """Return how the rows of a task are asked; None for a task whose questions are not in columns.
 
     Raises:
-        SpeechIQError: The columns, the settings of the form or the wordings are invalid, or the form needs a column
+        SpeechIQError: The columns, the settings or the wordings are invalid, or the task type needs a column
             that the metadata do not name.
     """
-    name = name_form(metadata)
-    form = FORMS.get(name) if isinstance(name, str) else None
-    if form is None or form.read_row is None:
+    name = name_task_type(metadata)
+    task_type = TASK_TYPES.get(name) if isinstance(name, str) else None
+    if task_type is None or task_type.read_row is None:
         return None
     columns = read_columns(metadata)
     for key, column in columns._asdict().items():
-        if column is None and key in form.columns:
-            raise SpeechIQError(f"metadata.{key}: missing, and tasks of the form {name} need it; name the column")
-    asked = RowQuestions(columns, form.read_row, {**metadata, **form.read_settings(metadata)})
+        if column is None and key in task_type.columns:
+            raise SpeechIQError(f"metadata.{key}: missing, and tasks of the type {name} need it; name the column")
+    asked = RowQuestions(columns, task_type.read_row, {**metadata, **task_type.read_settings(metadata)})
     if read_wordings(metadata) is None and columns.question_column is None:
         raise SpeechIQError(
             "metadata.question_column: missing, as are instructions; name the column of the questions, or the wordings "

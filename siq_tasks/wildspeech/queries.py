@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.options import takes
+from speechiq.siq_tasks.task_types import read_task_type
 
 HERE = Path(__file__).parent / "demo"
 DATASET = "demo_reply"
@@ -37,7 +37,7 @@ def load(category: str | None = None, **metadata: Any) -> Loaded:
     if not clips:
         raise SpeechIQError(f"metadata.category: {category!r:.80} is not one of tc, ii, sr, oe, pf; correct it")
     docs = build_docs(DATASET, clips, [_ask(clip) for clip in clips], metadata)
-    return Loaded(docs, read_form(metadata).read_settings(metadata))
+    return Loaded(docs, read_task_type(metadata).read_settings(metadata))
 
 
 def _ask(clip: Mapping[str, Any]) -> dict[str, Any]:

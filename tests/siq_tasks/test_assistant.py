@@ -71,7 +71,7 @@ ROWS = (
 
 
 def load_rows(file, **more):
-    about = {"form": "distance", "dataset": "oasst", "dataset_path": file, "id_column": "id", "ner": "off"} | OFF
+    about = {"task_type": "distance", "dataset": "oasst", "dataset_path": file, "id_column": "id", "ner": "off"} | OFF
     return loading.load(**about | more)
 
 

@@ -17,7 +17,7 @@ from tests.siq_tasks.conftest import encode, write_table
 
 FOLDER = HERE / "audiobench"
 TASKS = {task.name: task for task in list_tasks(check_files=False) if task.suite == "audiobench"}
-#: Rows of each form as the sets of AudioBench write them: values by role, and what is read of the first row.
+#: Rows of each task type as the sets of AudioBench write them: values by role, and what is read of the first row.
 ROWS = {
     "choice": (
         {"question": ["Who?", "When?", "Why?"], "choices": ["(A) Ann;\n(B) Bo;\n(C) Cy."] * 3}
@@ -93,7 +93,7 @@ def test_tasks_of_a_category_share_one_measure():
     described: dict[str, dict] = {}
     for name, task in TASKS.items():
         about = read_task(FOLDER / f"{name}.yaml")["metadata"]
-        description = {key: about[key] for key in ("form", "item", "measure", "settings")}
+        description = {key: about[key] for key in ("task_type", "item", "measure", "settings")}
         assert described.setdefault(task.category, description) == description
 
 
@@ -185,7 +185,7 @@ def test_an_answer_without_a_known_label_is_refused(own_cache, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"answer_column": None}, "metadata.answer_column: missing, and tasks of the form labels need it"),
+        ({"answer_column": None}, "metadata.answer_column: missing, and tasks of the type labels need it"),
         ({"labels": {"male": []}}, "metadata.labels: {'male': []} does not map two or more labels"),
         ({"instructions": "klingon"}, "metadata.instructions: 'klingon' is unknown; known are accent, asr"),
         ({"instructions": None}, "metadata.question_column: missing, as are instructions"),

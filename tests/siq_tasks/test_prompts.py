@@ -5,8 +5,8 @@ import hashlib
 from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHOOD_PROMPT_VERSION
 from speechiq.metrics import similarity
 from speechiq.metrics.distance import assistant
-from speechiq.siq_tasks.forms import name_form
 from speechiq.siq_tasks.task_files import read_task
+from speechiq.siq_tasks.task_types import name_task_type
 from tests.siq_tasks.test_tasks import FILES
 
 FROZEN = {
@@ -37,9 +37,9 @@ def test_the_prompts_of_every_task_are_those_of_their_version():
         config = read_task(file)
         if "group" in config:
             continue
-        form = name_form(config["metadata"])
-        found = digest(config["doc_to_text"], *MORE.get(form, {}).values())
-        assert found == FROZEN[form, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
+        task_type = name_task_type(config["metadata"])
+        found = digest(config["doc_to_text"], *MORE.get(task_type, {}).values())
+        assert found == FROZEN[task_type, config["metadata"]["prompt_version"]], f"{file.name}: raise prompt_version"
 
 
 def test_the_prompt_of_the_likelihood_is_that_of_its_version():

@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 
-SUITE = Path(suite.__file__).parent
+SUITE = suite.HERE
 FILES = sorted(file for file in SUITE.rglob("*.yaml") if not file.name.startswith("_"))
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 

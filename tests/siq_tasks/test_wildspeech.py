@@ -144,4 +144,4 @@ def test_bundled_queries_are_spoken_by_people_and_by_four_programs():
 
 def test_a_category_that_does_not_exist_is_refused():
     with pytest.raises(SpeechIQError, match=r"metadata.category: 'x' is not one of tc, ii, sr, oe, pf"):
-        queries.load(form="reply", category="x")
+        queries.load(task_type="reply", category="x")

@@ -88,11 +88,11 @@ def rejudge(plans: Sequence[Plan]) -> list[Rejudged]:
 
 
 def _scorer(plan: Plan) -> Any:
-    """Return the module that judges the answers of a task, by the form of the task."""
+    """Return the module that judges the answers of a task, by its type."""
     from speechiq.metrics.judge import free_answers as judge
     from speechiq.metrics.reply import scores as reply
 
-    return reply if plan.task.metadata.get("form") == "reply" else judge
+    return reply if plan.task.metadata.get("task_type") == "reply" else judge
 
 
 def _cases(plan: Plan, answer: JudgedRow) -> list[Case]:

@@ -1,6 +1,6 @@
-"""Define the forms of tasks: what a doc asks for, which keys of metadata it reads, and which settings its docs contain.
+"""Define the types of tasks: what a doc asks for, which keys of metadata it reads, and which settings its docs contain.
 
-The levels of SIQ are forms of the same name. A template names its `form`; without one it is the `level`.
+The levels of SIQ are task types of the same name. A template names its `task_type`; without one it is the `level`.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _are_texts(words: Any) -> bool:
     return isinstance(words, list | tuple) and all(isinstance(word, str) and word.strip() for word in words)
 
 
-class Form(NamedTuple):
-    """What the tasks of one form have in common.
+class TaskType(NamedTuple):
+    """What the tasks of one task type have in common.
 
     Attributes:
         keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.
@@ -66,7 +66,7 @@ class Form(NamedTuple):
         check: Takes a doc and raises a `SpeechIQError` if it cannot be scored.
         columns: Keys of metadata that must name a column.
         read_row: Reads what a row asks, for questions that are in the columns of the data set, one doc per row; None
-            for other forms.
+            for other task types.
     """
 
     keys: frozenset[str] = frozenset()
@@ -81,39 +81,39 @@ _ASKED = KEYS | {"instruction"}
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
-FORMS: dict[str, Form] = {
-    "remember": Form(frozenset({"normalizer"}), read_normalizer),
-    "understand": Form(frozenset({"embedder", *OPTIONS}), read_embedding),
-    "apply": Form(has_questions=True),
-    "distance": Form(DISTANCE_KEYS, read_distance, check=check_entities),
-    "choice": Form(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
-    "labels": Form(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
-    "judged": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "choose": Form(has_questions=True),
-    "answer": Form(KEYS, read_settings),
-    "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
-    "reply": Form(reply.KEYS, reply.read_settings, columns=_QUESTION, read_row=read_query),
+TASK_TYPES: dict[str, TaskType] = {
+    "remember": TaskType(frozenset({"normalizer"}), read_normalizer),
+    "understand": TaskType(frozenset({"embedder", *OPTIONS}), read_embedding),
+    "apply": TaskType(has_questions=True),
+    "distance": TaskType(DISTANCE_KEYS, read_distance, check=check_entities),
+    "choice": TaskType(_ASKED, _read_right_wrong, columns=_CHOICE, read_row=read_choice),
+    "labels": TaskType(_ASKED, _read_labels, columns=_ANSWER, read_row=read_label),
+    "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "choose": TaskType(has_questions=True),
+    "answer": TaskType(KEYS, read_settings),
+    "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
+    "transcribe": TaskType(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
+    "reply": TaskType(reply.KEYS, reply.read_settings, columns=_QUESTION, read_row=read_query),
 }
 
 
-def name_form(metadata: Mapping[str, Any]) -> Any:
-    """Return the name of a task's form, not checked.
+def name_task_type(metadata: Mapping[str, Any]) -> Any:
+    """Return the name of a task's type, not checked.
 
-    >>> name_form({"level": "apply"}), name_form({"level": "remember", "form": "judged"})
+    >>> name_task_type({"level": "apply"}), name_task_type({"level": "remember", "task_type": "judged"})
     ('apply', 'judged')
     """
-    return metadata.get("form", metadata.get("level"))
+    return metadata.get("task_type", metadata.get("level"))
 
 
-def read_form(metadata: Mapping[str, Any]) -> Form:
-    """Return the form of a task.
+def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
+    """Return the type of a task.
 
     Raises:
-        SpeechIQError: The task names no known form.
+        SpeechIQError: The task names no known type.
     """
-    key = "form" if "form" in metadata else "level"
+    key = "task_type" if "task_type" in metadata else "level"
     name = metadata.get(key)
-    if not isinstance(name, str) or name not in FORMS:
-        raise SpeechIQError(f"metadata.{key}: {name!r:.80} is not one of {', '.join(FORMS)}; correct it")
-    return FORMS[name]
+    if not isinstance(name, str) or name not in TASK_TYPES:
+        raise SpeechIQError(f"metadata.{key}: {name!r:.80} is not one of {', '.join(TASK_TYPES)}; correct it")
+    return TASK_TYPES[name]
