@@ -23,7 +23,7 @@ SHARE = 0.0, 1.0
 FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
 #: Optional column with the score of a system that gives the same answer to all items of a data set.
 FLOOR = "floor"
-#: Value of a column in a row that lacks it, while a file is read.
+#: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
 
 
