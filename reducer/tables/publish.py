@@ -84,8 +84,9 @@ def publish(
         print_grid(grid, console)
     for line in publication.lines:
         print_unbroken(console, line)
+    about = origin(publication.schema, runs, tasks)
     for output in outputs:
-        text = as_text(publication, output.format, origin(publication.schema, runs, tasks))
+        text = as_text(publication, output.format, about)
         # Half a surrogate pair in a name is written as its escape.
         write_whole(output.path, text.encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {output.path}")

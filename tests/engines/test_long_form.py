@@ -129,7 +129,7 @@ def test_an_endpoint_gets_chunks_one_by_one_or_a_file_that_is_encoded_block_by_b
 
     with serving(reply) as server:
         engine = partial(open_engine, OpenAIASR, "scribe", prefix="asr_", base_url=server.url)
-        (transcript,) = engine(longest=60).transcribe([long_clip])
+        (transcript,) = engine(max_audio_s=60).transcribe([long_clip])
         assert transcript.text == " ".join(str(i + 1) for i in range(len(sizes))) and transcript.coverage == 1.0
         assert max(sizes) <= 60 and sum(sizes) == pytest.approx(long_clip.duration)
         sizes.clear()
