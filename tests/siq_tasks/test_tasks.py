@@ -8,10 +8,10 @@ import pytest
 from lm_eval.tasks import TaskManager
 from lm_eval.tasks._yaml_loader import load_yaml
 
-import speechiq.core.clip as clip_module
 import speechiq.siq_tasks.catalog.suite as suite
 import speechiq.siq_tasks.demo.demo as demo
 import speechiq.siq_tasks.task as speech_task
+from speechiq.core import audio_file
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
@@ -97,7 +97,7 @@ def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
     copy = shutil.copytree(SUITE / "demo", tmp_path / "demo")
     monkeypatch.setattr(demo, "HERE", copy)
-    monkeypatch.setattr(clip_module, "PACKAGE", tmp_path)
+    monkeypatch.setattr(audio_file, "PACKAGE", tmp_path)
     assert manager.load("siq_demo_apply")["tasks"]
     copy.joinpath("clips", "kennedy.ogg").write_bytes(b"")
     with pytest.raises(SpeechIQError, match=r"clips/kennedy\.ogg: not readable as audio"):
