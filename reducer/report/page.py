@@ -30,6 +30,8 @@ SCRIPTS = (
     *("base", "address", "theme", "downloads", "tables", "judged", "charts", "clips", "systems", "compare", "review"),
     *("print", "start"),
 )
+#: The end of the scripts; programs that drive a browser wait for it.
+READY = 'document.documentElement.dataset.ready = "";\n'
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -69,7 +71,7 @@ def render(
     )
     filters = (pack, fixed, signed, breakable, address, system_address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
-    script = "".join(_read(f"{name}.js") for name in scripts)
+    script = "".join(_read(f"{name}.js") for name in scripts) + READY
     plotly = get_plotlyjs() if plots else ""
     return environment.get_template(template).render(
         {"heading": title, "lead": ""} | content,

@@ -19,6 +19,7 @@ class Visit:
     def __init__(self, chromium, file: Path, fragment: str = "", **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
         self.file, self.requests, self.errors = file, [], []
+        self.has_scripts = options.get("java_script_enabled", True)
         self.context.route("**/*", self._judge)
         self.tab = self.context.new_page()
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -28,6 +29,8 @@ class Visit:
     def open(self, fragment: str = "") -> None:
         self.tab.goto("about:blank")
         self.tab.goto(self.file.as_uri() + fragment)
+        if self.has_scripts:
+            self.tab.locator("html[data-ready]").wait_for(state="attached")
 
     def see_all(self) -> None:
         """Scroll over the page until every chart is drawn."""
