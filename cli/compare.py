@@ -24,7 +24,6 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import write_outputs
 from speechiq.cli.references import compare_references
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
@@ -39,9 +38,7 @@ from speechiq.reducer.studies.metric_comparison import compare_metrics
 from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, Pair, choose, pair_up
 from speechiq.reducer.tables import coupled_table, side_by_side
-from speechiq.reducer.tables.origin import origin
 from speechiq.reducer.tables.publish import Output, Publication, list_outputs, publish
-from speechiq.reducer.tables.records import as_text
 from speechiq.reducer.tables.scoreboard_records import join
 from speechiq.reducer.tables.terminal import open_console, print_unbroken
 
@@ -169,9 +166,7 @@ def _compare_metrics(
     console.print(coupled_table.as_table(found))
     _print(console, *coupled_table.lines_of(found))
     tasks = [task for pair in pairs for of in pair.both for task in of.tasks]
-    write_outputs(
-        outputs, {"json": lambda: as_text(coupled_table.as_json(found) | origin(METRICS_SCHEMA, places, tasks))}
-    )
+    publish(Publication(METRICS_SCHEMA, [], coupled_table.as_json(found)), outputs, places, tasks)
 
 
 def _print(console: Console, *lines: str) -> None:

@@ -10,7 +10,6 @@ import typer
 from speechiq.cli.examples import examples
 from speechiq.cli.judge_options import read_judge_options
 from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
-from speechiq.cli.outputs import list_outputs
 from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.stopping import stop_in_one_line
 from speechiq.core.console import count_of, say
@@ -24,6 +23,7 @@ from speechiq.reducer.studies.validity.answer_key import Success, label_answers,
 from speechiq.reducer.studies.validity.exchanges import read_exchanges
 from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import Tables, read_tables
+from speechiq.reducer.tables.publish import list_outputs
 from speechiq.reducer.tables.terminal import print_grid
 
 if TYPE_CHECKING:

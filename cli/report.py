@@ -22,12 +22,12 @@ from speechiq.cli.options import (
     read_norms,
     read_set,
 )
-from speechiq.cli.outputs import list_outputs
 from speechiq.core.console import say
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import list_outputs
 
 EXAMPLES = examples(
     "siq report runs --output report.html", "siq report runs/my_system --norms demo --output report.html --force"

@@ -9,17 +9,15 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Draws, Force, Measures, NormsFile, Runs, read_norms
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.studies.robustness.study import as_json, as_records, study
-from speechiq.reducer.tables import records
+from speechiq.reducer.tables import publish
 from speechiq.reducer.tables.origin import command_line, origin
 from speechiq.reducer.tables.robustness_table import as_tables, caption, describe
-from speechiq.reducer.tables.table import print_unbroken
+from speechiq.reducer.tables.terminal import open_console, print_unbroken
 
 SCHEMA = "speechiq-robustness"
 FORMATS = ("json", "csv", "page")
@@ -49,7 +47,7 @@ def robustness(
     RUNS have the same tasks with and without `--metadata condition=...`. Losses, slopes and the strength at which a
     system falls below another have 95 % intervals from draws of the same clips.
     """
-    outputs = list_outputs(output, FORMATS, force)
+    outputs = publish.list_outputs(output, FORMATS, force)
     norms = read_norms(norms_file, None)
     options = Options(norms=norms, draws=bootstrap, seed=seed)
     found = suites.find(runs, allow_missing, options, measures=measure or (), levels=levels)
@@ -73,8 +71,8 @@ def robustness(
         return render(studies, made_of(tasks, command_line()))
 
     texts = {
-        "json": lambda: records.as_text({"suites": {each.suite: as_json(each) for each in studies}} | about),
-        "csv": lambda: records.rows_as_csv([row for each in studies for row in as_records(each)]),
+        "json": lambda: publish.as_json({"suites": {each.suite: as_json(each) for each in studies}} | about),
+        "csv": lambda: publish.as_csv([row for each in studies for row in as_records(each)]),
         "page": page,
     }
-    write_outputs(outputs, texts)
+    publish.write_outputs(outputs, lambda format: texts[format]())

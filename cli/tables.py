@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from speechiq.core.console import printable
+from speechiq.reducer.tables.terminal import open_console
 
-#: Columns of tables that go into a file or a pipe, so that no name is broken.
-PIPE_WIDTH = 240
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-
-
-def open_console() -> Console:
-    """Return the console for tables: as wide as the terminal, or `PIPE_WIDTH` for a file or a pipe."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -27,7 +27,7 @@ BLOCK_S = 10
 
 @dataclass(frozen=True, slots=True)
 class AudioFile:
-    """An audio file.
+    """Refer to an audio file.
 
     A relative `path` is inside `siq_tasks/`, or, if it begins with `clips/`, below the cache folder. Docs are therefore
     the same on every machine.

@@ -56,7 +56,7 @@ def _are_texts(words: Any) -> bool:
 
 
 class TaskType(NamedTuple):
-    """What the tasks of one task type have in common.
+    """Describe what the tasks of one task type have in common.
 
     Attributes:
         keys: Keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so.

@@ -69,7 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A span of a stored recording; see `speechiq.core.audio_file.AudioFile`.
+    """Refer to a span of a stored recording; see `speechiq.core.audio_file.AudioFile`.
 
     Attributes:
         path: Path, as in a doc.

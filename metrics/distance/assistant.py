@@ -46,7 +46,7 @@ PROMPTS = {
 
 
 class Choice(NamedTuple):
-    """An assistant and how it is run.
+    """Name an assistant and how it is run.
 
     Attributes:
         name: Hub id, folder, or `demo:NAME`.

@@ -33,7 +33,7 @@ ROLE = Role(
 
 
 class Encoder(TextModel):
-    """A bidirectional encoder, mean-pooled under the mask."""
+    """Embed by a bidirectional encoder, mean-pooled under the mask."""
 
     def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         super().__init__(role, name, dtype, batch_size)

@@ -14,7 +14,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 
 class LanguageModel(TextModel):
-    """A language model whose states and logits are read; see `TextModel.read`.
+    """Read the states and logits of a language model; see `TextModel.read`.
 
     Its readings are `last` or `chat` (the last layer's state at the last token, the state that predicts the next word;
     of `chat` after the text as a user's turn in the chat template), `raw` (see `_read_raw`), and `logits` (those of the

@@ -42,7 +42,7 @@ class _Row(msgspec.Struct):
 
 
 class CategoryTexts:
-    """The questions, the expected answers and the responses of one category.
+    """Hold the questions, the expected answers and the responses of one category.
 
     Attributes:
         asked: Item -> question, reference and answer.

@@ -64,7 +64,7 @@ class Stored(msgspec.Struct):
 
 
 class Judged(NamedTuple):
-    """One judged answer; numbers that a row does not have are NaN.
+    """Hold one judged answer; numbers that a row does not have are NaN.
 
     Attributes:
         answer: The system's answer.

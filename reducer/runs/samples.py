@@ -28,7 +28,7 @@ _ABSENT = -math.inf
 
 
 class SampleTable(NamedTuple):
-    """The rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
+    """Hold the rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
 
     Attributes:
         task: The task.

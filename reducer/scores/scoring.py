@@ -11,14 +11,14 @@ from speechiq.reducer.scores.scale import DEFAULT_RULE
 
 
 class Confirmed(NamedTuple):
-    """A question of the unanswerable set: the sha256 of its wording and the verdict of a person."""
+    """Hold a question of the unanswerable set: the sha256 of its wording and the verdict of a person."""
 
     asked: str
     verdict: str
 
 
 class ConfirmedSet(dict[Item, Confirmed]):
-    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
+    """Map (clip, question) -> its wording and verdict, for the questions of an unanswerable set; know its sha256."""
 
     sha256: str | None = None
 

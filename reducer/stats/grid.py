@@ -66,7 +66,7 @@ class Column(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """A table for the terminal, for files and for pages.
+    """Hold a table for the terminal, for files and for pages.
 
     Attributes:
         title: Above the table; may be empty.

@@ -20,7 +20,7 @@ ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
 
 class Pair(NamedTuple):
-    """Two systems of one suite.
+    """Hold two systems of one suite.
 
     Attributes:
         suite: Name of the suite.

@@ -24,14 +24,14 @@ ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "
 
 
 class Output(NamedTuple):
-    """A file to write, and its format."""
+    """Name a file to write, and its format."""
 
     path: Path
     format: str
 
 
 class Publication(NamedTuple):
-    """The results of a command, ready to be printed and written.
+    """Hold the results of a command, ready to be printed and written.
 
     Attributes:
         schema: Kind of its JSON file, such as `speechiq-scores`.
@@ -85,10 +85,19 @@ def publish(
     for line in publication.lines:
         print_unbroken(console, line)
     about = origin(publication.schema, runs, tasks)
+    write_outputs(outputs, lambda format: as_text(publication, format, about))
+
+
+def write_outputs(outputs: Iterable[Output], text_of: Callable[[str], str]) -> None:
+    """Write files, each complete or not at all, and name each.
+
+    Args:
+        outputs: What `list_outputs` returned.
+        text_of: From a format to the text of its file; only the formats of the files are made.
+    """
     for output in outputs:
-        text = as_text(publication, output.format, about)
         # Half a surrogate pair in a name is written as its escape.
-        write_whole(output.path, text.encode(errors="backslashreplace"), OWN_FILE)
+        write_whole(output.path, text_of(output.format).encode(errors="backslashreplace"), OWN_FILE)
         say(f"wrote {output.path}")
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import UNKNOWN, Column, Grid
+from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.studies.judges.reliability import POOLED, Reliability
 from speechiq.reducer.tables.scoreboard_table import MISMATCH, SYSTEM
 
@@ -90,15 +89,3 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if scoreboard.bars:
         yield f"intervals: 95 %, from {scoreboard.bars.draws} draws of clips, seed {scoreboard.bars.seed}"
     yield "a judge can agree with itself and be wrong: `siq judge check` compares it with people"
-
-
-def show_estimate(of: Estimate, factor: float = 1.0, sign: str = "") -> str:
-    """Return a statistic over its interval; a dash if it is not defined.
-
-    >>> show_estimate(Estimate(0.5, 0.25, 0.75)).splitlines()
-    ['0.50', '0.25 to 0.75']
-    """
-    if math.isnan(of.value):
-        return UNKNOWN
-    value, low, high = (f"{factor * number:{sign}z.2f}" for number in of)
-    return value if math.isnan(of.low) else f"{value}\n{low} to {high}"

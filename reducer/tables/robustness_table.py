@@ -14,7 +14,7 @@ from speechiq.core.console import count_of, printable
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.studies.robustness.curves import Crossing, Curve, Ends, Point
 from speechiq.reducer.studies.robustness.study import Robustness
-from speechiq.reducer.tables.table import SYSTEM, TITLE
+from speechiq.reducer.tables.scoreboard_table import SYSTEM, TITLE
 
 
 def as_tables(robustness: Robustness) -> Iterator[Table]:

@@ -20,7 +20,7 @@ from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
 
 
 class SuiteScores(NamedTuple):
-    """The scores of one suite.
+    """Hold the scores of one suite.
 
     Attributes:
         scoreboard: The scores of all items.
