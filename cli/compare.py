@@ -24,7 +24,7 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import Output, list_outputs, write_outputs
+from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.references import compare_references
 from speechiq.cli.tables import open_console
 from speechiq.core.console import say
@@ -34,18 +34,17 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.scores.scoring import Compared, Options, Pair
+from speechiq.reducer.scores.scoring import Compared, Options
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.metric_comparison import compare_metrics
+from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
-from speechiq.reducer.tables import coupled_table, side_by_side
+from speechiq.reducer.tables import side_by_side
 from speechiq.reducer.tables.by_suite import join
 from speechiq.reducer.tables.origin import origin
 from speechiq.reducer.tables.records import as_text
 from speechiq.reducer.tables.table import fits, print_unbroken
 
 SCHEMA = "speechiq-comparison"
-METRICS_SCHEMA = "speechiq-metric-comparison"
 EXAMPLES = examples(
     "siq compare runs/one runs/other",
     "siq compare whisper-base whisper-tiny.en runs/demo",
@@ -139,50 +138,36 @@ def compare(
                 raise SpeechIQError(
                     f"--{option} {value}: --metrics compares columns as they are; leave one of the two out"
                 )
-        pairs = list(pair_up(one, other, named, None, (a, b)))
-        return _compare_metrics(pairs, metrics, options, [Path(a), Path(b), *(runs or [])], outputs)
     required = None if levels is None else [name.strip() for name in levels.split(",")]
+    pairs = list(pair_up(one, other, named, required, (a, b)))
+    if metrics is not None:
+        names = [name.strip() for name in metrics.split(",")]
+        comparisons = {METRICS: compare_metrics(pairs, names, options)}
+    else:
+        comparisons = {pair.suite: one.held.found.scorings[pair.suite].compare(pair) for pair in pairs}
     console = open_console()
     contents: dict[str, dict[str, Any]] = {}
-    for pair in pair_up(one, other, named, required, (a, b)):
-        compared = one.held.found.scorings[pair.suite].compare(pair)
+    for suite, compared in comparisons.items():
         for warning in compared.warnings:
             say(f"warning: {warning}")
         if contents:
             console.print()
-        _show(console, pair, compared, clips)
-        contents[pair.suite] = compared.content
+        _show(console, compared, clips)
+        contents[suite] = compared.content
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
     write_outputs(outputs, {"json": lambda: as_text(join(contents) | origin(SCHEMA, places, tasks))})
 
 
-def _compare_metrics(
-    pairs: list[Pair], metrics: str, options: Options, places: Sequence[Path], outputs: list[Output]
-) -> None:
-    """Compare two systems on columns of their sample rows; print and write the result."""
-    names = [name.strip() for name in metrics.split(",")]
-    found = compare_metrics(pairs, names, allow_mismatch=options.allow_mismatch, draws=options.draws, seed=options.seed)
-    console = open_console()
-    _print(console, f"A: {found.a}", f"B: {found.b}")
-    console.print(coupled_table.as_table(found))
-    _print(console, *coupled_table.lines_of(found))
-    tasks = [task for pair in pairs for of in pair.both for task in of.tasks]
-    write_outputs(
-        outputs, {"json": lambda: as_text(coupled_table.as_json(found) | origin(METRICS_SCHEMA, places, tasks))}
-    )
-
-
-def _show(console: Console, pair: Pair, compared: Compared, clips: int) -> None:
+def _show(console: Console, compared: Compared, clips: int) -> None:
     """Print the table of differences, the verdict, the notes, and the clips that decide."""
     found = compared.found
-    _print(console, f"A: {pair.one.name}", f"B: {pair.other.name}")
-    wide, narrow = (
-        side_by_side.as_table(found, *compared.flags, levels=pair.categories, stacked=stacked)
-        for stacked in (False, True)
-    )
+    _print(console, f"A: {found.a}", f"B: {found.b}")
+    wide, narrow = (side_by_side.as_table(found, *compared.flags, stacked=stacked) for stacked in (False, True))
     console.print(wide if fits(console, wide) else narrow)
-    _print(console, side_by_side.verdict(found), *compared.notes)
+    _print(console, side_by_side.verdict(found), *compared.notes, side_by_side.RULE)
+    if compared.flags:
+        _print(console, side_by_side.MEANINGS)
     if clips:
         _print(console, side_by_side.BRACKETS)
     driving = [share for share in found.clips if share.total][:clips]

@@ -15,7 +15,7 @@ from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking_frames import ranking_html, sample_frame, score_frame
+from speechiq.reducer.scores.ranking_frames import sample_frame, score_frame
 from speechiq.reducer.scores.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, Scores, calibrate, flat, score, without_siq
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_levels, levels_of, share
@@ -112,7 +112,7 @@ class Ranking(NamedTuple):
         return f"<Ranking by SIQ: {', '.join(shown)}>"
 
     def _repr_html_(self) -> str:
-        return ranking_html(self)
+        return self.to_frame().to_html(na_rep="")
 
 
 def rank(

@@ -1,8 +1,7 @@
-"""Show a ranking as pandas frames, and as HTML in a notebook."""
+"""Show a ranking as pandas frames."""
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,24 +66,6 @@ def sample_frame(ranking: Ranking) -> pd.DataFrame:
                 )
     columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
     return pd.DataFrame(rows, columns=columns)
-
-
-def ranking_html(ranking: Ranking) -> str:
-    """Return the ranking as an HTML table with its remarks; all texts are escaped."""
-    import pandas as pd
-
-    frame, context = score_frame(ranking), ranking.context
-    shown = pd.DataFrame({"rank": frame["rank"], "SIQ": frame["siq"].map("{:.2f}".format, na_action="ignore")})
-    if context.bootstrap:
-        ends = zip(frame["siq_low"], frame["siq_high"], strict=True)
-        shown["95 % interval"] = ["" if np.isnan(low) else f"{low:.1f} to {high:.1f}" for low, high in ends]
-    for level, unit in frame.attrs["units"].items():
-        shown[f"{level.title()} {unit}"] = frame[level].map("{:.2f}".format)
-        shown[f"{level.title()} Z"] = frame[f"{level}_z"].map("{:+.2f}".format, na_action="ignore")
-    shown["control"] = frame["control"]
-    remarks = [*context.remarks.lines(context.levels), *context.remarks.warnings()]
-    notes = "".join(f"<li>{html.escape(line)}</li>" for line in remarks)
-    return f"{shown.to_html(na_rep='')}<ul>{notes}</ul>"
 
 
 def _ends(name: str, interval: Interval | None, like: np.ndarray) -> dict[str, np.ndarray]:

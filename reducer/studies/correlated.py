@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.stats.correlation import Correlation, correlate
+from speechiq.reducer.stats.estimate import plain
 
 
 class Row(NamedTuple):
@@ -54,7 +54,8 @@ def as_records(rows: list[Row]) -> list[dict[str, Any]]:
     """Return one record per metric and coefficient, with None for what is not defined."""
     return [
         {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
-        | {key: None if math.isnan(value) else value for key, value in coefficient._asdict().items()}
+        | plain(coefficient.estimate)
+        | {"p": plain(coefficient.p)}
         for row in rows
         for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
     ]

@@ -118,4 +118,4 @@ def _of_system(system: str, control: str, votes: Mapping[Item, str]) -> Hallucin
     invented = [vote not in (NONE_OF_THE_ABOVE, UNPARSED) for vote in votes.values()]
     estimate = share(invented, np.ones(len(votes)), [item[0] for item in votes])
     none, unparsed = counts[NONE_OF_THE_ABOVE], counts[UNPARSED]
-    return Hallucination(system, control, len(votes), sum(invented), none, unparsed, *estimate)
+    return Hallucination(system, control, len(votes), sum(invented), none, unparsed, *estimate[:3])

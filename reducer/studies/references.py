@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.draws import count_clips
+from speechiq.reducer.stats.agreement import mean_difference
+from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.estimate import plain
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
@@ -88,24 +91,14 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
                 f"both from one source, with --metadata dataset_path=..."
             )
         before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))
-        low, high = _interval(before - after, draws, seed)
+        estimate = bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed)
         changed = int((before != after).sum())
         yield ReferenceErrors(
             name.removesuffix(CLEANED), system.name, len(shared), changed, float(before.mean()), float(after.mean()),
-            low, high,
+            *estimate.ends,
         )  # fmt: skip
-
-
-def _interval(differences: np.ndarray, draws: int, seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean over clips, by the percentiles of draws with replacement."""
-    if not draws:
-        return float("nan"), float("nan")
-    clips = len(differences)
-    means = np.concatenate([counts @ differences / clips for counts in count_clips(clips, draws, seed)])
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def as_record(row: ReferenceErrors) -> dict[str, Any]:
     """Return one row as plain data, with `difference` and `share`."""
-    return row._asdict() | {"difference": row.difference, "share": row.share}
+    return dict(plain(row._asdict() | {"difference": row.difference, "share": row.share}))

@@ -13,9 +13,8 @@ from speechiq.reducer.scores.remarks import observe, title
 from speechiq.reducer.scores.score_matrix import align, complete
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
 from speechiq.reducer.stats.coverage import caution_of_raw
-from speechiq.reducer.studies import comparison as comparing
-from speechiq.reducer.studies.comparison import Comparison, Undefined
-from speechiq.reducer.tables import side_by_side
+from speechiq.reducer.studies import coupled
+from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
 
 #: What the JSON file has of a comparison.
 KEYS = ("a", "b", "draws", "left_out", "seed", "measures", "scores", "asked", "clips", "better")
@@ -34,7 +33,7 @@ def compare(pair: Pair, options: Options) -> Compared:
         options: How to compare.
 
     Raises:
-        SpeechIQError: What `comparability.intersect` or `comparison.compare` refuses.
+        SpeechIQError: What `comparability.intersect` or `coupled.compare` refuses.
     """
     asked = None if pair.asked is None or pair.suite in pair.asked else pair.asked
     wanted = [name for name in pair.categories if asked is None or name in asked]
@@ -45,7 +44,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     systems = complete(systems)
     pool = align(systems)
     why = f"suite {pair.suite}: each category is compared by itself"
-    found = comparing.compare(
+    found = coupled.compare(
         pool,
         pair.one.name,
         pair.other.name,
@@ -56,7 +55,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     )._replace(undefined={name: of._replace(compared=len(systems[0].scores[name])) for name, of in undefined.items()})
     caution = caution_of_raw(min(map(len, pool.clips.values()))) if options.draws else None
     remarks = observe(pool, sorted(systems, key=lambda system: system.name))
-    plain = comparing.as_json(found)
+    plain = as_json(found)
     content = {key: plain[key] for key in KEYS} | {
         "caution": caution,
         "mismatches": [of.text for of in mismatches],
@@ -89,15 +88,18 @@ def _notes(pair: Pair, found: Comparison, caution: str | None, mismatches: Seque
     if found.draws:
         yield f"{found.draws} draws of {count_of(len(found.clips), 'clip')}, seed {found.seed}"
         yield from filter(None, [caution])
-    for category, of in found.undefined.items():
-        word = found.levels[category].undefined_word
-        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
+    yield from describe_undefined(found)
     yield from _judges(pair, found)
     if mismatches:
         yield f"not on equal terms: {summarize(mismatches)}"
-    yield side_by_side.RULE
-    yield side_by_side.MEANINGS
     yield PARTS
+
+
+def describe_undefined(found: Comparison) -> Iterator[str]:
+    """Yield how many items count, for each category on which items may have no score."""
+    for category, of in found.undefined.items():
+        word = found.levels[category].undefined_word
+        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"
 
 
 def _judges(pair: Pair, found: Comparison) -> Iterator[str]:

@@ -14,11 +14,9 @@ from speechiq.reducer.scores.ranking import intersect
 from speechiq.reducer.scores.remarks import Remarks, remark
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.scoring import Compared, Options, Pair
-from speechiq.reducer.studies import comparison as comparing
-from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.studies import coupled, unanswerable
+from speechiq.reducer.studies.comparison import SIQ, Comparison, as_json
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
-from speechiq.reducer.tables import side_by_side
 
 
 def compare(pair: Pair, options: Options) -> Compared:
@@ -29,17 +27,17 @@ def compare(pair: Pair, options: Options) -> Compared:
         options: How to compare.
 
     Raises:
-        SpeechIQError: Level weights without a scale, or an error of `ranking.intersect` or `comparison.compare`.
+        SpeechIQError: Level weights without a scale, or an error of `ranking.intersect` or `coupled.compare`.
     """
     norms, excluded = options.norms, options.exclude
     names = {system.name: system for system in (*([] if norms else pair.others), *pair.both)}
     if options.weights and not norms and len(names) < 3:
-        raise SpeechIQError(f"--weights {options.weights} has no effect here: {comparing.NO_SCALE}")
+        raise SpeechIQError(f"--weights {options.weights} has no effect here: {coupled.NO_SCALE}")
     pooled = _restrict(unanswerable.leave_out(names.values(), excluded), pair.asked)
     systems, mismatches = intersect(pooled, norms, options.allow_mismatch)
     pool = align(systems)
     remarks = remark(pool, sorted(systems, key=lambda system: system.name), norms)
-    found = comparing.compare(
+    found = coupled.compare(
         pool,
         pair.one.name,
         pair.other.name,
@@ -51,7 +49,7 @@ def compare(pair: Pair, options: Options) -> Compared:
     )
     scale_name = norms.title if norms else f"the pool of {len(systems)} systems, {options.rule}" if found.siq else None
     flags = pair.flags(systems)
-    content = comparing.as_json(found) | {
+    content = as_json(found) | {
         "scale": scale_name,
         "mismatches": [mismatch.text for mismatch in mismatches],
         "excluded": len(excluded),
@@ -92,13 +90,11 @@ def _notes(
         yield f"left out of Apply: {count_of(len(excluded), 'question')} of the unanswerable set {which}"
     if mismatches:
         yield f"not on equal terms: {summarize(mismatches)}"
-    yield side_by_side.RULE
-    yield side_by_side.MEANINGS
 
 
 def _restrict(systems: Sequence[System], asked: Collection[str] | None) -> list[System]:
     """Return the systems without the levels that some of them miss, unless these levels or SIQ must agree."""
-    if asked is None or comparing.SIQ in asked:
+    if asked is None or SIQ in asked:
         return list(systems)
     levels = [level for level in LEVELS if level in asked or all(level in system.scores for system in systems)]
     return [system.restrict(levels) for system in systems]

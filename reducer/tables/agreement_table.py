@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -11,8 +10,6 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.reducer.studies.validity.agreement import Agreement
-from speechiq.reducer.tables.prediction_table import show_interval
-from speechiq.reducer.tables.table import UNKNOWN
 
 
 def as_table(rows: Sequence[Agreement]) -> Table:
@@ -23,7 +20,6 @@ def as_table(rows: Sequence[Agreement]) -> Table:
     for heading in ("Items", "Equal %", "Cohen's kappa [95 %]"):
         table.add_column(heading, justify="right", no_wrap=True)
     for of in rows:
-        value = UNKNOWN if math.isnan(of.kappa) else show_interval(of.kappa, of.low, of.high)
         names = (Text(printable(name)) for name in (of.one, of.other))
-        table.add_row(*names, str(of.items), f"{100 * of.agree:.1f}", value)
+        table.add_row(*names, str(of.items), f"{100 * of.agree:.1f}", of.kappa.show("z.3f"))
     return table

@@ -41,7 +41,8 @@ def as_table(rows: Sequence[Row], column: str) -> Table:
 
 
 def _cell(of: Coefficient) -> str:
-    if math.isnan(of.value):
+    value, low, high = of.estimate[:3]
+    if math.isnan(value):
         return UNKNOWN
-    interval = UNKNOWN if math.isnan(of.low) else f"{of.low:.2f} to {of.high:.2f}"
-    return f"{of.value:.3f}\n{interval}\n{of.p:.2g}"
+    interval = UNKNOWN if math.isnan(low) else f"{low:.2f} to {high:.2f}"
+    return f"{value:.3f}\n{interval}\n{of.p:.2g}"

@@ -43,7 +43,7 @@ def as_tables(checked: Checked, settings: JudgeSettings) -> Iterator[Table]:
             "Bias\n95 % interval",
         ],
         [
-            [*_names(of), str(of.corrected.scored), _show(of.kappa), _show(of.spearman), _show(of.bias, signed=True)]
+            [*_names(of), str(of.corrected.mean.n), _show(of.kappa), _show(of.spearman), _show(of.bias, signed=True)]
             for of in checked.groups
         ],
         ["bias: mean of judge minus person, on the scale of the rubric", *_notes(checked)],
@@ -91,12 +91,12 @@ def as_rows(checked: Sequence[Checked]) -> list[dict[str, Any]]:
 
 def _group(of: Group) -> dict[str, Any]:
     row: dict[str, Any] = {"system": of.system, "category": of.category}
-    row |= {"answers": of.corrected.answers, "scored": of.corrected.scored}
+    row |= {"answers": of.corrected.answers, "scored": of.corrected.mean.n}
     for name, estimate in (("kappa", of.kappa), ("spearman", of.spearman), ("bias", of.bias)):
-        value, low, high = map(known, estimate)
+        value, low, high = map(known, estimate[:3])
         row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-    values = {"judge": of.corrected.judge, "corrected": of.corrected.value}
-    values |= {"corrected_low": of.corrected.low, "corrected_high": of.corrected.high}
+    values = {"judge": of.corrected.judge, "corrected": of.corrected.mean.value}
+    values |= {"corrected_low": of.corrected.mean.low, "corrected_high": of.corrected.mean.high}
     return row | {name: known(value) for name, value in values.items()}
 
 
@@ -123,7 +123,7 @@ def _show(of: Estimate, *, signed: bool = False) -> str:
 
 
 def _percent(of: Group, rubric: Rubric) -> list[str]:
-    judge, value, low, high = (100 * rubric.as_share(score) for score in of.corrected[:4])
+    judge, value, low, high = (100 * rubric.as_share(score) for score in (of.corrected.judge, *of.corrected.mean[:3]))
     return [f"{judge:.1f}", f"{value:.1f}", UNKNOWN if math.isnan(low) else f"{low:.1f} to {high:.1f}"]
 
 

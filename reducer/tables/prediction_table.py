@@ -12,6 +12,7 @@ from rich.text import Text
 
 from speechiq.core.console import count_of, printable
 from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.validity.prediction import Gap, Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT, Predictor, Quality, Threshold
 from speechiq.reducer.tables.records import known
@@ -32,15 +33,15 @@ def verdict(prediction: Prediction) -> str:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
     gaps = [gap for of in prediction.predictors if (gap := prediction.gap(of.name))]
     groups = {
-        "better": [gap.one for gap in gaps if gap.low > 0],
-        "worse": [gap.one for gap in gaps if gap.high < 0],
+        "better": [gap.a for gap in gaps if gap.difference.side > 0],
+        "worse": [gap.a for gap in gaps if gap.difference.side < 0],
     }
     found = [
         f"{', '.join(names)} {'predicts' if len(names) == 1 else 'predict'} failure {how} than {prediction.baseline}"
         for how, names in groups.items()
         if names
     ]
-    rest = [gap.one for gap in gaps if gap.low <= 0 <= gap.high]
+    rest = [gap.a for gap in gaps if gap.difference.side == 0]
     if rest:
         found.append(f"no difference from {prediction.baseline} beyond chance: {', '.join(rest)}")
     return "; ".join(found) or f"{prediction.baseline} alone"
@@ -77,7 +78,7 @@ def as_json(prediction: Prediction) -> dict[str, Any]:
         "labels": prediction.labels,
         **{name: getattr(prediction, name) for name in numbers},
         "predictors": [_record(of) for of in prediction.predictors],
-        "differences": [_plain(of._asdict()) for of in prediction.gaps],
+        "differences": [{"metric_a": of.a, "metric_b": of.b, **plain(of.difference)} for of in prediction.gaps],
         "combinations": [
             {
                 "form": of.form,
@@ -142,8 +143,8 @@ def _metrics(prediction: Prediction) -> Table:
         table.add_row(
             Text(printable(of.name)),
             show_interval(of.in_sample.auc, of.low, of.high),
-            show_interval(gap.difference, gap.low, gap.high, sign=True) if gap else "",
-            f"{gap.p:.3f}" if gap and not math.isnan(gap.p) else "",
+            gap.difference.estimate.show("+z.3f") if gap else "",
+            f"{gap.difference.p:.3f}" if gap and not math.isnan(gap.difference.p) else "",
             f"{of.in_sample.efron:.3f}",
             f"{of.in_sample.mcfadden:.3f}",
             show_remark(of),
@@ -213,7 +214,7 @@ def _record(of: Predictor) -> dict[str, Any]:
 
 def _numbers(gap: Gap | None) -> dict[str, float]:
     names = ("difference", "low", "high", "p")
-    return {name: getattr(gap, name) if gap else math.nan for name in names}
+    return {name: gap.difference.record[name] if gap else math.nan for name in names}
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

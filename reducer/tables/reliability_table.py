@@ -123,5 +123,5 @@ def show_estimate(of: Estimate, factor: float = 1.0, sign: str = "") -> str:
     """
     if math.isnan(of.value):
         return UNKNOWN
-    value, low, high = (f"{factor * number:{sign}z.2f}" for number in of)
+    value, low, high = (f"{factor * number:{sign}z.2f}" for number in of[:3])
     return value if math.isnan(of.low) else f"{value}\n{low} to {high}"

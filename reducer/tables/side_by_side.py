@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import isnan
-from typing import NamedTuple
 
 from rich.box import HORIZONTALS, SIMPLE_HEAD
 from rich.table import Table
@@ -13,9 +11,9 @@ from rich.text import Text
 
 from speechiq.core.console import printable
 from speechiq.reducer.runs.flags import Flags
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.texts import ClipTexts, differing
-from speechiq.reducer.studies.comparison import Comparison, Difference, Share
+from speechiq.reducer.scores.remarks import title as title_of
+from speechiq.reducer.studies.comparison import Comparison, Row, Share
 from speechiq.reducer.tables.table import FLAGS, UNKNOWN, show_share
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
@@ -25,59 +23,14 @@ BRACKETS = "[words] in brackets differ between the two texts; they need not be e
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-class Row(NamedTuple):
-    """One line of the table of differences, in the units that people read.
-
-    Attributes:
-        name: Name of a level, or SIQ.
-        unit: Unit of the numbers; "" for SIQ.
-        a: Score of A.
-        b: Score of B.
-        difference: A minus B.
-        low: Lower end of its 95 % interval; NaN without draws.
-        high: Upper end.
-        p: Two-sided p value of the permutation test.
-        favors: The system that the interval speaks for: A, B or neither; a dash without draws.
-    """
-
-    name: str
-    unit: str
-    a: float
-    b: float
-    difference: float
-    low: float
-    high: float
-    p: float
-    favors: str
-
-
-def rows_of(comparison: Comparison, levels: Mapping[str, Category]) -> Iterator[Row]:
-    """Yield a row per level in shown units, its Z next, then SIQ.
+def as_table(comparison: Comparison, *flags: Flags, stacked: bool = False) -> Table:
+    """Return the table of differences: a row per score, then the flags.
 
     A word error rate falls with ability, so that there a difference below 0 speaks for A.
 
     Args:
         comparison: As `compare` made it.
-        levels: Each with the column that it was scored by.
-    """
-    for level, difference in comparison.raw.items():
-        measure = levels[level]
-        a, b, value = (float(measure.show(score)) for score in (difference.a, difference.b, difference.value))
-        low, high = sorted(float(measure.show(end)) for end in (difference.low, difference.high))
-        yield Row(level.title(), measure.unit, a, b, value, low, high, difference.p, _favors(difference))
-        if comparison.z:
-            yield _own_row(level.title(), "Z", comparison.z[level])
-    if comparison.siq:
-        yield _own_row("SIQ", "", comparison.siq)
-
-
-def as_table(comparison: Comparison, *flags: Flags, levels: Mapping[str, Category], stacked: bool = False) -> Table:
-    """Return the table of differences: the rows of `rows_of`, then the flags.
-
-    Args:
-        comparison: As `compare` made it.
-        *flags: Of A and of B.
-        levels: Each with the column that it was scored by.
+        *flags: Of A and of B, if they are shown.
         stacked: Whether intervals are printed below the differences, for narrow terminals.
     """
     table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
@@ -86,11 +39,11 @@ def as_table(comparison: Comparison, *flags: Flags, levels: Mapping[str, Categor
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("favors\np" if stacked else "favors", no_wrap=True)
     between = "\n" if stacked else " "
-    for row in rows_of(comparison, levels):
+    for row in comparison.rows:
         style = {"Z": "dim", "": "bold"}.get(row.unit, "")
-        table.add_row(between.join(filter(None, (row.name, row.unit))), *_cells(row, stacked), style=style)
+        table.add_row(between.join(filter(None, (row.label, row.unit))), *_cells(row, stacked), style=style)
     table.add_section()
-    for flag, (name, _) in FLAGS.items():
+    for flag, (name, _) in FLAGS.items() if flags else ():
         table.add_row(f"{name} %", *(show_share(getattr(of, flag)) for of in flags))
     return table
 
@@ -124,7 +77,7 @@ def clip_table(share: Share, whole: str, one: ClipTexts, other: ClipTexts) -> Ta
         one: Texts of A.
         other: Texts of B.
     """
-    parts = ", ".join(f"{level.title()} {part:+z.2f}" for level, part in share.levels.items())
+    parts = ", ".join(f"{title_of(level)} {part:+z.2f}" for level, part in share.levels.items())
     title = _plain(f"{share.clip}: {share.total:+z.2f} of {whole} ({parts})")
     table = Table(title=title, title_justify="left", title_style="bold", box=HORIZONTALS, show_lines=True, expand=True)
     for heading in ("Reference", "A", "B"):
@@ -137,22 +90,18 @@ def clip_table(share: Share, whole: str, one: ClipTexts, other: ClipTexts) -> Ta
     return table
 
 
-def _own_row(name: str, unit: str, difference: Difference) -> Row:
-    """Return the row of a number that is shown as it is computed."""
-    numbers = difference.a, difference.b, difference.value, difference.low, difference.high, difference.p
-    return Row(name, unit, *numbers, _favors(difference))
-
-
-def _favors(difference: Difference) -> str:
-    return UNKNOWN if isnan(difference.low) else SIDES[difference.side]
-
-
 def _cells(row: Row, stacked: bool) -> list[str]:
-    interval = UNKNOWN if isnan(row.low) else f"{row.low:+z.2f} to {row.high:+z.2f}"
-    scores, difference, p = [f"{row.a:z.2f}", f"{row.b:z.2f}"], f"{row.difference:+z.2f}", f"{row.p:.4f}"
+    of, favors = row.difference, favors_of(row)
+    interval = UNKNOWN if isnan(of.low) else f"{of.low:+z.2f} to {of.high:+z.2f}"
+    scores, difference, p = [f"{of.a:z.2f}", f"{of.b:z.2f}"], f"{of.value:+z.2f}", f"{of.p:.4f}"
     if stacked:
-        return [*scores, f"{difference}\n{interval}", f"{row.favors}\n{p}"]
-    return [*scores, difference, interval, p, row.favors]
+        return [*scores, f"{difference}\n{interval}", f"{favors}\n{p}"]
+    return [*scores, difference, interval, p, favors]
+
+
+def favors_of(row: Row) -> str:
+    """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
+    return UNKNOWN if isnan(row.difference.low) else SIDES[row.side]
 
 
 def _marked(words: list[tuple[str, bool]]) -> Text:

@@ -15,8 +15,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.stats import agreement
+from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.corrected import Corrected, correct
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.studies.judges.human_scores import HumanScores
 from speechiq.reducer.studies.judges.settings import JudgeSettings
 
@@ -169,7 +170,7 @@ def _compare(
     clips = [answer.item[0] for answer in answers]
     scored = np.flatnonzero(~np.isnan(person))
     one, other = judge[scored], person[scored]
-    over = partial(over_clips, clips=[clips[row] for row in scored], draws=draws, seed=seed)
+    over = partial(bootstrap, clusters=[clips[row] for row in scored], draws=draws, seed=seed)
     return Group(
         system,
         category,

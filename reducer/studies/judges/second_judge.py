@@ -16,7 +16,8 @@ from speechiq.reducer.runs.samples import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import agreement
-from speechiq.reducer.stats.estimate import Estimate, over_clips
+from speechiq.reducer.stats.bootstrap import bootstrap
+from speechiq.reducer.stats.estimate import Estimate, plain
 
 ALL = "all systems"
 FIX = "judge the stored answers of one run again: `siq judge RUNS --judge ENGINE:MODEL`"
@@ -63,7 +64,7 @@ class JudgeAgreement(NamedTuple):
     @property
     def plain(self) -> dict[str, Any]:
         """Return the numbers as plain data; None for NaN."""
-        return {name: of.known if isinstance(of, Estimate) else of for name, of in self._asdict().items()}
+        return dict(plain(self))
 
 
 class Pairs(NamedTuple):
@@ -157,7 +158,7 @@ def _measure(
     one, other = (np.array([pairs.judged[i][side].judge for i in kept]) for side in (0, 1))
     points = np.array([of.points for i in kept for of in pairs.judged[i]])
     ordinal = bool((points == np.round(points)).all())
-    over = partial(over_clips, clips=[pairs.clips[i] for i in kept], draws=draws, seed=seed)
+    over = partial(bootstrap, clusters=[pairs.clips[i] for i in kept], draws=draws, seed=seed)
     ratings = np.column_stack([one, other])
     once = np.ones((1, len(kept)))
     return JudgeAgreement(

@@ -11,7 +11,7 @@ from pypdf import PdfReader
 from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.data import charts, standings
-from speechiq.reducer.studies.comparison import compare
+from speechiq.reducer.studies.coupled import compare
 from speechiq.reducer.tables.side_by_side import rows_of, verdict
 from tests.reducer.report.test_page import SIZES, names
 
