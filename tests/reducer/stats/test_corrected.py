@@ -70,17 +70,17 @@ def test_a_good_judge_makes_the_interval_shorter_than_the_person_alone():
     truth = rng.normal(3, 1, 400)
     judge, person = truth + rng.normal(0, 0.2, 400), np.where(np.arange(400) < 30, truth, np.nan)
     found, alone = correct(judge, person, range(400)), stats.ttest_1samp(truth[:30], 0).confidence_interval()
-    assert found.mean.high - found.mean.low < 0.5 * (alone.mean.high - alone.mean.low)
+    assert found.mean.high - found.mean.low < 0.5 * (alone.high - alone.low)
 
 
 def test_few_scores_have_no_interval_and_all_ends_are_on_the_scale():
     judge = np.array([1.0, 1.0, 0.5])
     none = correct(judge, np.full(3, np.nan), "abc")
-    assert none.judge == pytest.approx(2.5 / 3) and math.isnan(none.mean.value) and none.scored == 0
+    assert none.judge == pytest.approx(2.5 / 3) and math.isnan(none.mean.value) and none.mean.n == 0
     one = correct(judge, np.array([1.0, 1.0, np.nan]), "aab", (0, 1))
     assert one.mean.value == pytest.approx(2.5 / 3) and math.isnan(one.mean.low)
     wide = correct(judge, np.array([0.0, 1.0, np.nan]), "abc", (0, 1))
-    assert (wide.low, wide.high) == (0, 1)
+    assert (wide.mean.low, wide.mean.high) == (0, 1)
 
 
 def test_scores_that_all_agree_have_an_interval_of_their_clips():
