@@ -6,6 +6,9 @@ INSTALLED := $(VENV)/installed
 UPSTREAM := .venv-upstream
 # One more than the two cores of a small machine: tests wait for processes and servers.
 WORKERS ?= 3
+# A thread a worker. Each worker and each process that a test starts reads compiled files, and writes them where a
+# machine does not keep them otherwise.
+TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 BENCHMARKS := hand_overs prepare_subset score_scale startup stage_memory growth long_form resume \
 	suite_vs_request_at_a_time suite_vs_limit report_size
 
@@ -16,7 +19,7 @@ export SIQ_DEMO_STORE := $(CURDIR)/runs/store
 EXAMPLE := build/example
 IMAGES := docs/images
 
-.PHONY: demo test test-fast test-upstream lint format hooks fuzz bench bench-coverage bench-kills bench-peer build \
+.PHONY: demo test checks test-fast test-upstream lint format hooks fuzz bench bench-coverage bench-kills bench-peer build \
 	docs docs-serve docs-images example clean
 .DEFAULT_GOAL := demo
 
@@ -31,9 +34,13 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	SIQ_TASKS=only SIQ_STORE=$(SIQ_DEMO_STORE) $(BIN)/siq demo run --output runs/demo --force
 	@echo 'To run these commands by hand: source $(BIN)/activate'
 
-test: $(INSTALLED)  ## all tests, a thread a worker
+test: $(INSTALLED)  ## all tests of what the product does
 	$(BIN)/siq demo fetch
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(TEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not checks'
+
+checks: $(INSTALLED)  ## tests of the package, its types, the notebooks and the benchmarks
+	$(BIN)/siq demo fetch
+	$(TEST) -n 2 -m checks
 
 test-upstream:  ## what we need of lm-eval and transformers, against the newest versions of all dependencies
 	$(PYTHON) -m venv --clear $(UPSTREAM)
@@ -43,16 +50,19 @@ test-upstream:  ## what we need of lm-eval and transformers, against the newest 
 	$(UPSTREAM)/bin/python -m pytest tests/engines/test_transformers_contract.py tests/harness_patch/test_lm_eval_contract.py
 
 test-fast: $(INSTALLED)  ## what needs no model, process, browser, download or accelerator
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m 'not slow and not network and not gpu'
+	$(TEST) -n 2 -m 'not slow and not network and not gpu'
 
-fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes
-	FUZZ_SECONDS=$${FUZZ_SECONDS:-40} $(BIN)/python -m pytest tests/fuzz -s
+fuzz: export FUZZ_SECONDS ?= 40
+fuzz: $(INSTALLED)  ## damaged input of every kind, for ten minutes, and many examples of what holds for all input
+	$(BIN)/python -m pytest tests/fuzz -s
+	$(BIN)/python -m pytest -m hypothesis
 
-lint: $(INSTALLED)  ## style, types and spelling
+lint: $(INSTALLED)  ## style, types, spelling and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+	$(BIN)/python tests/vocabulary.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

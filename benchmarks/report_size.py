@@ -24,6 +24,8 @@ from playwright.sync_api import sync_playwright
 from tqdm import tqdm
 
 from speechiq.reducer import report
+from speechiq.reducer.scores.levels import TEMPLATES
+from speechiq.siq_tasks.task_files import read_task
 
 WORDS, VOCABULARY, QUESTIONS = 90, 8000, 3
 LETTERS = "ABCDE"
@@ -60,7 +62,11 @@ def write_system(folder: Path, name: str, skill: float, words: np.ndarray, texts
     for level, of_level in rows.items():
         lines = "".join(json.dumps(row) + "\n" for row in of_level)
         folder.joinpath(f"samples_noise_{level}_{STAMP}.jsonl").write_text(lines)
-    configs = {f"noise_{level}": {"metadata": {"version": 1, "level": level, "dataset": "noise"}} for level in rows}
+    described = {level: read_task(TEMPLATES / f"_{level}.yaml")["metadata"] for level in rows}
+    configs = {
+        f"noise_{level}": {"metadata": metadata | {"version": 1, "dataset": "noise"}}
+        for level, metadata in described.items()
+    }
     described = {"kind": "cascade", "asr": {"model": name.partition("+")[0]}, "llm": {}}
     results = {"date": 0.0, "model_name": name, "configs": configs, "config": {"siq": {"system": described}}}
     folder.joinpath(f"results_{STAMP}.json").write_text(json.dumps(results))

@@ -92,8 +92,8 @@ def command(folders: Folders, limit: str) -> list[str]:
     return measure.calling(
         "resume.evaluate", str(folders.journal),
         "--model", "hf-audio", "--model_args", f"pretrained={measure.ASR}+{measure.LLM},llm_answer=likelihood",
-        "--tasks", "siq_demo", "--batch_size", "auto", "--device", "cpu", "--log_samples",
-        "--output_path", str(folders.output), *(["--limit", limit] if limit else []),
+        "--tasks", "siq_demo", "--metadata", f"embedder={measure.LLM}", "--batch_size", "auto", "--device", "cpu",
+        "--log_samples", "--output_path", str(folders.output), *(["--limit", limit] if limit else []),
     )  # fmt: skip
 
 

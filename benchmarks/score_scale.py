@@ -24,6 +24,9 @@ import numpy as np
 from measure import alternate, by_size, rounds_option, write
 from tqdm import tqdm
 
+from speechiq.reducer.scores.levels import TEMPLATES
+from speechiq.siq_tasks.task_files import read_task
+
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 STAMP = "2025-01-01T00-00-00.000000"
 PROGRAM = """
@@ -51,7 +54,7 @@ def write_system(folder: Path, number: int, clips: int, text: str) -> int:
     folder.mkdir()
     tasks = {f"noise_{level}": level for level in LEVELS}
     configs = {
-        task: {"metadata": {"version": 1, "level": level, "dataset": "noise", "prompt_version": 1}}
+        task: {"metadata": read_task(TEMPLATES / f"_{level}.yaml")["metadata"] | {"version": 1, "dataset": "noise"}}
         for task, level in tasks.items()
     }
     results = {"configs": configs, "config": {}, "model_name": f"org/system-{number:03}", "date": 1.0}

@@ -47,7 +47,9 @@ def work(part: str, clips: str) -> None:
     from speechiq.engines.base import Setup
     from speechiq.engines.registry import build
     from speechiq.metrics.distance import embedder
+    from speechiq.metrics.distance.language_model import LanguageModel
     from speechiq.metrics.distance.text_model import TextModel
+    from speechiq.metrics.models import load_model
     from speechiq.metrics.similarity import PROMPTS
     from speechiq.siq_tasks.demo.demo import HERE, list_clips
 
@@ -83,7 +85,7 @@ def work(part: str, clips: str) -> None:
         embedder.embed(texts, measure.LLM)
 
     def together() -> None:
-        embedder.load_embedder(measure.LLM).load()
+        load_model(LanguageModel, embedder.ROLE, measure.LLM, "float32").load()
         with asr.checkpoint.loaded(), llm.checkpoint.loaded():
             for stage in (transcribe, answer, embed):
                 stage()

@@ -73,21 +73,23 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=100, help="interpreter starts per environment")
-    parser.add_argument("--lists", type=int, default=2, help="runs of `lm_eval ls tasks` per environment")
+    parser.add_argument("--lists", type=int, default=2, help="runs of `lm_eval ls tasks` per environment; 0 for none")
     args = parser.parse_args()
     commands = {
         "python -c pass": (["-c", "pass"], args.starts),
         "lm_eval ls tasks": (["-m", "lm_eval", "ls", "tasks"], args.lists),
     }
+    commands = {name: (arguments, rounds) for name, (arguments, rounds) in commands.items() if rounds}
     with tempfile.TemporaryDirectory() as folder:
         pythons = [make_environment(Path(folder, str(hook)), hook=hook) for hook in (False, True)]
         found = {name: compare(*pythons, arguments, rounds) for name, (arguments, rounds) in commands.items()}
-        index = compare_index(pythons[True], args.lists)
+        index = compare_index(pythons[True], args.lists) if args.lists else None
     print(f"{'command':18} without, ms   with, ms   more, ms   ratio")
     for name, row in found.items():
         ms = [1000 * row[way] for way in ("without", "with", "more")]
         print(f"{name:18} {ms[0]:11.1f} {ms[1]:10.1f} {ms[2]:10.1f}   {row['ratio']}")
-    print(f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']}")
+    if index:
+        print(f"with SIQ_TASKS=only {index['only']:.1f} s of {index['all']:.1f} s, ratio {index['ratio']}")
     measure.write("startup", {"aim_ms": AIM_MS, "commands": found, "index": index})
 
 

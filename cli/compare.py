@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import (
@@ -24,25 +23,22 @@ from speechiq.cli.options import (
     read_path,
     read_set,
 )
-from speechiq.cli.outputs import list_outputs, write_outputs
 from speechiq.cli.references import compare_references
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.texts import read_texts
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, check_rule
-from speechiq.reducer.scores.scoring import Compared, Options
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.metric_comparison import METRICS, compare_metrics
+from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.tables import side_by_side
-from speechiq.reducer.tables.by_suite import join
-from speechiq.reducer.tables.origin import origin
-from speechiq.reducer.tables.records import as_text
-from speechiq.reducer.tables.table import fits, print_unbroken
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.tables.scoreboard_records import join
 
 SCHEMA = "speechiq-comparison"
 EXAMPLES = examples(
@@ -140,44 +136,19 @@ def compare(
                 )
     required = None if levels is None else [name.strip() for name in levels.split(",")]
     pairs = list(pair_up(one, other, named, required, (a, b)))
-    if metrics is not None:
+    if metrics is None:
+        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
+    else:
         names = [name.strip() for name in metrics.split(",")]
         comparisons = {METRICS: compare_metrics(pairs, names, options)}
-    else:
-        comparisons = {pair.suite: one.held.found.scorings[pair.suite].compare(pair) for pair in pairs}
-    console = open_console()
-    contents: dict[str, dict[str, Any]] = {}
-    for suite, compared in comparisons.items():
+    grids: list[Grid] = []
+    for compared in comparisons.values():
         for warning in compared.warnings:
             say(f"warning: {warning}")
-        if contents:
-            console.print()
-        _show(console, compared, clips)
-        contents[suite] = compared.content
+        grid = side_by_side.as_grid(compared)
+        notes = [*grid.notes, *[side_by_side.BRACKETS] * bool(clips)]
+        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
+    contents = {suite: compared.content for suite, compared in comparisons.items()}
     tasks = [task for of in held for tasks in of.found.tasks.values() for task in tasks]
     places = [Path(a), Path(b), *(runs or [])]
-    write_outputs(outputs, {"json": lambda: as_text(join(contents) | origin(SCHEMA, places, tasks))})
-
-
-def _show(console: Console, compared: Compared, clips: int) -> None:
-    """Print the table of differences, the verdict, the notes, and the clips that decide."""
-    found = compared.found
-    _print(console, f"A: {found.a}", f"B: {found.b}")
-    wide, narrow = (side_by_side.as_table(found, *compared.flags, stacked=stacked) for stacked in (False, True))
-    console.print(wide if fits(console, wide) else narrow)
-    _print(console, side_by_side.verdict(found), *compared.notes, side_by_side.RULE)
-    if compared.flags:
-        _print(console, side_by_side.MEANINGS)
-    if clips:
-        _print(console, side_by_side.BRACKETS)
-    driving = [share for share in found.clips if share.total][:clips]
-    texts = [read_texts(tasks, [share.clip for share in driving]) for tasks in compared.texts]
-    total = f"{sum(share.total for share in found.clips):+z.2f} {compared.unit}"
-    for share in driving:
-        console.print()
-        console.print(side_by_side.clip_table(share, total, *(each[share.clip] for each in texts)))
-
-
-def _print(console: Console, *lines: str) -> None:
-    for line in lines:
-        print_unbroken(console, line)
+    publish(Publication(SCHEMA, grids, join(contents, SIQ)), outputs, places, tasks)

@@ -19,16 +19,13 @@ from speechiq.cli.options import (
     read,
     read_set,
 )
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.reducer.runs.ranks import read_ranks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.scores.ranking import rank
-from speechiq.reducer.studies.correlated import as_records, correlate_ranks
-from speechiq.reducer.tables import correlation_table, records
-from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.studies.correlated import as_grid, as_records, correlate_ranks
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-correlation"
 FORMATS = ("json", "csv")
@@ -67,10 +64,6 @@ def correlate(
         say(f"warning: {ranking.context.remarks.no_siq}")
     rows = correlate_ranks(ranking, given)
     first = next(iter(given))
-    shown = correlation_table.as_table(rows, first)
-    open_console().print(shown)
-    texts = {
-        "json": lambda: records.as_text({"ranks": first, "correlations": as_records(rows)} | origin(SCHEMA, runs)),
-        "csv": lambda: records.rows_as_csv(as_records(rows)),
-    }
-    write_outputs(outputs, texts)
+    correlations = as_records(rows)
+    content = {"ranks": first, "correlations": correlations}
+    publish(Publication(SCHEMA, [as_grid(rows, first)], content, correlations), outputs, runs)

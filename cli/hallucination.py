@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +9,14 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import hallucination as counting
 from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
-WRITERS = {"json": counting.as_json, "csv": counting.as_csv}
+SCHEMA = "speechiq-hallucination"
+FORMATS = ("json", "csv")
 EXAMPLES = examples(
     "siq hallucination runs --set unanswerable.json",
     "siq hallucination runs --set unanswerable.json --output counts.csv",
@@ -34,11 +33,10 @@ def hallucination(
     force: Force = False,
 ) -> None:
     """Count how often each system answers an unanswerable question: majority answers other than (E)."""
-    outputs = list_outputs(output, WRITERS, force)
+    outputs = list_outputs(output, FORMATS, force)
     questions = unanswerable.read(confirmed)
     answers = read_answers(runs, allow_missing)
     for warning in answers.warnings:
         say(f"warning: {warning}")
     counts = counting.count(answers, questions)
-    open_console().print(counting.as_table(counts))
-    write_outputs(outputs, {name: partial(writer, counts) for name, writer in WRITERS.items()})
+    publish(Publication(SCHEMA, [counting.as_grid(counts)], {"systems": counts}), outputs, runs)

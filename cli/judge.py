@@ -59,7 +59,8 @@ app.command("agree", epilog=judge_agreement.EXAMPLES)(judge_agreement.agree)
 def judge(
     runs: Runs,
     judge: Annotated[
-        str, typer.Option(metavar="ENGINE:MODEL", help="Judge: a text engine and its model, or match for the rule.")
+        str,
+        typer.Option(metavar="ENGINE:MODEL", help="Judge: a text engine and its model, or exact_match for the rule."),
     ],
     rubric: Annotated[
         str | None, typer.Option(help="Rubric by name, or a YAML file; by default that of each task.")

@@ -9,15 +9,12 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, read_path
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.studies.judges.second_judge import compare
-from speechiq.reducer.tables import judge_agreement_table, records, table
-from speechiq.reducer.tables.origin import origin
+from speechiq.reducer.studies.judges.second_judge import as_grid, compare
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-judge-agreement"
 FORMATS = ("json", "csv")
@@ -50,11 +47,8 @@ def agree(
     for warning in dict.fromkeys(warning for of in sides for warning in of.warnings):
         say(f"warning: {warning}")
     found = compare(*sides, draws=bootstrap, seed=seed, allow_mismatch=allow_mismatch)
-    table.print_table(open_console(), judge_agreement_table.as_table(found, bootstrap, seed))
     tasks = [task for of in sides for group in of.tasks.values() for task in group]
-    content = {"agreements": [of.plain for of in found], "draws": bootstrap, "seed": seed}
-    texts = {
-        "json": lambda: records.as_text(content | origin(SCHEMA, [one, other], tasks)),
-        "csv": lambda: records.rows_as_csv([records.flatten_ends(of.plain) for of in found]),
-    }
-    write_outputs(outputs, texts)
+    agreements = [of._asdict() for of in found]
+    content = {"agreements": agreements, "draws": bootstrap, "seed": seed}
+    grid = as_grid(found, bootstrap, seed)
+    publish(Publication(SCHEMA, [grid], content, agreements), outputs, [one, other], tasks)

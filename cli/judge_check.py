@@ -10,21 +10,19 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Draws, Force, Runs
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output, write_whole
+from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
 from speechiq.reducer.runs.judged import JudgedRow, find_judged, read_judged
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.studies.judges.check import FEWEST
+from speechiq.reducer.studies.judges.check import FEWEST, as_grids
 from speechiq.reducer.studies.judges.check import check as compare
 from speechiq.reducer.studies.judges.human_scores import read_human_scores
 from speechiq.reducer.studies.judges.sample import choose
 from speechiq.reducer.studies.judges.settings import JudgeSettings, read_settings
-from speechiq.reducer.tables import judge_tables, records
-from speechiq.reducer.tables.origin import command_line, origin
+from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-judge-check"
 FORMATS = ("json", "csv")
@@ -65,18 +63,11 @@ def check(
     tasks, settings, answers = _read(runs, allow_missing)
     given = read_human_scores(scores, {answer.id: answer for answer in answers}, settings, allow_mismatch)
     checked = compare(answers, given, settings, draws=bootstrap, seed=seed)
-    console = open_console()
-    for of in checked:
-        for table in judge_tables.as_tables(of, settings):
-            console.print(table)
-    content = {"judge": settings.name, "judging": settings.sha256, "persons": list(given)}
-    texts = {
-        "json": lambda: records.as_text(
-            content | {"rubrics": judge_tables.as_records(checked)} | origin(SCHEMA, runs, tasks)
-        ),
-        "csv": lambda: records.rows_as_csv(judge_tables.as_rows(checked)),
-    }
-    write_outputs(outputs, texts)
+    rubrics = [rubric.record for rubric in checked]
+    content = {"judge": settings.name, "judging": settings.sha256, "persons": list(given), "rubrics": rubrics}
+    rows = [{"rubric": rubric["rubric"]} | group for rubric in rubrics for group in rubric["groups"]]
+    grids = [grid for rubric in checked for grid in as_grids(rubric, settings)]
+    publish(Publication(SCHEMA, grids, content, rows), outputs, runs, tasks)
 
 
 class _Judged(NamedTuple):
@@ -103,7 +94,7 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
     """
     match output:
         case [page] if page.suffix.lower() in (".html", ".htm"):
-            check_output(page, force, records.FIX)
+            check_output(page, force, OWN_FILE)
             return page
     named = " ".join(str(path) for path in output or []) or "nothing"
     raise SpeechIQError(
@@ -113,8 +104,8 @@ def _page_of(output: list[Path] | None, force: bool) -> Path:
 
 
 def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
-    from speechiq.reducer.report import judge_check
     from speechiq.reducer.report.provenance import made_of
+    from speechiq.reducer.report.review import render_answers
 
     judge, answers = found.settings.name, found.answers
     judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
@@ -126,6 +117,6 @@ def _write_page(found: _Judged, count: int, seed: int, page: Path) -> None:
             * (len(judged) < len(answers))
         )
     chosen = choose(judged, count, seed)
-    text = judge_check.render(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))
-    write_whole(page, text.encode(errors="replace"), records.FIX)
+    text = render_answers(chosen, found.settings, {"Judge": judge} | made_of(found.tasks, command_line()))
+    write_whole(page, text.encode(errors="replace"), OWN_FILE)
     say(f"wrote {page}: {len(chosen)} of {len(judged)} judged answers; open it in a browser")

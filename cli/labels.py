@@ -13,20 +13,18 @@ from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
 from speechiq.cli.outputs import list_outputs
 from speechiq.cli.predict import Column, OnlyAnswerable, OnlyErrors
 from speechiq.cli.stopping import stop_in_one_line
-from speechiq.cli.tables import open_console
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import check_output, write_whole
+from speechiq.core.files.plain import OWN_FILE, check_output, write_whole
 from speechiq.reducer.runs.labels import Label, refuse_alike, write_labels
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.studies.validity import answer_key
-from speechiq.reducer.studies.validity.agreement import compare
+from speechiq.reducer.studies.validity.agreement import as_grid, compare
 from speechiq.reducer.studies.validity.answer_key import Success, label_answers, leave_out
 from speechiq.reducer.studies.validity.exchanges import read_exchanges
 from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import Tables, read_tables
-from speechiq.reducer.tables import agreement_table
-from speechiq.reducer.tables.records import FIX
+from speechiq.reducer.tables.terminal import print_grid
 
 if TYPE_CHECKING:
     from speechiq.metrics.judge.judging import Judging
@@ -82,7 +80,7 @@ def make(
         raise SpeechIQError(
             f"--by {by}: {'name the judge, --judge ENGINE:MODEL' if by == JUDGE else f'leave --judge {judge} out'}"
         )
-    check_output(output, force, FIX)
+    check_output(output, force, OWN_FILE)
     judging = None
     if judge:
         from speechiq.metrics.judge.judging import read_judging
@@ -113,13 +111,13 @@ def review(
 ) -> None:
     """Write a page on which a person compares the answers to transcripts with those to references, offline."""
     list_outputs([output], ["page"], force)
-    from speechiq.reducer.report.label_review import render_review
+    from speechiq.reducer.report.review import render_exchanges
 
     tables = read_tables(runs, allow_missing, allow_mismatch)
     for warning in tables.warnings:
         say(f"warning: {warning}")
     exchanges = read_exchanges(tables)
-    write_whole(output, render_review(exchanges).encode(errors="replace"), FIX)
+    write_whole(output, render_exchanges(exchanges).encode(errors="replace"), OWN_FILE)
     same = sum(of.same for of in exchanges)
     say(f"{same} of {len(exchanges)} items have equal answers: successes without a judgment")
     say(f"wrote {output}: open it, judge {count_of(len(exchanges) - same, 'item')}, and save labels.jsonl")
@@ -138,7 +136,7 @@ def agree(
     if len(labels) < 2:
         raise SpeechIQError("--labels is given once; give two files or more to compare")
     tables = read_tables(runs, allow_missing, allow_mismatch)
-    open_console().print(agreement_table.as_table(compare(read_sources(labels, tables), bootstrap, seed)))
+    print_grid(as_grid(compare(read_sources(labels, tables), bootstrap, seed)))
 
 
 def _label_judged(tables: Tables, judging: Judging) -> Success:

@@ -9,18 +9,16 @@ import typer
 
 from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMismatch, AllowMissing, Draws, Force, Runs
-from speechiq.cli.outputs import list_outputs, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.studies.validity.agreement import as_records, compare
+from speechiq.reducer.studies.validity import published
+from speechiq.reducer.studies.validity.agreement import as_grid, compare
 from speechiq.reducer.studies.validity.from_runs import predict_runs
 from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
-from speechiq.reducer.tables import agreement_table, prediction_table, records
-from speechiq.reducer.tables.origin import command_line, origin
-from speechiq.reducer.tables.table import print_unbroken
+from speechiq.reducer.tables.origin import command_line
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
 
 SCHEMA = "speechiq-prediction"
 FORMATS = ("json", "csv", "page")
@@ -42,7 +40,9 @@ OnlyAnswerable = Annotated[
 ]
 Column = Annotated[
     str | None,
-    typer.Option(help="Take this column for how right an answer is; by default acc, mention, judge or match."),
+    typer.Option(
+        help="Take this column for how right an answer is; by default acc, contains_answer, judge or exact_match."
+    ),
 ]
 
 
@@ -105,22 +105,19 @@ def predict(
         draws=bootstrap,
         seed=seed,
     )
-    console = open_console()
-    if agreements := compare(sources, bootstrap, seed):
-        console.print(agreement_table.as_table(agreements))
-    for table in prediction_table.as_tables(found):
-        console.print(table)
-    for line in (prediction_table.verdict(found), *prediction_table.notes_of(found)):
-        print_unbroken(console, line)
-    content = (
-        prediction_table.as_json(found) | {"agreement": as_records(agreements)} | origin(SCHEMA, runs, tables.tasks)
-    )
-    texts = {
-        "json": lambda: records.as_text(content),
-        "csv": lambda: records.rows_as_csv(prediction_table.as_rows(found)),
-    }
-    if any(file.format == "page" for file in outputs):
-        from speechiq.reducer.report import prediction as page
+    agreements = compare(sources, bootstrap, seed)
 
-        texts["page"] = lambda: page.render(found, agreements, tables.tasks, command_line())
-    write_outputs(outputs, texts)
+    def page() -> str:
+        from speechiq.reducer.report import prediction
+
+        return prediction.render(found, agreements, tables.tasks, command_line())
+
+    publication = Publication(
+        SCHEMA,
+        [*([as_grid(agreements)] if agreements else []), *published.as_grids(found)],
+        published.as_content(found) | {"agreement": agreements},
+        published.as_rows(found),
+        [published.verdict(found), *published.notes_of(found)],
+        page,
+    )
+    publish(publication, outputs, runs, tables.tasks)

@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from speechiq.cli.options import read, read_set
-from speechiq.cli.outputs import Output, write_outputs
-from speechiq.cli.tables import open_console
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.studies import references
-from speechiq.reducer.tables.origin import origin
-from speechiq.reducer.tables.records import as_text
-from speechiq.reducer.tables.references_table import as_table
+from speechiq.reducer.tables.publish import Output, Publication, publish
 
 SCHEMA = "speechiq-references"
 
@@ -41,8 +37,6 @@ def compare_references(
     levels = choose_levels(measures or (), references.LEVEL)
     systems = read(runs, read_set(None), allow_missing, levels=levels)
     rows = references.compare_references(systems, draws, seed)
-    unit = levels[references.LEVEL].unit
-    open_console().print(as_table(rows, unit))
-    content = {"references": [references.as_record(row) for row in rows]}
+    grid = references.as_grid(rows, levels[references.LEVEL].unit)
     tasks = [task for system in systems for task in system.tasks]
-    write_outputs(outputs, {"json": lambda: as_text(content | origin(SCHEMA, runs, tasks))})
+    publish(Publication(SCHEMA, [grid], {"references": grid.rows}), outputs, runs, tasks)

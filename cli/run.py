@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from speechiq.cli.stopping import stop_in_one_line
@@ -19,10 +17,6 @@ def run(context: typer.Context) -> None:
     the options of lm_eval and of speech systems.
     """
     with stop_in_one_line():
-        from speechiq.harness_patch import plugins
+        from speechiq.harness_patch.run import main
 
-        plugins.install()
-        sys.argv = ["lm_eval", *(context.args if context.args not in HELP else ["run", "--help"])]
-        from lm_eval.__main__ import cli_evaluate
-
-        cli_evaluate()
+        main(context.args if context.args not in HELP else ["run", "--help"])

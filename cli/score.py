@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -24,11 +23,6 @@ from speechiq.cli.options import (
     read_norms,
     read_set,
 )
-from speechiq.cli.outputs import (
-    list_outputs,
-    write_outputs,
-)
-from speechiq.cli.tables import open_console
 from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import check_output_folder, refuse_same
@@ -36,11 +30,13 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.speeds import read_speeds
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores import suites
+from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.presets import PRESETS
 from speechiq.reducer.scores.scoring import Options
-from speechiq.reducer.tables import dashboards, markup, records, speed_table, table
-from speechiq.reducer.tables.by_suite import join, join_rows
-from speechiq.reducer.tables.origin import as_columns, origin
+from speechiq.reducer.tables import dashboards, speed_table
+from speechiq.reducer.tables.publish import Publication, list_outputs, publish
+from speechiq.reducer.tables.scoreboard_records import join
+from speechiq.reducer.tables.suite_scores import score_suite
 
 SCHEMA = "speechiq-scores"
 FORMATS = ("json", "csv", "markdown", "latex")
@@ -114,30 +110,23 @@ def score(
     suites.refuse_options_of_siq(found, weights=weights, norms=norms_file, exclude=exclude)
     for warning in found.warnings:
         say(f"warning: {warning}")
-    scored = {suite: found.scorings[suite].score(found.read(suite)) for suite in found.levels}
+    scored = {suite: score_suite(suite, found.read(suite), options) for suite in found.levels}
     for warning in chain.from_iterable(each.warnings for each in scored.values()):
         say(f"warning: {warning}")
-    tables = [shown for each in scored.values() for shown in each.tables]
-    console = open_console()
-    for shown in tables:
-        table.print_table(console, shown)
-    speeds = read_speeds(chain.from_iterable(found.tasks.values())) if speed else []
+    content = join({suite: each.content for suite, each in scored.items()}, SIQ)
+    grids = [grid for each in scored.values() for grid in each.grids]
+    tasks = list(chain.from_iterable(found.tasks.values()))
     if speed:
-        console.print(speed_table.as_table(speeds))
-
-    about = origin(SCHEMA, runs, list(chain.from_iterable(found.tasks.values())))
-    common = as_columns(about)
-    about |= {"speeds": [each._asdict() for each in speeds]} if speed else {}
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: records.as_text(join({suite: each.content for suite, each in scored.items()}) | about),
-        "csv": lambda: records.rows_as_csv(join_rows(scored, common)),
-        "markdown": lambda: "\n".join(map(markup.as_markdown, tables)),
-        "latex": lambda: "\n".join(map(markup.as_latex, tables)),
-    }
-    write_outputs(outputs, texts)
+        speeds = read_speeds(tasks)
+        grids.append(speed_table.as_grid(speeds))
+        content["speeds"] = speeds
+    rows = [
+        ({} if [*scored] == [SIQ] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
+    ]
+    publish(Publication(SCHEMA, grids, content, rows), outputs, runs, tasks)
     if harness_json is not None:
         for each in scored.values():
-            dashboards.write_harness(each.export, harness_json)
+            dashboards.write_harness(each.scoreboard, harness_json)
         say(f"wrote {harness_json}, a folder per system")
 
 

@@ -11,7 +11,7 @@ from speechiq.cli.examples import examples
 from speechiq.cli.options import AllowMissing, Force, Runs
 from speechiq.core.console import say
 from speechiq.core.files.plain import refuse_to_overwrite
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import unanswerable
 
 app = typer.Typer(no_args_is_help=True, help="Find candidates of unanswerable questions, and confirm them.")

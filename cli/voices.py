@@ -133,8 +133,8 @@ def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> d
     """Return the cached engine of each voice, after every check that needs no speech."""
     from speechiq.core.cache.store import store_folder
     from speechiq.engines.base import Setup
+    from speechiq.engines.cached import CachedEngine
     from speechiq.engines.registry import build
-    from speechiq.harness_patch.systems.cached import CachedSpeech
 
     engines = {name.partition(":")[0] for name in names}
     given = _read_options(options, engines)
@@ -145,7 +145,7 @@ def _open_voices(names: Sequence[str], options: Sequence[str], device: str) -> d
         if not model and backend.takes_model:
             raise SpeechIQError(f"--voice {name}: no model; write ENGINE:MODEL, such as {backend.example}")
         built = build(KIND, model, given[engine], Setup(engine=engine, device=device))
-        opened[name] = CachedSpeech(built, store_folder())
+        opened[name] = CachedEngine(built, store_folder())
     return opened
 
 

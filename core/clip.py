@@ -6,29 +6,20 @@ Cache keys, prompts and messages between processes contain the record; samples a
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from speechiq.core.cache.folder import cache_dir
+from speechiq.core.audio_file import AudioFile, decode
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.damage import Damage
-from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure, measure_peak, warn_once
-from speechiq.core.recordings.readers import open_reader
+from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
 from speechiq.core.transforms.base import RATE
 from speechiq.core.transforms.chain import read_transforms
 
 SAMPLING_RATE = RATE
-#: Seconds by which a listed clip may end after its file, as lengths are rounded in lists.
-TOLERANCE_S = 0.1
-PACKAGE = Path(__file__).parents[1] / "siq_tasks"
-#: Seconds of a file that are decoded at a time.
-BLOCK_S = 10
 
 
 class Source(Protocol):
@@ -47,68 +38,6 @@ class Source(Protocol):
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
         """Return the same audio in consecutive arrays, none of which grows with `length` unless it is in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class AudioFile:
-    """An audio file.
-
-    A relative `path` is inside `siq_tasks/`, or, if it begins with `clips/`, below the cache folder. Docs are therefore
-    the same on every machine.
-    """
-
-    path: str
-    sha256: str
-
-    @property
-    def name(self) -> str:
-        """Return the path; see `Source.name`."""
-        return self.path
-
-    @property
-    def file(self) -> Path:
-        """Return the path on this machine."""
-        root = cache_dir() if self.path.startswith("clips/") else PACKAGE
-        return root / self.path
-
-    @property
-    def in_clip_folder(self) -> bool:
-        """Return whether the file is in the clip folder, under the name of its content."""
-        return self.path.startswith("clips/") and Path(self.path).stem == self.sha256
-
-    def read(self, offset: float, length: float) -> np.ndarray:
-        """Decode a span; see `Source.read`."""
-        return decode(self.file, offset, length)
-
-    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Decode a span block by block; see `Source.blocks`."""
-        return decode_blocks(self.file, offset, length)
-
-    def check(self, offset: float, length: float) -> None:
-        """Refuse a file that cannot be decoded in full, or differs from the listed one.
-
-        It is decoded to its end, in blocks, once per process. Files in the clip folder were decoded when they were put
-        there, under the sha256 of their bytes.
-
-        Args:
-            offset: Start of a clip of it, s.
-            length: Length of the clip, s.
-
-        Raises:
-            SpeechIQError: The file is missing, empty, not audio, cut off, damaged, shorter than the clip, has samples
-                that are not finite, or is not the file that the clip was made from.
-        """
-        end, seconds = offset + length, math.inf if self.in_clip_folder and self.file.is_file() else measure(self.file)
-        if not 0 <= offset < end <= seconds + TOLERANCE_S:
-            raise SpeechIQError(
-                f"{self.file}: the clip should end at {end:.2f} s but the file has "
-                f"{seconds:.2f} s; restore the file or correct the clip's duration"
-            )
-        if file_sha256(self.file) != self.sha256:
-            raise SpeechIQError(
-                f"{self.file}: its sha256 is not {self.sha256[:12]}..., the file has "
-                f"changed since the clip was listed; restore it or list it again"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,67 +167,6 @@ class Clip:
 def _cut(samples: np.ndarray, start: float, seconds: float) -> np.ndarray:
     first = round(start * SAMPLING_RATE)
     return samples[first : first + round(seconds * SAMPLING_RATE)]
-
-
-@cache
-def file_sha256(file: Path) -> str:
-    """Return the sha256 of a file's bytes, in hexadecimal."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
-    """Return the audio of a file from `offset` (s) on, for `duration` (s): float32, (samples,), mono, 16 kHz.
-
-    Raises:
-        SpeechIQError: As for `decode_blocks`.
-    """
-    return np.concatenate(list(decode_blocks(source, offset, duration)))
-
-
-def decode_blocks(source: Path | bytes, offset: float, duration: float) -> Iterator[np.ndarray]:
-    """Yield the audio of a file block by block, so that memory does not grow with `duration`; see `decode`.
-
-    Raises:
-        SpeechIQError: The file is missing, is not audio, has samples that are not finite, or ends before the clip does.
-    """
-    name = "the audio" if isinstance(source, bytes) else str(source)
-    try:
-        with open_reader(source) as reader:
-            reader.skip(round(offset * reader.rate))
-            resampled = _Resampler(reader.rate)
-            left = wanted = round(duration * reader.rate)
-            block = BLOCK_S * reader.rate
-            while len(channels := reader.read(min(left, block))):
-                left -= len(channels)
-                mono = channels.mean(axis=1, dtype=np.float32)
-                measure_peak(mono)
-                yield resampled.next(mono)
-            if (missing := duration - (wanted - left) / reader.rate) > TOLERANCE_S:
-                raise Damage(f"the last {missing:.2f} s of {duration:.2f} s from {offset:.2f} s on are missing")
-            yield resampled.end()
-    except Damage as damage:
-        raise SpeechIQError(f"{name}: {damage}; replace the file") from damage
-    except OSError as error:
-        raise SpeechIQError(f"{name}: cannot be read ({error.strerror}); restore it or correct the path") from error
-
-
-class _Resampler:
-    """Resample consecutive blocks of a sound to `SAMPLING_RATE`, to the same samples as all of it at once."""
-
-    def __init__(self, rate: int) -> None:
-        import soxr
-
-        self.stream = None if rate == SAMPLING_RATE else soxr.ResampleStream(rate, SAMPLING_RATE, 1, dtype="float32")
-
-    def next(self, mono: np.ndarray) -> np.ndarray:
-        """Return the samples that are complete after a block, shape (samples,)."""
-        return mono if self.stream is None else self.stream.resample_chunk(mono)
-
-    def end(self) -> np.ndarray:
-        """Return the samples that remain after the last block."""
-        empty = np.empty(0, np.float32)
-        return empty if self.stream is None else self.stream.resample_chunk(empty, last=True)
 
 
 def _resample(mono: np.ndarray, rate: int) -> np.ndarray:

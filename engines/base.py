@@ -156,7 +156,7 @@ class Writer(Engine, Protocol):
         """
         return True
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which a loaded model may stay in memory from call to call.
 
         The block itself loads nothing. By default each call loads and frees the model.

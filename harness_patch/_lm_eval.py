@@ -2,8 +2,7 @@
 
 Each function serves one need and was tested with lm-eval 0.4.13. `tests/harness_patch/test_lm_eval_contract.py` checks
 that each part exists and behaves as this file expects; `make test-upstream` repeats the check with the newest version.
-The functions in `HOOKS` change a module of lm-eval right after its import (see `plugins`). They import modules of
-speechiq only then.
+Functions that take a module change it right after its import (see `hooks`).
 
 One other file depends on an undocumented part of lm-eval: `siq_tasks/task.py`, which may not import this file, checks
 if the module `lm_eval.scorers` exists, because versions after 0.4.13 need another form of `metric_list`.
@@ -15,12 +14,11 @@ import argparse
 import functools
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from speechiq.harness_patch.plugins import find_entry_points, find_task_folders
 
 MISSING_TASKS = "Tasks not found: "
 #: Logger and text of a line that advises `--apply_chat_template`. It is wrong for a speech run, in which each stage
@@ -29,8 +27,8 @@ CHAT_NOISE = ("lm_eval.evaluator", "chat template is not applied")
 _task_managers: list[Any] = []
 
 
-def register_models(models: ModuleType) -> None:
-    """Register every entry point of the group `lm_eval.models` as a placeholder.
+def register_models(entries: Iterable[EntryPoint]) -> None:
+    """Register entry points of the group `lm_eval.models` as placeholders.
 
     `model_registry.register(target=...)`. lm-eval 0.4.13 reads no entry points, and its public decorator
     `register_model` needs the class itself, which would import torch at every start. Later versions have `load_plugins`
@@ -40,13 +38,13 @@ def register_models(models: ModuleType) -> None:
 
     if hasattr(registry, "load_plugins"):
         return
-    for entry in find_entry_points("lm_eval.models"):
+    for entry in entries:
         if entry.name not in registry.model_registry:
             registry.model_registry.register(entry.name, target=entry.value)
 
 
-def add_task_folders(manager: ModuleType) -> None:
-    """Make every `TaskManager` read the suite's folder: built-in tasks < the suite < `--include_path`.
+def add_task_folders(manager: ModuleType, suite: Callable[[], Sequence[str]]) -> None:
+    """Make every `TaskManager` read the folders of `suite`: built-in tasks < the suite < `--include_path`.
 
     Wraps `TaskManager.__init__`. The public `include_path` is the user's option, and the command line has no other way
     to add a folder. Later versions have `discover_plugin_task_paths`. With `SIQ_TASKS=only` in the environment the
@@ -66,7 +64,7 @@ def add_task_folders(manager: ModuleType) -> None:
         **kwargs: Any,
     ) -> None:
         given = include_path if isinstance(include_path, list | tuple) else [include_path]
-        folders = [*find_task_folders(), *(path for path in given if path)]
+        folders = [*suite(), *(path for path in given if path)]
         original(self, verbosity, folders, include_defaults and os.environ.get("SIQ_TASKS") != "only", *args, **kwargs)
         self.include_path = include_path
         _task_managers[:] = [self]
@@ -74,13 +72,11 @@ def add_task_folders(manager: ModuleType) -> None:
     manager.TaskManager.__init__ = init
 
 
-def check_outputs(tracker: ModuleType) -> None:
-    """Make lm-eval read back what it saved of a speech run.
+def check_outputs(tracker: ModuleType, check_results: Callable, check_samples: Callable) -> None:
+    """Make lm-eval call a check after it saved results, and one after it saved the samples of a task.
 
     Wraps both `save_results_...` methods of `EvaluationTracker`, which only log what they could not write.
     """
-    from speechiq.harness_patch.outputs import check_results, check_samples
-
     kind = tracker.EvaluationTracker
     kind.save_results_aggregated = _then(kind.save_results_aggregated, check_results)
     kind.save_results_samples = _then(kind.save_results_samples, check_samples)
@@ -114,11 +110,13 @@ def find_saved_file(tracker: Any, ending: str, beginning: str = "") -> Path:
     return folder / f"{beginning or 'results_'}{tracker.date_id}{ending}"
 
 
-def ask_git_quietly(utils: Any) -> None:
+def ask_git_quietly() -> None:
     """Keep git from printing an error if the working directory is not in a repository.
 
     Replaces `lm_eval.loggers.utils.get_git_commit_hash`, which every run calls.
     """
+    from lm_eval.loggers import utils
+
     original = utils.get_git_commit_hash
 
     @functools.wraps(original)
@@ -135,51 +133,40 @@ def ask_git_quietly(utils: Any) -> None:
     utils.get_git_commit_hash = get_git_commit_hash
 
 
-def guard_runs(evaluator: Any) -> None:
-    """Check speech runs before they compute.
+def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:
+    """Check runs before they compute.
 
     Wraps the public functions `simple_evaluate` and `evaluate`, which every run calls, however it was started; lm-eval
     has no hook before a run.
     """
-    from speechiq.harness_patch.evaluation import guard_run, guard_tasks
-
-    evaluator.simple_evaluate = guard_run(evaluator.simple_evaluate, _own_model_types())
+    evaluator.simple_evaluate = guard_run(evaluator.simple_evaluate)
     evaluator.evaluate = guard_tasks(evaluator.evaluate)
 
 
-def improve_command_line(command_line: ModuleType) -> None:
-    """Wrap the command `lm_eval run`, and add to its help.
+def wrap_command(command_line: Any, wrap_run: Callable) -> None:
+    """Wrap the command `lm_eval run`.
 
-    `Run._execute` and `Run._parser` of `lm_eval._cli.run`. The whole package `lm_eval._cli` is private, and the public
-    `cli_evaluate` builds its parser itself.
+    `Run._execute` of `lm_eval._cli.run`. The whole package `lm_eval._cli` is private.
     """
-    from speechiq.harness_patch.command_line import speech_help, wrap_run
+    command_line.Run._execute = staticmethod(wrap_run(command_line.Run._execute))
 
-    run = command_line.Run
-    original = run.__init__
+
+def add_help(text: Callable[[], str]) -> None:
+    """Add a text to the help of the command `run`.
+
+    `Run._parser` of `lm_eval._cli.run`; the public `cli_evaluate` builds its parser itself.
+    """
+    from lm_eval._cli.run import Run
+
+    original = Run.__init__
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         shown = self._parser.format_help
-        self._parser.format_help = lambda: shown() + speech_help()
+        self._parser.format_help = lambda: shown() + text()
 
-    run._execute = staticmethod(wrap_run(run._execute, _own_model_types()))
-    run.__init__ = init
-
-
-def _own_model_types() -> list[str]:
-    return [entry.name for entry in find_entry_points("lm_eval.models")]
-
-
-HOOKS: Mapping[str, Callable[[ModuleType], None]] = {
-    "lm_eval.models": register_models,
-    "lm_eval.tasks.manager": add_task_folders,
-    "lm_eval.loggers.evaluation_tracker": check_outputs,
-    "lm_eval.loggers.utils": ask_git_quietly,
-    "lm_eval.evaluator": guard_runs,
-    "lm_eval._cli.run": improve_command_line,
-}
+    Run.__init__ = init
 
 
 def list_model_types() -> list[str]:

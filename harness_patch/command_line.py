@@ -1,11 +1,10 @@
-"""Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, help, and hints."""
+"""Adapt `lm_eval run` to speech: errors in one line, defaults that exist on this machine, and hints."""
 
 from __future__ import annotations
 
 import argparse
 import atexit
 import functools
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,27 +14,6 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval, hints
 from speechiq.harness_patch.ending import Ending
 from speechiq.harness_patch.evaluation import device_was_given
-
-WIDTH = 120
-HELP = """
-speech systems (speechiq):
-  --model hf-audio --model_args pretrained=SYSTEM,OPTION=VALUE,...
-      SYSTEM is ASR+LLM, ASR+CORRECTOR+LLM, one audio model, or `demo`.
-      A stage is a hub id, a folder, demo:NAME (see `siq demo fetch`), or ENGINE:MODEL; engines are
-{engines}
-  --model audio-api --model_args model=NAME,base_url=URL,...
-      The same as hf-audio with pretrained=openai:NAME: an audio model behind an OpenAI-compatible endpoint.
-  Options of a stage begin with its name, as in asr_dtype=bfloat16 or llm_base_url=URL; an audio model has no prefix:
-{options}
-      text, any model type of lm-eval: the arguments of its constructor, and temperature, top_k, top_p.
-      answer: generate, likelihood or argmax: how the last stage answers questions.
-  store=FOLDER or store=off: the response cache (default: SIQ_STORE, or the cache folder).
-  --metadata KEY=VALUE, read by the tasks:
-      {metadata};
-      data sets that come as rows also read dataset_path, subset, selection, questions and columns.
-  $ lm_eval run --model hf-audio --model_args pretrained=demo --tasks siq_demo --batch_size auto \\
-      --log_samples --output_path runs
-"""
 
 
 def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequence[str]) -> Callable:
@@ -117,28 +95,4 @@ def _explain(message: str) -> str:
 
 def _suggest(name: str, known: Iterable[str]) -> str:
     near = find_nearest(name, known)
-    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `lm_eval run --help` list the known names"
-
-
-def speech_help() -> str:
-    """Return the part of `lm_eval run --help` about speech systems, made from the registered engines and options."""
-    from speechiq.engines.registry import STAGES, list_backends
-    from speechiq.siq_tasks.forms import FORMS
-
-    backends = {kind: sorted(list_backends(kind).values(), key=lambda backend: backend.engine) for kind in STAGES}
-    engines = [f"{kind}: {', '.join(backend.engine for backend in found)}" for kind, found in backends.items()]
-    options = [
-        f"{kind} {backend.engine}: {', '.join(names)}"
-        for kind, found in backends.items()
-        for backend in found
-        if (names := sorted(backend.load().option_names()))
-    ]
-    return HELP.format(
-        engines=textwrap.indent("\n".join(engines), " " * 8),
-        options="\n".join(map(_wrap, options)),
-        metadata=", ".join(sorted(frozenset().union(*(form.keys for form in FORMS.values())))),
-    )
-
-
-def _wrap(line: str) -> str:
-    return textwrap.fill(line, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 10, break_on_hyphens=False)
+    return f"did you mean {near}?" if near else "`lm_eval ls tasks` and `siq run --help` list the known names"

@@ -24,6 +24,8 @@ from speechiq.harness_patch.outputs import check_output_path
 if TYPE_CHECKING:
     from lm_eval.api.model import LM
 
+    from speechiq.siq_tasks.catalog.tasks import TaskInfo
+
 #: False while a command without `--device` runs; the default of lm-eval is then `cuda:0` on every machine.
 device_was_given: ContextVar[bool] = ContextVar("device_was_given", default=True)
 #: Logger -> text of a line that is wrong or useless in a speech run.
@@ -155,7 +157,6 @@ def choose_tasks(names: Any) -> Any:
     """
     if not isinstance(names, list) or not hints.names_the_suite(names) or not all(isinstance(n, str) for n in names):
         return names
-    from speechiq.harness_patch.missing_questions import leave_out_apply
     from speechiq.siq_tasks.catalog.tasks import list_keys
     from speechiq.siq_tasks.options import given, refuse_unknown, refuse_unread
 
@@ -164,13 +165,43 @@ def choose_tasks(names: Any) -> Any:
         for known in keys:
             refuse_unknown(known)
         refuse_unread(keys, others=False)
-    choice = leave_out_apply(names, given.get().metadata)
-    if choice.left_out and hints.is_first_process():
+    tasks, left_out = _leave_out_apply(names, given.get().metadata)
+    if left_out and hints.is_first_process():
         say(
-            f"Apply is left out of {', '.join(choice.left_out)}, which have no questions yet: write them with `siq "
-            f"questions write --dataset {choice.left_out[0]}`, or import them with `siq questions import`"
+            f"Apply is left out of {', '.join(left_out)}, which have no questions yet: write them with `siq "
+            f"questions write --dataset {left_out[0]}`, or import them with `siq questions import`"
         )
-    return choice.tasks
+    return tasks
+
+
+def _leave_out_apply(names: Sequence[str], metadata: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the tasks of a run without the Apply tasks whose questions are not written yet, and the sets of those.
+
+    The names stay as they are if no questions are missing, if one of them is not a task or group of the suite, or if
+    nothing else would be left: then the task itself says what it needs.
+
+    Args:
+        names: Tasks and groups that the user named.
+        metadata: The user's metadata, in which `questions` or `DATASET.questions` may name a question file.
+    """
+    from speechiq.siq_tasks.catalog.tasks import list_tasks
+
+    known = list_tasks(check_files=False)
+    wanted = [task for task in known if not task.names.isdisjoint(names)]
+    left_out = list(_without_questions(wanted, metadata))
+    of_suite = set[str]().union(*(task.names for task in known))
+    if not left_out or len(left_out) == len(wanted) or not of_suite.issuperset(names):
+        return list(names), []
+    return [task.name for task in wanted if task not in left_out], [task.dataset for task in left_out]
+
+
+def _without_questions(tasks: Sequence[TaskInfo], metadata: Mapping[str, Any]) -> Iterator[TaskInfo]:
+    from speechiq.siq_tasks.questions.location import find_question_file
+
+    for task in tasks:
+        given = {"questions", f"{task.dataset}.questions"} & metadata.keys()
+        if task.needs_questions and not given and find_question_file(task.dataset) is None:
+            yield task
 
 
 @contextmanager

@@ -26,12 +26,11 @@ from speechiq.core.response import Response
 from speechiq.core.usage import Work, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.harness_patch.evaluation import SpeechModel
-from speechiq.harness_patch.jobs import Job, first_clip, group_questions
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText, Job, first_clip, group_questions
 from speechiq.harness_patch.ranks import AtMost, in_doc_order, share, warn_of_a_lone_process
-from speechiq.harness_patch.settings import normalize
 from speechiq.harness_patch.systems.answering import Likelihood
 from speechiq.harness_patch.systems.build import build_system, name_system
+from speechiq.harness_patch.systems.question import TRANSCRIBE
 from speechiq.harness_patch.systems.spec import REFERENCE
 from speechiq.harness_patch.systems.voices import SPEAKS
 from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
@@ -137,14 +136,14 @@ class HFAudio(SpeechModel, LM):
         distinct = {id(request): request for request in requests}
         for request in distinct.values():
             request.resps = AtMost(request.repeats or 1, request.resps)
-        jobs = {key: Job.of(request, normalize(request.args[1])) for key, request in distinct.items()}
+        jobs = {key: Job.to_generate(request) for key, request in distinct.items()}
         for n, questions in group_questions(list(jobs.values())).items():
             self.system.check(list(questions.values()), n)
         answers = self._share(list(jobs.values()), self._respond)
         end_count()
         self._transcribe_replies(list(distinct.values()), answers)
         turns = {key: cycle(texts) for key, texts in zip(jobs, answers, strict=True)}
-        return [CarryingText(next(turns[id(request)]).cut(jobs[id(request)].target["until"])) for request in requests]
+        return [CarryingText(next(turns[key]).cut(jobs[key].question.settings["until"])) for key in map(id, requests)]
 
     def _transcribe_replies(self, requests: list[Instance], answers: list[list[Response]]) -> None:
         """Transcribe the spoken replies of all tasks at once; their filters find the transcripts in the response cache.
@@ -166,29 +165,32 @@ class HFAudio(SpeechModel, LM):
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
         """Return the log-likelihood of each continuation after its context and clip, and if it is the greedy one."""
-        scored = self._share([Job.of(request, request.args[1]) for request in requests], self._score_continuations)
+        scored = self._share([Job.to_score(request) for request in requests], self._score_continuations)
         end_count()
         return scored
 
     def _share(self, jobs: list[Job], work: Callable[[list[Job]], list]) -> list:
         def work_on_own(own: list[Job]) -> list:
-            known = {clip: job.reference for job in own for clip in job.prompt.clips if job.reference is not None}
-            self._references.update(known)
-            with self.system.at_work():
+            for job in own:
+                if job.reference is not None:
+                    self._references.update(dict.fromkeys(job.question.prompt.clips, job.reference))
+            with self.system.keep_loaded():
                 return work(own)
 
         return share(jobs, work_on_own, clip=first_clip, rank=self.rank, ranks=self.world_size)
 
     def _respond(self, jobs: list[Job]) -> list[list[Response]]:
-        to_transcribe = [i for i, job in enumerate(jobs) if job.wants_transcript]
-        transcripts = self.system.transcribe([jobs[i].prompt for i in to_transcribe])
+        to_transcribe = [i for i, job in enumerate(jobs) if job.question.purpose == TRANSCRIBE]
+        transcripts = self.system.transcribe([jobs[i].question.prompt for i in to_transcribe])
         answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
         for n, questions in group_questions(jobs).items():
             answers.update(zip(questions, self.system.answer(list(questions.values()), n), strict=True))
         return [answers[i] for i in range(len(jobs))]
 
     def _score_continuations(self, jobs: list[Job]) -> list[Scored]:
-        return self.system.loglikelihood([job.prompt for job in jobs], [job.target for job in jobs])
+        questions = [job.question for job in jobs]
+        continuations = [question.options[0] for question in questions]
+        return self.system.loglikelihood([question.prompt for question in questions], continuations)
 
     def loglikelihood_rolling(self, requests: list[Instance]) -> list[float]:
         """Refuse tasks with rolling log-likelihoods.

@@ -1,72 +1,132 @@
-"""Turn the requests of lm-eval into jobs, which travel between processes."""
+"""Turn the requests of lm-eval into jobs, which travel between processes, and responses into texts for lm-eval."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lm_eval.api.instance import Instance
 
+from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import as_clip
+from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.harness_patch.systems.system import Question
+from speechiq.core.response import Response
+from speechiq.harness_patch._lm_eval import normalize_settings
+from speechiq.harness_patch.systems.question import TRANSCRIBE, Question
+
+LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
 
 
 class Job(NamedTuple):
     """Describe a request without the parts that only its own process needs.
 
     Attributes:
-        prompt: Text and clips of the prompt.
-        target: Generation settings as `normalize` returns them, or the continuation to score.
+        question: What the system is asked; the purpose `transcribe` asks for a transcript.
         repeats: Number of answers.
-        purpose: `transcribe` or `answer`, or empty if the audio items of the task do not have it.
-        question: Question without the rest of the prompt, or empty.
-        options: Options of the question, or empty.
         reference: Reference of the clips if the doc has one, for engines that need it.
     """
 
-    prompt: Prompt
-    target: Any
+    question: Question
     repeats: int
-    purpose: str
-    question: str
-    options: tuple[str, ...]
     reference: str | None
 
     @classmethod
-    def of(cls, request: Instance, target: Any) -> Job:
-        """Return the job of a request; it has no clips if the task has only text."""
+    def to_generate(cls, request: Instance) -> Job:
+        """Return the job of a request for answers.
+
+        Raises:
+            SpeechIQError: As for `normalize`.
+        """
+        return cls._of(request, normalize(request.args[1]))
+
+    @classmethod
+    def to_score(cls, request: Instance) -> Job:
+        """Return the job of a request for the log-likelihood of a continuation."""
+        return cls._of(request, {}, (request.args[1],))
+
+    @classmethod
+    def _of(cls, request: Instance, settings: Mapping[str, Any], continuation: tuple[str, ...] = ()) -> Job:
         given: Any = next((args["audio"] for args in request.args[2:] if args.get("audio") is not None), [])
         audio = list(given) if isinstance(given, list | tuple) else [given]
         name = request.doc.get("id")
-        clips = [as_clip(one, f"{request.task_name}/{request.doc_id}" if name is None else str(name)) for one in audio]
+        name = f"{request.task_name}/{request.doc_id}" if name is None else str(name)
+        prompt = Prompt.about(request.args[0], [as_clip(item, name) for item in audio])
         items = audio[0] if audio and isinstance(audio[0], Mapping) else {}
-        return cls(
-            Prompt.about(request.args[0], clips),
-            target,
-            request.repeats or 1,
-            items.get("purpose") or "",
-            items.get("question") or "",
-            tuple(items.get("options") or ()),
-            request.doc.get("text"),
-        )
-
-    @property
-    def wants_transcript(self) -> bool:
-        """Return whether the job asks for a transcript."""
-        return self.purpose == "transcribe"
+        options = continuation or tuple(items.get("options") or ())
+        question = Question(prompt, settings, items.get("question") or "", options, items.get("purpose") or "")
+        return cls(question, request.repeats or 1, request.doc.get("text"))
 
 
 def group_questions(jobs: Sequence[Job]) -> dict[int, dict[int, Question]]:
-    """Return the questions among the jobs: number of answers -> place in `jobs` -> question."""
-    found: dict[int, dict[int, Question]] = defaultdict(dict)
+    """Return the questions that do not ask for a transcript: number of answers -> place in `jobs` -> question."""
+    groups: dict[int, dict[int, Question]] = defaultdict(dict)
     for i, job in enumerate(jobs):
-        if not job.wants_transcript:
-            found[job.repeats][i] = Question(job.prompt, job.target, job.question, job.options, job.purpose)
-    return found
+        if job.question.purpose != TRANSCRIBE:
+            groups[job.repeats][i] = job.question
+    return groups
 
 
 def first_clip(job: Job) -> tuple[str, float]:
     """Return the key of a job's first clip, or its text if it has no clip, and the duration (s)."""
-    return next(((clip.key, clip.duration) for clip in job.prompt.clips), (job.prompt.text, 1.0))
+    prompt = job.question.prompt
+    return next(((clip.key, clip.duration) for clip in prompt.clips), (prompt.text, 1.0))
+
+
+def normalize(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `settings` as lm-eval's own model types read them, always with `max_gen_toks`, `do_sample` and `until`.
+
+    A temperature above 0 means sampling unless `do_sample` is given. Without a temperature the model uses its own.
+
+    >>> normalize({"max_new_tokens": 8, "temperature": 0.5, "until": "."})
+    {'temperature': 0.5, 'until': ['.'], 'do_sample': True, 'max_gen_toks': 8}
+
+    Raises:
+        SpeechIQError: A value is not a number, a length is below 1, or two lengths are given.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    lengths = [name for name in LENGTHS if name in given]
+    if len(lengths) > 1:
+        first, second = lengths[:2]
+        raise SpeechIQError(
+            f"--gen_kwargs {second}={given[second]}: {first}={given[first]} is given too; "
+            f"give --gen_kwargs {first}={given[second]}"
+        )
+    sampled = {"temperature": 1.0} if given.get("do_sample") else {}  # without it lm-eval warns of a temperature of 0
+    try:
+        normal = normalize_settings(sampled | given)
+    except (TypeError, ValueError) as error:
+        values = ", ".join(f"{name}={given[name]}" for name in ("temperature", *lengths) if name in given)
+        raise SpeechIQError(f"--gen_kwargs {values}: {first_line(error)}; give numbers") from error
+    if normal["max_gen_toks"] < 1:
+        raise SpeechIQError(f"--gen_kwargs max_gen_toks={normal['max_gen_toks']}: allows no token; give 1 or more")
+    if "temperature" not in given:
+        normal.pop("temperature", None)
+    return normal
+
+
+class CarryingText(str):
+    """Carry a response in its text: lm-eval, its filters and its logs see a `str`, metrics see the whole response.
+
+    >>> text = CarryingText(Response("so it goes", coverage=0.5))
+    >>> text == "so it goes", text.with_text("so").response.coverage
+    (True, 0.5)
+    """
+
+    response: Response
+
+    def __new__(cls, given: Response | str) -> CarryingText:
+        """Return the text of a response; lm-eval also passes a target, to compare equal types."""
+        response = Response(given) if isinstance(given, str) else given
+        text = super().__new__(cls, response.text)
+        text.response = response
+        return text
+
+    def with_text(self, text: str) -> CarryingText:
+        """Return another text with the same response in other respects."""
+        return CarryingText(replace(self.response, text=text))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CarryingText, (self.response,)

@@ -178,7 +178,8 @@ def _last_error(lines: Sequence[str]) -> str:
 
 
 def _here(system: str, settings: Settings) -> list[str]:
-    return [sys.executable, "-m", *lm_eval_command(system, settings)]
+    _, *arguments = lm_eval_command(system, settings)
+    return [sys.executable, "-m", f"{__package__}.run", *arguments]
 
 
 def _environment(settings: Settings) -> dict[str, str]:

@@ -21,11 +21,12 @@ from speechiq.reducer.scores.scale import (
     sensitivity,
 )
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.scoreboard import Scoreboard, from_ranking
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.stats.interval import Interval
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.tables.records import as_csv, as_json, write_csv, write_json
-from speechiq.reducer.tables.table import as_table
+from speechiq.reducer.tables.scoreboard_records import as_json
+from speechiq.reducer.tables.scoreboard_table import as_grid
 
 __all__ = [
     "LEVELS",
@@ -44,15 +45,16 @@ __all__ = [
     "Runs",
     "Scale",
     "ScoreMatrix",
+    "Scoreboard",
     "Scores",
     "System",
     "align",
-    "as_csv",
+    "as_grid",
     "as_json",
-    "as_table",
     "calibrate",
     "combine",
     "competition_ranks",
+    "from_ranking",
     "leave_one_out",
     "macro_average",
     "rank",
@@ -61,6 +63,4 @@ __all__ = [
     "resample",
     "score",
     "sensitivity",
-    "write_csv",
-    "write_json",
 ]

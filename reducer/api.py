@@ -20,14 +20,14 @@ from speechiq.reducer.scores.siq_systems import read_systems as read_siq_systems
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.studies.pair_comparison import compare as compare_pair
 from speechiq.reducer.studies.pairs import Held, choose, pair_up
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
 from speechiq.reducer.studies.validity.from_runs import predict_runs
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.sources import read_sources
 from speechiq.reducer.studies.validity.tables import read_tables
-from speechiq.reducer.tables import siq_scored as scored
-from speechiq.reducer.tables.siq_scoring import SiqScoring
+from speechiq.reducer.tables.suite_scores import rank_systems
 
 Place = str | PathLike[str]
 
@@ -100,7 +100,7 @@ def rank(
         ```
     """
     options = _options(weights, norms, exclude, allow_mismatch, draws, seed)
-    return scored.rank_systems(_listed(systems), options)
+    return rank_systems(_listed(systems), options)
 
 
 def compare(
@@ -150,7 +150,7 @@ def compare(
         return Held(found, {name: found.read(name) for name in found.levels})
 
     systems, paths = _split_runs(runs)
-    named = _hold(systems, options) if systems else find(paths) if paths else None
+    named = _hold(systems) if systems else find(paths) if paths else None
     one, other = (choose(str(place), named, find) for place in (a, b))
     required = [level.strip() for level in levels.split(",")] if isinstance(levels, str) else levels
     pairs = list(pair_up(one, other, named, None if required is None else list(required), (str(a), str(b))))
@@ -159,7 +159,7 @@ def compare(
     if chosen not in names:
         raise SpeechIQError(f"suite {suite!r}: both systems ran {', '.join(names)}; give suite= one of these")
     pair = pairs[names.index(chosen)]
-    return one.held.found.scorings[pair.suite].compare(pair).found
+    return compare_pair(pair, options).found
 
 
 def predict(
@@ -256,8 +256,8 @@ def _split_runs(runs: Runs | Iterable[System] | Iterable[Place] | Place | None) 
     return systems, _as_paths(run for run in listed if not isinstance(run, System))
 
 
-def _hold(systems: Sequence[System], options: Options) -> Held:
+def _hold(systems: Sequence[System]) -> Held:
     """Return systems of SIQ that were read already, as `suites.find` finds them."""
     tasks = [task for system in systems for task in system.tasks]
-    found = Found({SUITE: tasks}, {SUITE: dict(systems[0].levels)}, {SUITE: SiqScoring(SUITE, options)}, [])
+    found = Found({SUITE: tasks}, {SUITE: dict(systems[0].levels)}, [])
     return Held(found, {SUITE: list(systems)})

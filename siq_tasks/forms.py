@@ -13,7 +13,7 @@ from speechiq.metrics.distance.embedder import OPTIONS, read_embedding
 from speechiq.metrics.distance.semantic import KEYS as DISTANCE_KEYS
 from speechiq.metrics.distance.semantic import read_distance
 from speechiq.metrics.judge.judging import KEYS, read_judging, read_settings
-from speechiq.metrics.reply import settings as reply_settings
+from speechiq.metrics.reply import scores as reply
 from speechiq.metrics.words.entities import check_entities
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.loaders.asked import read_choice, read_label, read_nothing, read_open, read_query
@@ -93,7 +93,7 @@ FORMS: dict[str, Form] = {
     "answer": Form(KEYS, read_settings),
     "caption": Form(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
     "transcribe": Form(frozenset({"instruction", "normalizer"}), read_normalizer, read_row=read_nothing),
-    "reply": Form(reply_settings.KEYS, reply_settings.read_settings, columns=_QUESTION, read_row=read_query),
+    "reply": Form(reply.KEYS, reply.read_settings, columns=_QUESTION, read_row=read_query),
 }
 
 

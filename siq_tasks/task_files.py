@@ -16,7 +16,8 @@ from speechiq.core.files.plain import is_file
 LARGEST, DEEPEST = 1 << 20, 16
 #: Keys of a template that lm-eval does not know; they become metadata of every task that includes it.
 DESCRIPTION = (
-    "suite", "category", "level", "form", "item", "measure", "settings", "order", "overall", "beside", "prompt_version",
+    "suite", "category", "level", "form", "item", "measure", "settings", "order", "aggregate", "extra_columns",
+    "prompt_version",
 )  # fmt: skip
 #: Key of the file `_set.yaml`: metadata that the tasks of a data set share.
 SHARED = "set_metadata"

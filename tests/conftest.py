@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -9,12 +10,15 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.main
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 from tests.reducer.browser import CHROMIUM, SWITCHES
@@ -22,15 +26,37 @@ from tests.reducer.browser import CHROMIUM, SWITCHES
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("SIQ_STORE", "off")
 os.environ.setdefault("SIQ_TASKS", "only")
-hypothesis.settings.register_profile("busy-machine", deadline=None)
-hypothesis.settings.load_profile("busy-machine")
+#: No test depends on the speed of the machine; `make fuzz` draws more examples.
+hypothesis.settings.register_profile("tests", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("fuzz" if os.environ.get("FUZZ_SECONDS") else "tests")
+#: Typer makes the tree of all commands anew each time that a test calls one; this makes it once.
+typer.main.get_command = cache(typer.main.get_command)
 KEY = "sk-never-shown-4711"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_listed_once():
+    """Let lm-eval list the packages of the machine once, where each run starts pip for its results file."""
+    if "torch" not in sys.modules:
+        return
+    from torch.utils import collect_env
+
+    collect_env.get_pip_packages = cache(collect_env.get_pip_packages)
 
 
 @pytest.fixture(scope="session")
 def demo_models() -> list[Path]:
     """Return the folders of the demo's models, fetched once and kept in the cache folder between runs."""
     return fetch()
+
+
+@pytest.fixture(scope="session")
+def tiny_cascade(demo_models, tmp_path_factory):
+    """Return the folders of a tiny recognizer and a tiny language model, for tests in which any model will do."""
+    from tests.engines import tiny_cascade
+
+    return tiny_cascade.save(tmp_path_factory.mktemp("tiny-cascade"))
 
 
 @pytest.fixture
@@ -66,10 +92,14 @@ def chromium():
         browser.close()
 
 
-LONGEST = ("test_demo", "test_resume", "test_ranks", "test_packaging", "test_audio_llm", "test_lm_eval_text")
+#: Files that take half a minute and more.
+LONGEST = (
+    "test_eval", "test_demo", "test_ranks", "test_command_line", "test_hf_audio", "test_audio_llm", "test_hostile",
+    "test_audio_api", "test_paper", "test_suite", "test_similarity", "test_llm", "test_lm_eval_text", "test_correction",
+)  # fmt: skip
 
 #: Fixture -> the marks of every test that uses it.
-MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",)}
+MARKS = {"demo_models": ("slow", "network"), "chromium": ("slow",), "long_clip": ("slow",)}
 
 
 def run(*command: str, **options) -> subprocess.CompletedProcess:
@@ -88,6 +118,12 @@ def full_disk(room: int = 1000):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported out of garbage collection, which takes a second each time otherwise."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from speechiq.core.clip import SAMPLING_RATE, AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.response import Response
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.scores.levels import LEVELS, TEMPLATES
 from speechiq.siq_tasks.loaders.audio import AudioItems
+from speechiq.siq_tasks.task_files import read_task
 
 
 def named(name: str, seconds: float = 1.0) -> Clip:
@@ -30,3 +37,20 @@ def items(clip: Clip, **request: Any) -> AudioItems:
 def texts(responses: Iterable[Response]) -> list[str]:
     """Return the texts of responses."""
     return [response.text for response in responses]
+
+
+def describe(level: str, **metadata: Any) -> dict[str, Any]:
+    """Return the metadata that a task of a level of SIQ records."""
+    return _read_template(level) | {"version": 1, "dataset": "demo", "prompt_version": 1} | metadata
+
+
+def write_samples(folder: Path, level: str, *rows: Mapping[str, Any]) -> TaskRun:
+    """Write the sample file of one task of a level, and return its run."""
+    task = TaskRun(0.0, str(folder / "results_x.json"), "system", "task", LEVELS[level], {}, {})
+    task.samples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return task
+
+
+@cache
+def _read_template(level: str) -> dict[str, Any]:
+    return dict(read_task(TEMPLATES / f"_{level}.yaml")["metadata"])

@@ -30,7 +30,7 @@ def transformers_serve(log: Path, *arguments: str) -> Iterator[str]:
             stdout=lines, stderr=lines,
         )  # fmt: skip
     try:
-        for _ in range(600):
+        for _ in range(1800):
             assert process.poll() is None, log.read_text()
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1).close()

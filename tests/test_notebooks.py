@@ -13,6 +13,7 @@ SKILLS = {"demo:whisper-base": 0.8, "demo:whisper-tiny.en": 0.6, "pocketsphinx:e
 LARGEST = 64 * 2**10
 
 
+@pytest.mark.checks
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path):

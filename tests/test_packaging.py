@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.network]
+pytestmark = [pytest.mark.checks, pytest.mark.slow, pytest.mark.network]
 
 ROOT = Path(__file__).parent.parent
 LOOK = """
@@ -109,7 +109,7 @@ def test_an_editable_install_is_an_ordinary_package_to_type_checkers(tmp_path):
     assert done.returncode == 0, done.stderr
     (path_file,) = environment.site.glob("__editable__*.pth")
     package = Path(path_file.read_text().strip(), "speechiq")
-    assert package.joinpath("py.typed").is_file() and package.joinpath("metrics", "wer.py").is_file()
+    assert package.joinpath("py.typed").is_file() and package.joinpath("metrics", "words", "wer.py").is_file()
     assert package.resolve() == copy
     done = environment.run("-c", "from speechiq.core import errors; import sys; print(errors.__file__, *sys.modules)")
     place, *modules = done.stdout.split()

@@ -61,6 +61,31 @@ def test_a_room_imports_only_rooms_below_it(room):
     assert not wrong
 
 
+#: Parts of the reducer with their place in its order; each imports only parts before its own.
+PARTS = {"runs": 0, "stats": 0, "scores": 1, "studies": 2, "tables": 3, "report": 4, "api": 5}
+#: Imports against the order that are still to be turned round: (file, module).
+AGAINST_THE_ORDER = (
+    ("reducer/runs/answers.py", "scores.levels"),
+    ("reducer/runs/labels.py", "tables.records"),
+    ("reducer/runs/results_file.py", "scores.levels"),
+    ("reducer/runs/systems.py", "scores.levels"),
+    ("reducer/studies/hallucination.py", "tables.records"),
+)
+
+
+def test_a_part_of_the_reducer_imports_only_parts_below_it():
+    wrong = []
+    for file in (file for file in FILES if file.startswith("reducer/")):
+        part = Path(file).parts[1].removesuffix(".py")
+        for module, name in list_imports(ROOT / file):
+            names = [*module.split("."), name]
+            if part not in PARTS or names[:2] != ["speechiq", "reducer"] or names[2] in (part, ""):
+                continue
+            if PARTS.get(names[2], -1) >= PARTS[part]:
+                wrong.append((file, ".".join(names[2:4])))
+    assert not sorted({*wrong} - {*AGAINST_THE_ORDER})
+
+
 def test_no_room_imports_the_root():
     public = {"plot", *speechiq.__all__}
     wrong = [

@@ -6,18 +6,18 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.checks, pytest.mark.slow]
 
 RIGHT = """
 from pathlib import Path
 
-from rich.table import Table
+from speechiq.reducer.stats.grid import Grid
 
 import speechiq
 from speechiq.core.clip import Clip
 from speechiq import Ranking, rank, read_systems
 from speechiq.metrics.words.wer import wer
-from speechiq.reducer import Scores, as_table
+from speechiq.reducer import Scores, as_grid, from_ranking
 
 runs = read_systems([Path("runs"), "more"])
 ranking: Ranking = rank(runs, draws=200)
@@ -25,7 +25,7 @@ ranking = speechiq.rank(runs.systems)
 version: str = speechiq.__version__
 better: str | None = speechiq.compare("base", "tiny", runs).better
 scores: Scores = ranking.scores
-table: Table = as_table(scores, ranking.context)
+grid: Grid = as_grid(from_ranking(ranking))
 best: str = scores.systems[int(scores.ranks.argmin())]
 rate: float = wer("so it goes on", "so it goes")
 
@@ -39,12 +39,12 @@ import speechiq
 from speechiq.core.clip import Clip
 from speechiq import compare, rank, read_systems
 from speechiq.metrics.words.wer import wer
-from speechiq.reducer import as_table
+from speechiq.reducer import as_grid
 
 runs = read_systems(7)  # arg-type
 ranking = rank(["runs"], draws=200)  # list-item
 ranking = rank(runs.systems, draws="many")  # arg-type
-as_table(ranking)  # arg-type
+as_grid(ranking)  # arg-type
 ranking.winner  # attr-defined
 speechiq.winner  # attr-defined
 compare("base", "tiny", ranking)  # arg-type

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.core.errors import print_in_one_line
 from speechiq.core.files.plain import write_whole
 from speechiq.tools.make_clips import DEMO, RATE, encode, level

@@ -134,7 +134,7 @@ def cached(
     compute: Callable[[list[Item], Callable[[Sequence[int], Sequence[Any]], None]], Any],
     form: Any = Any,
 ) -> list[Any]:
-    """Return the rows of `items`: read if they are cached, else computed and added, each once.
+    """Return the rows of `items`: read if they are cached, else computed and added, each once; None if `compute` fails.
 
     Args:
         cache: The cache of the stage.
@@ -158,7 +158,7 @@ def cached(
             list(new.values()),
             lambda places, rows: cache.add({names[i]: row for i, row in zip(places, rows, strict=True)}),
         )
-    return [cache.rows[name] for name in keys]
+    return [cache.rows.get(name) for name in keys]
 
 
 def read_stage(file: Path) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from typing import BinaryIO, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 
+#: What a user can do about a file of results that cannot be written.
+OWN_FILE = "name a file in a folder that exists and is yours"
+
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
 #: Names of drafts of this version and of earlier ones (target, process and thread).

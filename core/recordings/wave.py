@@ -29,15 +29,14 @@ def check(data: Buffer) -> str | None:
     """Check a WAV file as `structure.check_structure` describes."""
     if data[8:12] != b"WAVE":
         raise Damage(OTHER_KIND)
-    order = ">" if data[:4] == b"RIFX" else "<"
-    chunks = list(_walk(data, order))
+    chunks = list(_walk(data))
     samples = [chunk for chunk in chunks if chunk.name == b"data"]
     if not samples:
         raise Damage("cut off before its samples begin")
     _, start, promised = samples[0]
     present = len(data) - start
     if promised in STREAMED:
-        _refuse_half_sample(data, chunks, order, present)
+        _refuse_half_sample(data, chunks, present)
         return UNKNOWN_END
     if present < promised:
         raise Damage(f"cut off: its header promises {promised} bytes of samples, the file has {present}")
@@ -50,24 +49,24 @@ def check(data: Buffer) -> str | None:
     return None
 
 
-def _walk(data: Buffer, order: str) -> Iterator[Chunk]:
+def _walk(data: Buffer) -> Iterator[Chunk]:
     """Yield the chunks up to the first that is not one of the file; a chunk of samples may be cut off."""
-    header = struct.Struct(f"{order}4sI")
+    header = struct.Struct("<4sI")
     place = header.size + 4
     while place + header.size <= len(data):
         name, length = header.unpack_from(data, place)
         chunk = Chunk(name, place + header.size, length)
-        is_name = name != data[:4] and name.isascii() and name.decode().isprintable()
+        is_name = name != b"RIFF" and name.isascii() and name.decode().isprintable()
         if not is_name or (chunk.end > len(data) + 1 and name != b"data"):
             return
         yield chunk
         place = chunk.end
 
 
-def _refuse_half_sample(data: Buffer, chunks: list[Chunk], order: str, present: int) -> None:
+def _refuse_half_sample(data: Buffer, chunks: list[Chunk], present: int) -> None:
     """Refuse samples that end within a frame, the samples of all channels at one time."""
     for chunk in chunks:
         if chunk.name == b"fmt " and chunk.length >= 14:
-            (frame,) = struct.unpack_from(f"{order}H", data, chunk.start + 12)
+            (frame,) = struct.unpack_from("<H", data, chunk.start + 12)
             if frame and present % frame:
                 raise Damage("cut off: its last sample is not complete")

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.transforms.base import RATE, SoundTransform, as_ratio, measure_rms
 
 MAINS_HZ, HARMONICS = 50.0, 20
@@ -68,7 +69,7 @@ def _make_hum(length: int, generator: np.random.Generator) -> np.ndarray:
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A span of a stored recording; see `speechiq.core.clip.AudioFile`.
+    """A span of a stored recording; see `speechiq.core.audio_file.AudioFile`.
 
     Attributes:
         path: Path, as in a doc.
@@ -106,8 +107,6 @@ class Recordings(SoundTransform, frozen=True, tag="recordings"):
 
     def apply(self, samples: np.ndarray) -> np.ndarray:
         """Add the recordings; see `Transform.apply`."""
-        from speechiq.core.clip import AudioFile
-
         generator = np.random.default_rng(self.seed)
         mixture = np.zeros(len(samples))
         for span in self.spans:

@@ -12,11 +12,12 @@ from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
 from speechiq.harness_patch.audio_api import AudioAPI
-from speechiq.harness_patch.command_line import speech_help
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT, DTYPES, TEMPLATES
+from speechiq.harness_patch.run import speech_help
+from speechiq.metrics.distance.assistant import DEFAULT_ASSISTANT
 from speechiq.metrics.distance.embedder import DEFAULT_EMBEDDER, OPTIONS
 from speechiq.metrics.distance.encoder import DEFAULT_ENCODER
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.semantic import OPTIONS as SEMDIST
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.metrics.judge.settings import REPLY
@@ -58,7 +59,7 @@ METADATA = {
     ),
     "embedder_dtype": (", ".join(OPTIONS["embedder_dtype"]), "Number format in which the embedder computes."),
     "judge": (
-        "`match`, or `ENGINE:MODEL` with any text engine; default match",
+        "`exact_match`, or `ENGINE:MODEL` with any text engine; default exact_match",
         "What scores free answers: a rule, or a language model ([judges](../concepts/judges.md)).",
     ),
     "judge_rubric": (
@@ -124,8 +125,8 @@ METADATA = {
     "answer_column": ("column", "Column of the reference answers."),
     "accepted_column": ("column", "Column of further right answers, a text or a list."),
     "checklist_column": ("column", "Column of what a good reply has."),
-    "kind_columns": (
-        "{field: {column: COLUMN, kinds: [value, ...], otherwise: KIND}}, in a YAML",
+    "group_columns": (
+        "{field: {column: COLUMN, values: [VALUE, ...], otherwise: GROUP}}, in a YAML",
         "Kinds of rows, such as the kind of noise, for `siq score --by FIELD`.",
     ),
     "where": (

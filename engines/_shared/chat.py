@@ -50,12 +50,12 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     Args:
         remote: the model.
-        own_seeds: whether each answer is a call of its own with a seed, so that an endpoint that uses seeds repeats its
-            answers.
+        seed_per_call: whether each answer is a call of its own with a seed, so that an endpoint that uses seeds repeats
+            its answers.
     """
 
-    def __init__(self, remote: RemoteModel, own_seeds: bool) -> None:
-        self.remote, self.name, self.own_seeds = remote, remote.endpoint.name, own_seeds
+    def __init__(self, remote: RemoteModel, seed_per_call: bool) -> None:
+        self.remote, self.name, self.seed_per_call = remote, remote.endpoint.name, seed_per_call
         self._left_out: set[str] = set()
         self._samples = False
         self._ends: list[str | None] = []
@@ -132,7 +132,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         self, prompt: PromptType, seeds: Sequence[int], settings: Mapping[str, Any]
     ) -> list[str | SpeechIQError]:
         """Return the answers to a prompt; those of calls that failed alone are their failures."""
-        together = [[seed] for seed in seeds] if self.own_seeds else [seeds]
+        together = [[seed] for seed in seeds] if self.seed_per_call else [seeds]
         answers: list[str | SpeechIQError] = []
         for group in together:
             try:
@@ -174,7 +174,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
         """Return the optional parameters of a call for as many answers as there are seeds."""
-        several = {"n": len(seeds)} if len(seeds) > 1 and not self.own_seeds and "n" not in left_out else {}
+        several = {"n": len(seeds)} if len(seeds) > 1 and not self.seed_per_call and "n" not in left_out else {}
         one = {"seed": seeds[0] % SEEDS} if "seed" not in left_out else {}
         return (several or one) | offer_temperature(settings, left_out)
 

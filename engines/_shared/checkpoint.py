@@ -18,7 +18,7 @@ from speechiq.core.checkpoints.names import INSTEAD, read_config, resolve
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.loading import ADAPTER, Loading
-from speechiq.engines._shared.residence import Residence
+from speechiq.engines._shared.model_lifetime import ModelLifetime
 from speechiq.engines._transformers import generation_config_name
 from speechiq.engines.base import Setup
 
@@ -65,15 +65,16 @@ class Checkpoint:
         if not fits(self.config):
             advice = fix if isinstance(fix, str) else fix(self.config)
             raise SpeechIQError(f"{model}: a {self.config.model_type} checkpoint is not {wanted}; {advice}")
-        if damage := find_damaged_weights(resolve(model)):
+        self._place = resolve(model)
+        if damage := find_damaged_weights(self._place):
             raise SpeechIQError(f"{model}: {damage}; fetch or save the checkpoint again")
         automatic = CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH
         self.batch_size = automatic if setup.batch_size == "auto" else setup.batch_size
-        self._residence = Residence(self._in_memory)
+        self._lifetime = ModelLifetime(self._in_memory)
 
-    def staying(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which a loaded model stays in memory until the outermost such block ends; load nothing."""
-        return self._residence.staying()
+        return self._lifetime.keep_loaded()
 
     @contextmanager
     def loaded(self) -> Iterator[PreTrainedModel]:
@@ -84,7 +85,7 @@ class Checkpoint:
         Raises:
             SpeechIQError: transformers cannot load the checkpoint with these options.
         """
-        with self._residence.loaded() as model:
+        with self._lifetime.loaded() as model:
             yield model
 
     @contextmanager
@@ -104,7 +105,7 @@ class Checkpoint:
         )
         given = ", ".join(f"{prefix}{name}={value}" for name, value in self.loading.describe().items())
         what = f"{self.name}: cannot be loaded{given and f' with {given}'}"
-        paths = [resolve(self.name), *filter(None, [self.loading.adapter])]
+        paths = [self._place, *filter(None, [self.loading.adapter])]
         with (
             opening(what, "fix the options or the checkpoint", *paths),
             needing_memory(f"{self.name}: does not fit into memory", smaller),
@@ -128,8 +129,8 @@ class Checkpoint:
         kind = processor_class.__name__.removeprefix("Auto").lower()
         what = f"{self.name}: its {kind} cannot be loaded"
         fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
-        with opening(what, fix, resolve(self.name)):
-            return processor_class.from_pretrained(resolve(self.name), **self.loading.source)
+        with opening(what, fix, self._place):
+            return processor_class.from_pretrained(self._place, **self.loading.source)
 
     @cached_property
     def generation_config(self) -> GenerationConfig:
@@ -140,10 +141,14 @@ class Checkpoint:
         """Return what identifies the checkpoint in keys of the response cache: description, files, device type."""
         path = self.loading.adapter
         adapter = {} if path is None else {"adapter": identity(path, file=ADAPTER)}
-        return self.describe() | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
+        return self._description | identity(self.name, self.loading.revision) | adapter | {"device": self.device.type}
 
     def describe(self) -> dict[str, Any]:
         """Return the model, its type, dtype and commit, and the options that were given."""
+        return dict(self._description)
+
+    @cached_property
+    def _description(self) -> dict[str, Any]:
         commit = find_commit(self.name, self.loading.revision)
         dtype = self.loading.dtype_on(self.device)
         if dtype == "auto":

@@ -11,8 +11,9 @@ import numpy as np
 import soundfile
 from msgspec import Meta
 
+from speechiq.core.audio_file import decode
 from speechiq.core.batches import OnResult, drop, run_concurrently
-from speechiq.core.clip import SAMPLING_RATE, Clip, decode
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint.advice import Advice
 from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Endpoint
 from speechiq.core.endpoint.replies import NoAnswer
@@ -55,7 +56,7 @@ class EndpointOptions(Options, frozen=True, kw_only=True):
 class AudioEndpointOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of an engine that sends audio to an endpoint."""
 
-    longest: Annotated[
+    max_audio_s: Annotated[
         ChunkSeconds | None,
         Meta(description="Longest chunk that the model takes; without it no clip is split and coverage is unknown."),
     ] = None
@@ -68,7 +69,7 @@ class RemoteModel:
         model: its name at the endpoint.
         options: how the endpoint is called.
         prefix: prefix of the stage's options, for the errors.
-        longest: most seconds of a chunk of audio; None sends clips undivided.
+        max_audio_s: most seconds of a chunk of audio; None sends clips undivided.
 
     Attributes:
         length: the option that sets the most tokens of an answer, for the errors.
@@ -77,10 +78,10 @@ class RemoteModel:
         SpeechIQError: no model, no key, or no answer from the address.
     """
 
-    def __init__(self, model: str, options: EndpointOptions, prefix: str, longest: float | None = None) -> None:
+    def __init__(self, model: str, options: EndpointOptions, prefix: str, max_audio_s: float | None = None) -> None:
         if not model:
             raise SpeechIQError("pretrained=openai: no model; write openai:MODEL, with its name at the endpoint")
-        self.model, self.prefix, self.workers, self.longest = model, prefix, options.num_concurrent, longest
+        self.model, self.prefix, self.workers, self.max_audio_s = model, prefix, options.num_concurrent, max_audio_s
         self.length = LENGTHS.get(prefix, "--gen_kwargs max_gen_toks")
         self.endpoint = Endpoint(
             model,
@@ -91,7 +92,7 @@ class RemoteModel:
             advice=Advice(
                 f"{prefix}base_url",
                 f"a larger {prefix}timeout or a smaller {prefix}num_concurrent",
-                f"shorter chunks of audio, {prefix}longest=SECONDS",
+                f"shorter chunks of audio, {prefix}max_audio_s=SECONDS",
                 self.length,
             ),
         )
@@ -113,26 +114,26 @@ class RemoteModel:
             return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
 
     def encode(self, clip: Clip, container: str) -> Iterator[bytes]:
-        """Yield the clip as files, split at pauses if it is longer than `longest`.
+        """Yield the clip as files, split at pauses if it is longer than `max_audio_s`.
 
         Args:
             clip: decoded while it is encoded, so that its samples are never all in memory.
             container: see `encode`.
         """
-        if self.longest is None:
+        if self.max_audio_s is None:
             yield encode(clip.blocks(), container)
         else:
-            for chunk in read_chunks(clip, self.longest):
+            for chunk in read_chunks(clip, self.max_audio_s):
                 yield encode([chunk], container)
 
     @property
     def coverage(self) -> float:
         """Return the share of a clip that the model processes; unknown (NaN) if clips are sent undivided."""
-        return math.nan if self.longest is None else 1.0
+        return math.nan if self.max_audio_s is None else 1.0
 
     def describe(self) -> dict[str, Any]:
         """Return the model, the address and the longest chunk."""
-        return {"model": self.model, "base_url": self.endpoint.address, "longest": self.longest}
+        return {"model": self.model, "base_url": self.endpoint.address, "max_audio_s": self.max_audio_s}
 
 
 def encode(blocks: Iterable[np.ndarray], container: str) -> bytes:

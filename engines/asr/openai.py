@@ -31,8 +31,7 @@ class OpenAIASR(ASREngine):
     """Send each clip to the endpoint as a file: 16 kHz mono FLAC, which is lossless and half as large as WAV.
 
     The most audio per file depends on the endpoint: OpenAI takes 25 MB, about 25 minutes. Some servers of Whisper
-    process only the first 30 s of a file without a warning: use `longest=30` there. Without `longest` the coverage is
-    NaN.
+    process only the first 30 s of a file without a warning: use `max_audio_s=30` there. Without it the coverage is NaN.
 
     Args:
         model: its name at the endpoint.
@@ -43,7 +42,7 @@ class OpenAIASR(ASREngine):
     record = TranscriptionOptions
 
     def __init__(self, model: str, options: TranscriptionOptions, setup: Setup) -> None:
-        self.remote = RemoteModel(model, options, setup.prefix, options.longest)
+        self.remote = RemoteModel(model, options, setup.prefix, options.max_audio_s)
         prompt = {"prompt": options.prompt} if options.prompt else {}
         self.settings = {"language": options.language, "temperature": 0} | prompt
 

@@ -16,7 +16,7 @@ from transformers import AutoProcessor, BatchFeature, Cache, PreTrainedConfig, P
 
 from speechiq.core.batches import OnResult, collect_parts, drop, once, run_in_batches
 from speechiq.core.checkpoints.context import read_context
-from speechiq.core.checkpoints.names import is_language_model, is_speech_recognizer
+from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model, is_speech_recognizer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import missing
 from speechiq.core.progress import progress_bar
@@ -42,7 +42,6 @@ from speechiq.engines._shared.prefill import (
 )
 from speechiq.engines._shared.sampling import sampling_settings
 from speechiq.engines.asr.chunked import TOKENS_PER_S
-from speechiq.engines.audio.auto_model import AutoAudioModel
 from speechiq.engines.audio.inputs import InputBuilder
 from speechiq.engines.audio.prompts import AudioPrompts, ModelInputs
 from speechiq.engines.base import AudioEngine, Setup
@@ -126,9 +125,9 @@ class AudioLLM(AudioEngine):
         finally:
             self._encodings = None
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which the model stays in memory from call to call."""
-        return self.checkpoint.staying()
+        return self.checkpoint.keep_loaded()
 
     def transcribe(self, prompts: Sequence[Prompt], on_result: OnResult = drop) -> list[Response]:
         """Transcribe the clip of each prompt, by its text or by the processor's own request."""
@@ -320,3 +319,25 @@ class AudioLLM(AudioEngine):
 def _join(parts: Sequence[Transcript]) -> Response:
     """Return the transcript of a clip, joined from those of its chunks."""
     return Response(" ".join(part.text for part in parts).strip(), coverage=1.0)
+
+
+class AutoAudioModel:
+    """Load an audio model by the auto class that has its config in its mapping."""
+
+    @staticmethod
+    def fits(config: PreTrainedConfig) -> bool:
+        """Return whether a checkpoint with this config takes audio and text."""
+        return find_audio_language_model(config) is not None
+
+    @staticmethod
+    def from_pretrained(path: str, *, config: PreTrainedConfig, **options: Any) -> PreTrainedModel:
+        """Load the model, as `from_pretrained` of the auto class does.
+
+        Raises:
+            ValueError: a model that does not take audio and text.
+        """
+        found = find_audio_language_model(config)
+        if found is None:
+            raise ValueError(f"a {config.model_type} model does not take audio and text")
+        auto_class, part = found
+        return auto_class.from_pretrained(path, config=part, **options)

@@ -39,7 +39,7 @@ class ChatOptions(AudioEndpointOptions, frozen=True, kw_only=True):
         Literal["input_audio", "audio_url"],
         Meta(description="Type of the message parts with audio; some servers take only audio_url."),
     ] = "input_audio"
-    own_seeds: Annotated[
+    seed_per_call: Annotated[
         bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
     ] = False
 
@@ -51,7 +51,7 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
 
     Args:
         model: its name at the endpoint.
-        options: see `ChatOptions`. With `longest` all chunks of a question are sent in one message; without it the
+        options: see `ChatOptions`. With `max_audio_s` all chunks of a question are sent in one message; without it the
             coverage is NaN.
         setup: of this run; device and batch size are not used.
     """
@@ -60,11 +60,11 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
     asks_in_words = True
 
     def __init__(self, model: str, options: ChatOptions, setup: Setup) -> None:
-        super().__init__(RemoteModel(model, options, setup.prefix, options.longest), options.own_seeds)
+        super().__init__(RemoteModel(model, options, setup.prefix, options.max_audio_s), options.seed_per_call)
         self.audio_part = options.audio_part
 
     def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
-        """Return the coverage of each prompt; NaN without `longest`."""
+        """Return the coverage of each prompt; NaN without `max_audio_s`."""
         return [prompt.coverage([self.remote.coverage] * len(prompt.clips)) for prompt in prompts]
 
     def check_sampling(self, settings: Mapping[str, Any]) -> None:
@@ -115,5 +115,5 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
             **self.remote.describe(),
             "engine": "openai",
             "audio_part": self.audio_part,
-            "own_seeds": self.own_seeds,
+            "seed_per_call": self.seed_per_call,
         }

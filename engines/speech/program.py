@@ -16,8 +16,9 @@ import numpy as np
 import soundfile
 from msgspec import Meta
 
+from speechiq.core.audio_file import file_sha256
 from speechiq.core.batches import OnResult, drop, run_concurrently
-from speechiq.core.clip import Clip, file_sha256
+from speechiq.core.clip import Clip
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.extras import PROGRAMS

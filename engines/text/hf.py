@@ -89,9 +89,9 @@ class TransformersLLM(TextEngine):
         with opening(f"{model}: its chat template does not work", "fix or remove the template", resolve(model)):
             _as_chat(self.tokenizer, "Hello")
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which the model stays in memory from call to call."""
-        return self.checkpoint.staying()
+        return self.checkpoint.keep_loaded()
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has."""

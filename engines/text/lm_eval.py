@@ -28,7 +28,7 @@ from speechiq.core.progress import progress_bar
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import read_generation_config
-from speechiq.engines._shared.residence import Residence
+from speechiq.engines._shared.model_lifetime import ModelLifetime
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS
 from speechiq.engines.base import BatchSize, Setup, TextEngine
 from speechiq.engines.options import Count, OpenOptions
@@ -93,7 +93,7 @@ class LMEvalText(TextEngine):
         self.options: dict[str, Any] = own.pop("others")
         self.own = own
         self._has_chat_template = False
-        self._residence = Residence(self._in_memory)
+        self._lifetime = ModelLifetime(self._in_memory)
         self._prepare(setup.device, setup.batch_size)
 
     def _prepare(self, device: str | torch.device, batch_size: BatchSize) -> None:
@@ -123,9 +123,9 @@ class LMEvalText(TextEngine):
         """Return the sampling settings that come with the checkpoint."""
         return {name: value for name in SAMPLING if (value := getattr(own, name)) is not None}
 
-    def at_work(self) -> AbstractContextManager[None]:
+    def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which the model stays in memory from call to call, once a call has loaded it."""
-        return self._residence.staying()
+        return self._lifetime.keep_loaded()
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has; an upper bound if transformers does not know the tokenizer."""
@@ -155,7 +155,7 @@ class LMEvalText(TextEngine):
         settled = self._settle(settings)
         rows = [(prompt.text, row) for prompt, row in zip(prompts, seeds, strict=True)]
         with (
-            self._residence.loaded(),
+            self._lifetime.loaded(),
             self._progress("answering", len(rows)) as progress,
             measured("answering", audio_seconds(prompts)),
         ):
@@ -223,7 +223,7 @@ class LMEvalText(TextEngine):
         """
         rows = [(prompt.text, group) for prompt, group in zip(prompts, continuations, strict=True)]
         with (
-            self._residence.loaded(),
+            self._lifetime.loaded(),
             self._progress("answering by likelihood", len(rows)) as progress,
             measured("answering by likelihood", audio_seconds(prompts)),
         ):

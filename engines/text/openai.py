@@ -36,7 +36,7 @@ class Token(NamedTuple):
 class TextOptions(EndpointOptions, frozen=True, kw_only=True):
     """Define the options of `OpenAIText`."""
 
-    own_seeds: Annotated[
+    seed_per_call: Annotated[
         bool, Meta(description="Whether each answer is a call of its own with a seed; makes answers repeatable.")
     ] = False
 
@@ -56,7 +56,7 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
     record = TextOptions
 
     def __init__(self, model: str, options: TextOptions, setup: Setup) -> None:
-        super().__init__(RemoteModel(model, options, setup.prefix), options.own_seeds)
+        super().__init__(RemoteModel(model, options, setup.prefix), options.seed_per_call)
 
     def has_loglikelihood(self) -> bool:
         """Return whether the server has log-probabilities of prompts; makes one call."""
@@ -120,5 +120,5 @@ class OpenAIText(ChatEndpoint[TextPrompt], TextEngine):
             "engine": "openai",
             "model": remote["model"],
             "base_url": remote["base_url"],
-            "own_seeds": self.own_seeds,
+            "seed_per_call": self.seed_per_call,
         }

@@ -13,7 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
 from speechiq.engines._shared.independence import check_settings
 from speechiq.engines._shared.sampling import draw, uniforms
-from speechiq.harness_patch.systems.system import AudioModel, Question
+from speechiq.engines.base import AudioEngine
+from speechiq.harness_patch.systems.question import Question
 from speechiq.metrics.letters.options import ALPHABET
 
 LIKELIHOOD_PROMPT = "Speech: {transcript}\n\nQuestion: {question}\nAnswer:"
@@ -23,12 +24,12 @@ Answers = TypeVar("Answers")
 
 
 class Answering(Protocol):
-    """Answer questions with an audio model."""
+    """Define a way of answering questions with an engine that takes audio."""
 
-    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
+    def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered in this way, before anything is computed."""
 
-    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Return `n` answers per question."""
 
     def describe(self) -> Mapping[str, Any]:
@@ -69,15 +70,15 @@ class Generate:
 
     option: str
 
-    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
+    def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered in this way; see `Answering.check`."""
         for settings, _ in groupby(sorted((question.settings for question in questions), key=repr)):
             check_settings(settings, n)
-            audio_model.sampling(settings)
+            engine.sampling(settings)
 
-    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
-        return answer_by_settings(audio_model.generate, questions, n, seed)
+        return answer_by_settings(engine.generate, questions, n, seed)
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the way of answering; see `Answering.describe`."""
@@ -98,7 +99,7 @@ class Likelihood:
 
     option: str
 
-    def check(self, audio_model: AudioModel, questions: Sequence[Question], n: int) -> None:
+    def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered in this way; see `Answering.check`."""
         if unfit := [question.prompt for question in questions if not (question.prompt.clips and question.options)]:
             name = unfit[0].clips[0].name if unfit[0].clips else "a question without a clip"
@@ -107,12 +108,12 @@ class Likelihood:
                 f"use {self.option}=generate for tasks that are not multiple choice"
             )
 
-    def answer(self, audio_model: AudioModel, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
+    def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
         options = [[f" {option}" for option in question.options] for question in questions]
         with_clip = [Prompt.about(_ask(question, AUDIO), question.prompt.clips[:1]) for question in questions]
         without_clip = [Prompt.about(_ask(question, "")) for question in questions]
-        scored = audio_model.loglikelihood(with_clip + without_clip, options * 2)
+        scored = engine.loglikelihood(with_clip + without_clip, options * 2)
         answers = []
         for question, after, before in zip(questions, scored, scored[len(questions) :], strict=False):
             gains = torch.tensor([a.logprob - b.logprob for a, b in zip(after, before, strict=True)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -10,22 +10,17 @@ from speechiq.core.cache.store import store_folder
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.controls import NeedsReferences
-from speechiq.engines.base import BatchSize, Engine, Setup, Writer
+from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, Engine, Setup, TextEngine
+from speechiq.engines.cached import with_cache
 from speechiq.engines.options import list_names, read_options
 from speechiq.engines.registry import build, choose
 from speechiq.harness_patch.systems.answering import Likelihood, way_of_answering
-from speechiq.harness_patch.systems.audio_model import AudioModelSystem
-from speechiq.harness_patch.systems.cached import CACHED
-from speechiq.harness_patch.systems.cascade import Cascade
-from speechiq.harness_patch.systems.constant import ConstantLetter
+from speechiq.harness_patch.systems.cascade import Cascade, Instructed
 from speechiq.harness_patch.systems.corrected import NBEST, Corrected, CorrectionOptions
-from speechiq.harness_patch.systems.instructed import Instructed
 from speechiq.harness_patch.systems.spec import DEMO_SYSTEM, Stage, parse
-from speechiq.harness_patch.systems.system import AudioModel, LanguageModel, Recognizer, SpeechSystem
+from speechiq.harness_patch.systems.system import ConstantLetter, SpeechSystem
 from speechiq.harness_patch.systems.voices import take_voice
 
-#: A stage as a system uses it; its role decides which of the three.
-Placed = Recognizer | LanguageModel | AudioModel
 ALIASES = {"demo": (DEMO_SYSTEM, {"llm_answer": "likelihood"})}
 
 
@@ -94,22 +89,19 @@ def build_system(
         if choose("asr", stages[0].model, given["asr"], setups["asr"]).gives_nbest:
             given["asr"].setdefault("nbest", NBEST)
     own = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
-    built = [
-        build(stage.kind, stage.model, given[stage.role], setups[stage.role], also=own.get(stage.role, ()))
+    engines = [
+        _open(stage, given[stage.role], setups[stage.role], references, also=own.get(stage.role, ()))
         for stage in stages
     ]
-    engines = [_place(engine, stage.role, references) for engine, stage in zip(built, stages, strict=True)]
-    if "ger" in given:
-        asr, ger, llm = engines
-        corrected = Corrected(cast(Recognizer, asr), cast(LanguageModel, ger), max_gen_toks=correction.max_gen_toks)
-        engines = [corrected, llm]
-    if isinstance(answering, Likelihood) and not cast(Writer, built[-1]).has_loglikelihood():
+    engine = _combine(engines, correction)
+    if isinstance(answering, Likelihood) and not engine.has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
         raise SpeechIQError(
             f"{answer}={answering.describe()['way']}: {model} has no log-likelihoods; use {answer}=generate"
         )
-    system = AudioModelSystem(COMBINE[len(engines)](*engines), answering, seed)
-    return voice.give(system, given[stages[-1].role], seed) if voice else system
+    if voice:
+        return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
+    return SpeechSystem(engine, answering, seed)
 
 
 def _refuse_unknown(options: Mapping[str, Any], stages: Sequence[Stage]) -> None:
@@ -127,19 +119,23 @@ def _take_correction(given: dict[str, Any], setup: Setup) -> CorrectionOptions:
     return read_options(CorrectionOptions, own, engine=setup.engine, prefix=setup.prefix)
 
 
-def _place(engine: Engine, role: str, references: Mapping[Clip, str]) -> Placed:
-    """Return the engine in the form of its role, cached unless it has no identity."""
+def _open(
+    stage: Stage, given: Mapping[str, Any], setup: Setup, references: Mapping[Clip, str], also: Collection[str]
+) -> Engine:
+    """Return the engine of a stage, cached unless it has no identity."""
+    engine = build(stage.kind, stage.model, given, setup, also=also)
     if isinstance(engine, NeedsReferences):
         engine.references = references
-    cached = engine if engine.identity() is None else CACHED[engine.kind](engine, store_folder())
-    if (role, engine.kind) == ("asr", "audio"):
-        return Instructed(cast(AudioModel, cached))
-    return cast(Placed, cached)
+    cached = with_cache(engine, store_folder())
+    return Instructed(cast(AudioEngine, cached)) if (stage.role, engine.kind) == ("asr", "audio") else cached
 
 
-def _only(engine: AudioModel) -> AudioModel:
-    return engine
-
-
-#: Number of engines -> the audio model that they make.
-COMBINE: dict[int, Callable[..., AudioModel]] = {1: _only, 2: Cascade}
+def _combine(engines: Sequence[Engine], correction: CorrectionOptions) -> AudioEngine:
+    """Return one engine of those of an audio model, ASR + LLM, or ASR + corrector + LLM."""
+    if len(engines) == 1:
+        return cast(AudioEngine, engines[0])
+    asr, *corrector, llm = engines
+    recognizer = cast(ASREngine, asr)
+    for ger in corrector:
+        recognizer = Corrected(recognizer, cast(TextEngine, ger), max_gen_toks=correction.max_gen_toks)
+    return Cascade(recognizer, cast(TextEngine, llm))

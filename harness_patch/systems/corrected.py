@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import Response
 from speechiq.core.usage import counted_as
+from speechiq.engines.base import ASREngine, TextEngine
 from speechiq.engines.options import Count, Options
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, ask, read
-from speechiq.harness_patch.systems.system import LanguageModel, Recognizer
 
 NBEST = 5
 #: An answer may have `EXTRA` + `SLACK` * (tokens of the transcript) tokens, rounded up to a power of two.
@@ -32,7 +33,7 @@ class CorrectionOptions(Options, frozen=True, kw_only=True):
     ] = None
 
 
-class Corrected:
+class Corrected(ASREngine):
     """Replace the recognizer's first text by the corrector's text for all later stages.
 
     If the recognizer has no n-best list, its one text is corrected. If its texts have no words, the corrector is not
@@ -44,11 +45,11 @@ class Corrected:
         max_gen_toks: See `CorrectionOptions`.
     """
 
-    def __init__(self, asr: Recognizer, ger: LanguageModel, *, max_gen_toks: int | None = None) -> None:
+    def __init__(self, asr: ASREngine, ger: TextEngine, *, max_gen_toks: int | None = None) -> None:
         self.asr, self.ger = asr, ger
         self.max_gen_toks = max_gen_toks
 
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
+    def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return transcripts with the recognizer's coverage, its hypotheses, and their provenance.
 
         Raises:
@@ -66,12 +67,13 @@ class Corrected:
         for i, (response, texts) in enumerate(zip(responses, hypotheses, strict=True)):
             text, provenance = found.get(i, (texts[0], "skipped"))
             corrected.append(replace(response, text=text, hypotheses=texts, provenance=provenance))
+        on_result(range(len(corrected)), corrected)
         return corrected
 
     def _ask(self, prompts: Mapping[int, TextPrompt], limits: Mapping[int, int]) -> dict[int, str]:
         """Return the corrector's answer to each prompt; prompts with the same limit share a call."""
         answers: dict[int, str] = {}
-        with self.ger.at_work(), counted_as("correcting"):
+        with self.ger.keep_loaded(), counted_as("correcting"):
             for limit in sorted(set(limits.values())):
                 places = [i for i in prompts if limits[i] == limit]
                 settings = {"do_sample": False, "max_gen_toks": limit}

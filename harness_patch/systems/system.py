@@ -1,130 +1,112 @@
-"""Define the protocols of a speech system and its parts: they transcribe and answer, one result per input."""
+"""Make a speech system of an engine and its way of answering questions, or of the control `letter:X`."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
-from speechiq.core.clip import Clip
-from speechiq.core.prompt import Prompt, Scored, TextPrompt
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+from speechiq.engines.base import AudioEngine
+from speechiq.harness_patch.systems.answering import Answering
+from speechiq.harness_patch.systems.question import Question
+from speechiq.metrics.letters.options import ALPHABET
 
-if TYPE_CHECKING:
-    from speechiq.harness_patch.systems.answering import Answering
 
+class SpeechSystem:
+    """Transcribe clips, and answer questions about them.
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Describe a question about clips.
+    Args:
+        engine: A cascade, an audio language model, or an endpoint.
+        answering: The way of answering questions.
+        seed: Seed of the sampled answers.
 
     Attributes:
-        prompt: The task's text and clips.
-        settings: The task's generation settings (`do_sample`, `max_gen_toks`, `until`, ...).
-        text: The question alone, if the task gives it; else empty.
-        options: Texts to choose from, for multiple choice.
-        purpose: `reply` for a question that is answered aloud, else `answer` or empty.
+        answering: None for a control that does not read questions.
     """
 
-    prompt: Prompt
-    settings: Mapping[str, Any]
-    text: str = ""
-    options: tuple[str, ...] = ()
-    purpose: str = ""
+    answering: Answering | None
 
-    def seeds(self, seed: int, n: int) -> list[int]:
-        """Return one seed per answer, which depends on prompt and audio, never on the batch or the process."""
-        text, *clips = self.prompt.key
-        key = seed, *clips, text
-        return [int.from_bytes(hashlib.sha256(repr((*key, i)).encode()).digest()[:8]) for i in range(n)]
+    def __init__(self, engine: AudioEngine, answering: Answering, seed: int) -> None:
+        self.engine, self.answering, self.seed = engine, answering, seed
 
-
-class Recognizer(Protocol):
-    """Define a recognizer as a system uses it: an `ASREngine`, cached or not, or one with a corrector."""
-
-    def transcribe(self, clips: Sequence[Clip]) -> list[Response]:
-        """Transcribe each clip; see `ASREngine.transcribe`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what ran and how; see `Engine.describe`."""
-
-
-class LanguageModel(Protocol):
-    """Define a language model as a system uses it: a `TextEngine`, cached or not."""
-
-    def at_work(self) -> AbstractContextManager[None]:
-        """Keep the model loaded inside the block; see `TextEngine.at_work`."""
-
-    def count(self, text: str) -> int:
-        """Count the tokens of a text; see `TextEngine.count`."""
-
-    def generate(
-        self, prompts: Sequence[TextPrompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
-    ) -> list[list[str]]:
-        """Answer each prompt once per seed; see `TextEngine.generate`."""
-
-    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Describe how `generate` samples; see `TextEngine.sampling`."""
-
-    def loglikelihood(
-        self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]]
-    ) -> list[list[Scored]]:
-        """Score continuations after each prompt; see `TextEngine.loglikelihood`."""
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what ran and how; see `Engine.describe`."""
-
-
-class AudioModel(Protocol):
-    """Define an audio model, which takes prompts with clips: an `AudioEngine`, or several engines together."""
-
-    def at_work(self) -> AbstractContextManager[None]:
-        """Return a block inside which models may stay loaded between calls; after it no model is loaded."""
+    def keep_loaded(self) -> AbstractContextManager[None]:
+        """Return a block in which a loaded model may stay in memory from call to call."""
+        return self.engine.keep_loaded()
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return a transcript of the one clip of each prompt, whose text asks for it."""
-
-    def coverage(self, prompts: Sequence[Prompt]) -> list[float]:
-        """Return the audio coverage of each prompt: seconds that the model receives / seconds of its clips."""
-
-    def generate(
-        self, prompts: Sequence[Prompt], seeds: Sequence[Sequence[int]], settings: Mapping[str, Any]
-    ) -> list[list[str]]:
-        """Return the answers to each prompt, one per seed."""
-
-    def sampling(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Describe how `generate` samples with these settings, and refuse unknown settings."""
-
-    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]]) -> list[list[Scored]]:
-        """Return the log-likelihood of each continuation after its prompt; the model adds its own chat template."""
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what ran and how for the results file, in JSON types only."""
-
-
-class SpeechSystem(Protocol):
-    """Define a system under test."""
-
-    @property
-    def answering(self) -> Answering | None:
-        """Return the way of answering questions; None for a control that does not read them."""
-
-    def at_work(self) -> AbstractContextManager[None]:
-        """Return a block inside which models may stay loaded; see `AudioModel.at_work`."""
-
-    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
-        """Return a transcript of the one clip of each prompt, whose text asks for it."""
+        return self.engine.transcribe(prompts)
 
     def check(self, questions: Sequence[Question], n: int) -> None:
-        """Refuse questions that cannot be answered `n` times, before anything is computed."""
+        """Refuse questions that cannot be answered `n` times, before anything is computed.
+
+        Raises:
+            SpeechIQError: The message names the first of them.
+        """
+        if self.answering is not None:
+            self.answering.check(self.engine, questions, n)
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Return `n` independent answers to each question."""
+        assert self.answering is not None, "a control has answers of its own"
+        with self.engine.keep_loaded():
+            answers = self.answering.answer(self.engine, questions, n, self.seed)
+            shares = self.engine.coverage([question.prompt for question in questions])
+        return [[Response(text, coverage=share) for text in row] for row, share in zip(answers, shares, strict=True)]
 
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
         """Return the log-likelihood of each continuation after its prompt."""
+        groups = self.engine.loglikelihood(prompts, [[text] for text in continuations])
+        return [scored for (scored,) in groups]
 
     def describe(self) -> dict[str, Any]:
-        """Describe what ran and how for the results file, in JSON types only."""
+        """Return what ran and how for the results file, in JSON types only."""
+        way = {"answering": dict(self.answering.describe())} if self.answering is not None else {}
+        return self.engine.describe() | way
+
+
+class ConstantLetter(SpeechSystem):
+    """Answer every question with the same letter; a score far from chance shows that the questions are not balanced.
+
+    Args:
+        letter: Answer, one of A to Z.
+
+    Raises:
+        SpeechIQError: The letter is not one of them.
+    """
+
+    answering = None
+
+    def __init__(self, letter: str) -> None:
+        if letter not in tuple(ALPHABET):
+            raise SpeechIQError(
+                f"pretrained=letter:{letter}: not one of the letters A to Z; write, for example, letter:B"
+            )
+        self.letter = letter
+
+    def keep_loaded(self) -> AbstractContextManager[None]:
+        """Return an empty block: no model is loaded."""
+        return nullcontext()
+
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return empty transcripts."""
+        return [Response("", coverage=0.0) for _ in prompts]
+
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Return the letter `n` times per question."""
+        return [[Response(self.letter, coverage=0.0)] * n for _ in questions]
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
+        """Refuse tasks with log-likelihoods.
+
+        Raises:
+            SpeechIQError: Always.
+        """
+        raise SpeechIQError(f"pretrained=letter:{self.letter}: has no log-likelihoods; run it on tasks that generate")
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the control."""
+        return {"kind": "control", "control": f"letter:{self.letter}"}

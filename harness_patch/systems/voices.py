@@ -1,17 +1,20 @@
-"""Build the voice of a system from its model arguments, with every check that needs no weights."""
+"""Give a system a voice for its replies: an engine that speaks what it wrote, or a voice of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from speechiq.core.cache.store import store_folder
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.base import BatchSize, Setup
+from speechiq.core.response import Response
+from speechiq.engines.base import AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
+from speechiq.engines.cached import with_cache
 from speechiq.engines.registry import build, list_backends
-from speechiq.harness_patch.systems.cached import CachedReply, CachedSpeech
-from speechiq.harness_patch.systems.speaking import Speaking, WithOwnVoice, WithVoice
+from speechiq.harness_patch.systems.answering import Answering, answer_by_settings
+from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.harness_patch.systems.spec import Stage
 from speechiq.harness_patch.systems.system import SpeechSystem
 
@@ -21,45 +24,63 @@ SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
 OWN = "own"
 
 
-class VoiceChoice(Protocol):
-    """Define a voice that a user chose."""
+class Speaking(SpeechSystem):
+    """Speak by an engine what the system wrote, after all of it is written (`speaks=ENGINE:MODEL`).
 
-    def give(self, system: SpeechSystem, shared: Mapping[str, Any], seed: int) -> Speaking:
-        """Return the system with this voice.
+    One model is in memory at a time: that of the system is freed before a voice is loaded.
 
-        Args:
-            system: The system that writes.
-            shared: Options of its last stage.
-            seed: Seed of the speech.
+    Args:
+        engine: See `SpeechSystem`.
+        answering: See `SpeechSystem`.
+        seed: Seed of the answers and of the speech.
+        voice: Speaks the answers to questions that ask for a reply.
+    """
 
-        Raises:
-            SpeechIQError: The voice or one of its options cannot be used.
-        """
+    def __init__(self, engine: AudioEngine, answering: Answering, seed: int, voice: SpeechEngine | ReplyEngine) -> None:
+        super().__init__(engine, answering, seed)
+        self.voice: Any = voice
+
+    def keep_loaded(self) -> AbstractContextManager[None]:
+        """Return a block that keeps no model loaded, since the next one may be the voice."""
+        return nullcontext()
+
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer each question `n` times, and speak the answers to those that ask for a reply."""
+        answers = super().answer(questions, n)
+        aloud = [(i, k) for i, question in enumerate(questions) if question.purpose == REPLY for k in range(n)]
+        texts = [answers[i][k].text for i, k in aloud]
+        seeds = [questions[i].seeds(self.seed, n)[k] for i, k in aloud]
+        for (i, k), clip in zip(aloud, self.voice.speak(texts, seeds) if aloud else (), strict=True):
+            answers[i][k] = replace(answers[i][k], audio=clip)
+        return answers
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the system and its voice; see `SpeechSystem.describe`."""
+        return super().describe() | {"speaks": self.voice.describe()}
 
 
-@dataclass(frozen=True)
-class ByEngine:
-    """Give a voice of a `SpeechEngine`, which shares nothing with the system."""
+class SpeakingByItself(Speaking):
+    """Let a model write and speak its replies at once (`speaks=own`)."""
 
-    voice: CachedSpeech
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer each question `n` times: replies by the model's own voice, all others by the system."""
+        aloud = [question for question in questions if question.purpose == REPLY]
+        silent = [question for question in questions if question.purpose != REPLY]
+        answers = iter(SpeechSystem.answer(self, silent, n) if silent else [])
+        replies = iter(answer_by_settings(self.voice.reply, aloud, n, self.seed))
+        return [next(replies if question.purpose == REPLY else answers) for question in questions]
 
-    def give(self, system: SpeechSystem, shared: Mapping[str, Any], seed: int) -> Speaking:
-        """Return the system with this voice; see `VoiceChoice.give`."""
-        return WithVoice(system, self.voice, seed)
 
+class VoiceChoice(NamedTuple):
+    """Describe a voice that a user chose.
 
-@dataclass(frozen=True)
-class ByItself:
-    """Give the voice of an audio model, loaded by the options of the model, unless the voice has others."""
+    Attributes:
+        system: The class of the system that speaks with it.
+        build: Takes the options of the system's last stage, and returns the voice, whose model is not yet loaded.
+    """
 
-    model: str
-    options: Mapping[str, Any]
-    setup: Setup
-
-    def give(self, system: SpeechSystem, shared: Mapping[str, Any], seed: int) -> Speaking:
-        """Return the system with its own voice; see `VoiceChoice.give`."""
-        engine = build("reply", self.model, {**shared, **self.options}, self.setup)
-        return WithOwnVoice(system, CachedReply(engine, store_folder()), seed)
+    system: type[Speaking]
+    build: Callable[[Mapping[str, Any]], Any]
 
 
 def take_voice(
@@ -89,8 +110,12 @@ def take_voice(
     engine, model = _find_own(stages) if spec == OWN else _split(str(spec))
     setup = Setup(engine=engine, prefix=SPEAKS_PREFIX, device=device, batch_size=batch_size)
     if spec == OWN:
-        return ByItself(model, options, setup)
-    return ByEngine(CachedSpeech(build("speech", model, options, setup), store_folder()))
+        return VoiceChoice(
+            SpeakingByItself,
+            lambda shared: with_cache(build("reply", model, {**shared, **options}, setup), store_folder()),
+        )
+    voice = with_cache(build("speech", model, options, setup), store_folder())
+    return VoiceChoice(Speaking, lambda shared: voice)
 
 
 def _split(spec: str) -> tuple[str, str]:

@@ -7,28 +7,15 @@ only for new texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from speechiq.core.batches import OnResult
-from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.store import store_folder
-from speechiq.core.checkpoints.identity import identity
 from speechiq.core.checkpoints.names import is_language_model
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import usage
-from speechiq.metrics.distance.text_model import (
-    NO_NAMES,
-    Role,
-    TextModel,
-    Tokens,
-    as_vectors,
-    check_checkpoint,
-    check_name,
-)
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES, LanguageModel
+from speechiq.metrics.distance.text_model import Role, as_vectors, check_checkpoint, check_name, read_texts
+from speechiq.metrics.models import load_model
 from speechiq.metrics.words.normalizer import RULES
 
 if TYPE_CHECKING:
@@ -40,9 +27,9 @@ INSTEAD = (
     f"hub; {DEFAULT_EMBEDDER} is gated: accept its license on its page and run `hf auth login`"
 )
 OPTIONS = {
-    "embedder_template": ("plain", "chat"),
+    "embedder_template": TEMPLATES,
     "embedder_text": ("raw", *RULES),
-    "embedder_dtype": ("float32", "bfloat16", "float16"),
+    "embedder_dtype": DTYPES,
 }
 ROLE = Role(
     "embedder",
@@ -97,77 +84,17 @@ def embed(
 
     Args:
         texts: The texts to embed.
-        name: See `Embedder`.
-        template: See `Embedder`.
-        dtype: See `Embedder`.
+        name: Hub id, folder, or `demo:NAME` of a language model.
+        template: `plain` or `chat`.
+        dtype: `float32`, `bfloat16` or `float16`.
         owners: Text -> its name in errors.
 
     Raises:
-        SpeechIQError: A text is longer than the embedder's context.
+        SpeechIQError: A text is longer than the embedder's context, or the model has no chat template for `chat`.
     """
-
-    def compute(new: list[str], on_result: OnResult) -> None:
-        load_embedder(name, template, dtype).embed(new, on_result, owners or {})
-
-    rows = cached(_stage_cache(name, template, dtype, store_folder()), texts, str, compute, str)
+    if template == "chat" and load_model(LanguageModel, ROLE, name, dtype).tokenizer.chat_template is None:
+        raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
+    reading = "chat" if template == "chat" else "last"
+    stage = {"template": template}
+    rows = read_texts(LanguageModel, ROLE, name, texts, owners or {}, dtype=dtype, reading=reading, stage=stage)
     return as_vectors(rows)
-
-
-@cache
-def _stage_cache(name: str, template: str, dtype: str, folder: Path | None) -> StageCache:
-    stage = {"stage": "embedder", "model": name, "dtype": dtype, "template": template, **identity(name)}
-    return StageCache(stage, folder)
-
-
-class Embedder(TextModel):
-    """A causal language model whose hidden states are read.
-
-    Args:
-        name: Hub id, folder, or `demo:NAME`.
-        template: `plain` or `chat`.
-        dtype: See `TextModel`.
-        batch_size: See `TextModel`.
-
-    Raises:
-        SpeechIQError: The model is not a language model, has no chat template for `chat`, or is too large.
-    """
-
-    role = ROLE
-
-    def __init__(
-        self, name: str, template: str = "plain", dtype: str = "float32", batch_size: int | None = None
-    ) -> None:
-        super().__init__(name, dtype, batch_size)
-        self.template = template
-        if template == "chat" and self.tokenizer.chat_template is None:
-            raise SpeechIQError(f"embedder={name}: has no chat template; leave embedder_template plain")
-
-    def embed(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str] = NO_NAMES) -> None:
-        """Pass the last hidden state at the last token of each text to `on_result`, in base64; see `TextModel.run`.
-
-        Raises:
-            SpeechIQError: A text is longer than the model's context, or a state is not a number.
-        """
-        self.run(texts, self._tokenize(texts), self._read, on_result, owners)
-
-    def _read(self, batch: Sequence[Tokens]) -> list[str]:
-        import torch
-
-        ids, mask, last = self.pad(batch)
-        hidden = self.load()(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
-        usage["embeddings"] += len(batch)
-        return self.as_rows(hidden[torch.arange(len(batch)), last])
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        if self.template == "plain":
-            tokens: list[list[int]] = self.tokenizer(list(texts)).input_ids
-            return tokens
-        turns = [[{"role": "user", "content": text}] for text in texts]
-        tokens = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=True)["input_ids"]
-        return tokens
-
-
-@lru_cache(maxsize=1)
-def load_embedder(name: str, template: str = "plain", dtype: str = "float32") -> Embedder:
-    """Return the embedder `name`; the last one that was loaded stays in memory."""
-    return Embedder(name, template, dtype)

@@ -21,9 +21,7 @@ from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.distance.assistant import (
     DEFAULT_ASSISTANT,
-    DTYPES,
     PROMPTS,
-    TEMPLATES,
     Choice,
     check_assistant,
     find_head,
@@ -33,6 +31,7 @@ from speechiq.metrics.distance.assistant import ROLE as ASSISTANT
 from speechiq.metrics.distance.encoder import DEFAULT_ENCODER, encode
 from speechiq.metrics.distance.encoder import ROLE as ENCODER
 from speechiq.metrics.distance.gram import distance
+from speechiq.metrics.distance.language_model import DTYPES, TEMPLATES
 from speechiq.metrics.distance.text_model import check_checkpoint, check_name
 from speechiq.metrics.words.entities import ROLE as TAGGER
 from speechiq.metrics.words.entities import find_entities
@@ -51,7 +50,7 @@ KINDS = {
     "prompt": "llm_semdist_prompt",
     "eowl": "llm_semdist_eowl",
 }
-#: The kinds that one pass over the bare texts gives, in the order of `Assistant._read_raw`.
+#: The kinds that one pass over the bare texts gives, in the order of `LanguageModel._read_raw`.
 RAW = ("raw", "raw_layers", "raw_tokens")
 OPTIONS = {
     "assistant_template": TEMPLATES,

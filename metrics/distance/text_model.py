@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from speechiq.core.batches import OnResult, needing_memory, run_in_batches
+from speechiq.core.cache.stage_cache import cached
 from speechiq.core.checkpoints.context import ENDLESS, check_tokens, read_context
 from speechiq.core.checkpoints.damage import check_filled, find_damaged_weights
+from speechiq.core.checkpoints.identity import identity
 from speechiq.core.checkpoints.names import read_config, resolve
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import progress_bar
 from speechiq.core.usage import measured
+from speechiq.metrics.models import load_model, open_cache
 
 if TYPE_CHECKING:
     import torch
@@ -25,15 +28,13 @@ if TYPE_CHECKING:
 NO_NAMES: Mapping[str, str] = {}
 CPU_BATCH, ACCELERATOR_BATCH = 1, 32
 Tokens = Sequence[int]
-#: The form in which a model gets the tokens of a text.
-Row = TypeVar("Row", bound=Sized)
 
 
 class Role(NamedTuple):
     """What a metric needs of a checkpoint.
 
     Attributes:
-        option: Key of metadata that names the checkpoint, for errors.
+        option: Key of metadata that names the checkpoint, for errors and the response cache.
         loader: Auto class of transformers that loads it.
         fits: Returns from a config whether it is of the right kind.
         wanted: The right kind and what to name instead, in words that follow "is not".
@@ -98,6 +99,7 @@ class TextModel:
     One such model is in memory at a time: loading another one frees it.
 
     Args:
+        role: What it is used for.
         name: Hub id, folder, or `demo:NAME`.
         dtype: `float32`, `bfloat16` or `float16`.
         batch_size: Texts per batch; by default 32 on an accelerator, halved when memory runs out, and 1 on a CPU.
@@ -106,14 +108,13 @@ class TextModel:
         SpeechIQError: The checkpoint is damaged or of the wrong kind.
     """
 
-    role: ClassVar[Role]
     _resident: ClassVar[TextModel | None] = None
 
-    def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
+    def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
         from accelerate import PartialState
         from transformers import AutoTokenizer
 
-        self.config = check_checkpoint(self.role, name)
+        self.role, self.config = role, check_checkpoint(role, name)
         self._place = resolve(name)
         self._model: PreTrainedModel | None = None
         self.name, self.dtype, self.device = name, dtype, PartialState().device
@@ -165,14 +166,15 @@ class TextModel:
         fix = f"fetch it again, or choose another {self.role.option}"
         return opening(f"{self.called}: cannot be loaded", fix, self._place, trusting=fix)
 
-    def run(
-        self,
-        texts: Sequence[str],
-        tokens: Sequence[Row],
-        read: Callable[[list[Row]], list[Any]],
-        on_result: OnResult,
-        owners: Mapping[str, str],
-    ) -> None:
+    def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Any]:
+        """Return the tokens of each text, in a form that has a length and that `read_batch` takes."""
+        raise NotImplementedError
+
+    def read_batch(self, batch: Sequence[Any], reading: str) -> list[Any]:
+        """Return a row per text of a batch, in JSON types."""
+        raise NotImplementedError
+
+    def read(self, texts: Sequence[str], reading: str, on_result: OnResult, owners: Mapping[str, str]) -> None:
         """Pass the rows of texts to `on_result`, batch by batch.
 
         A batch has texts of similar length, padded on the right: in float32 a text's row does not depend on the other
@@ -180,17 +182,18 @@ class TextModel:
         to the last bit.
 
         Args:
-            texts: The texts, for errors.
-            tokens: Tokens of each text.
-            read: Takes the tokens of a batch and returns a row per text.
+            texts: The texts, with their prompts.
+            reading: What is read of each, for models that have several readings.
             on_result: Called after each batch with the positions of its texts and their rows.
             owners: Text -> its name in errors.
 
         Raises:
-            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded.
+            SpeechIQError: A text is longer than the model's context, which is checked before the model is loaded; or a
+                value is not a number.
         """
         import torch
 
+        tokens = self.tokenize(texts, reading)
         fix = f"leave the item out, or name an {self.role.option} with a longer context"
         for text, ids in zip(texts, tokens, strict=True):
             owner = owners.get(text, f"the text {text[:60]!r}")
@@ -198,7 +201,14 @@ class TextModel:
         self.load()
         bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
         with bar, torch.inference_mode(), measured("embedding"):
-            run_in_batches(tokens, read, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result)
+            run_in_batches(
+                tokens,
+                lambda batch: self.read_batch(batch, reading),
+                length=len,
+                batch_size=self.batch_size,
+                progress=bar,
+                on_result=on_result,
+            )
 
     def pad(self, batch: Sequence[Tokens]) -> Padded:
         """Return the texts of a batch as tensors on the model's device."""
@@ -231,6 +241,46 @@ class TextModel:
         if not known:
             raise SpeechIQError(f"{self.called}: has no token for an empty text; choose another {self.role.option}")
         return known[:1]
+
+
+def read_texts(
+    model: type[TextModel],
+    role: Role,
+    name: str,
+    texts: Sequence[str],
+    owners: Mapping[str, str],
+    *,
+    dtype: str = "float32",
+    reading: str = "",
+    stage: Mapping[str, str] = NO_NAMES,
+    form: Any = str,
+) -> list[Any]:
+    """Return the row of each text; cached ones are not computed again, and the model is loaded only for new texts.
+
+    Args:
+        model: Class of the model.
+        role: What it is used for.
+        name: Hub id, folder, or `demo:NAME`.
+        texts: The texts, with their prompts.
+        owners: Text -> its name in errors.
+        dtype: See `TextModel`.
+        reading: See `TextModel.read`.
+        stage: What rows depend on in addition to role, checkpoint and dtype.
+        form: Type of a row.
+
+    Raises:
+        SpeechIQError: As for `TextModel.read`.
+    """
+
+    def compute(new: list[str], on_result: OnResult) -> None:
+        load_model(model, role, name, dtype).read(new, reading, on_result, owners)
+
+    return cached(open_cache(describe_stage(role, name, dtype, stage)), texts, str, compute, form)
+
+
+def describe_stage(role: Role, name: str, dtype: str, stage: Mapping[str, str]) -> dict[str, str]:
+    """Return the stage of the response cache that has the rows of a model."""
+    return {"stage": role.option, "model": name, "dtype": dtype, **stage, **identity(name)}
 
 
 def as_vectors(rows: Sequence[str]) -> np.ndarray:

@@ -15,7 +15,7 @@ from speechiq.metrics.judge.free_answers import Judge, score
 from speechiq.metrics.judge.judging import read_settings
 
 DESCRIPTION = """\
-Scores of free answers by a judge: the rule match, or a language model that grades each answer by a rubric; beside it
+Scores of free answers by a judge: the rule exact_match, or a language model that grades each answer by a rubric; with
 the scores by rule. The measure of judged tasks of SpeechIQ.
 """
 INPUTS = """\
@@ -24,16 +24,16 @@ Args:
     references (list of str): The right answers; empty texts for a rubric without a reference.
     questions (list of str): What was asked; by default nothing.
     checklists (list of str): What a good answer has; by default nothing.
-    judge (str): match (default), or ENGINE:MODEL with a text engine.
+    judge (str): exact_match (default), or ENGINE:MODEL with a text engine.
     rubric (str): Name of a rubric or a YAML file; by default grade_0_5.
     draws, seed, by, and options of the engine, as the keys judge_* of --metadata.
 Returns:
     judge: The mean score as a share of the scale, from 0 to 1; judge_points on the scale itself. Unjudged answers are
         left out; NaN if all are.
-    judge_agreement, unjudged, refusal, empty_answer, match, match_f1: Means over the answers for which they are
+    judge_agreement, unjudged, refusal, empty_answer, exact_match, f1: Means over the answers for which they are
         defined.
 """
-SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "match", "match_f1")
+SCORES = ("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer", "exact_match", "f1")
 
 
 class SpeechiqJudge(evaluate.Metric):
@@ -54,7 +54,7 @@ class SpeechiqJudge(evaluate.Metric):
         references: Sequence[str],
         questions: Sequence[str] | None = None,
         checklists: Sequence[str] | None = None,
-        judge: str = "match",
+        judge: str = "exact_match",
         **options: Any,
     ) -> dict[str, float]:
         empty = [""] * len(predictions)

@@ -8,16 +8,19 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
+from speechiq.core.batches import OnResult
+from speechiq.core.cache.stage_cache import cached
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.client import Refusal
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.prompt import Scored, TextPrompt
 from speechiq.core.usage import counted_as, usage
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.options import list_names
-from speechiq.metrics.judge.engine import Opened, open_judge
+from speechiq.metrics.judge.engine import open_judge
 from speechiq.metrics.judge.settings import LIKELIHOOD, JudgeOptions, Judging
 from speechiq.metrics.judge.verdict import Verdict, read_reply
 
@@ -42,6 +45,18 @@ class Question(NamedTuple):
     name: str
 
 
+class _Asked(NamedTuple):
+    """Hold a question and the seed of one draw of it."""
+
+    question: Question
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Return what distinguishes this draw from others."""
+        return repr((self.question.key, self.seed))
+
+
 class Draw(NamedTuple):
     """One judgment.
 
@@ -62,109 +77,105 @@ def draw(questions: Sequence[Question], judging: Judging) -> list[list[Draw]]:
     Raises:
         SpeechIQError: The judge cannot work: no connection, a refused key, a prompt that is too long for the model, ...
     """
-    opened = open_judge(judging.judge, judging.engine_options, list_names(JudgeOptions))
-    work = _Work(questions, judging, opened)
-    work.announce()
-    with opened.engine.at_work(), counted_as("judging"):
-        work.compute()
-    return [[work.read(key) for key in row] for row in work.keys]
+    engine = open_judge(judging.judge, judging.engine_options, list_names(JudgeOptions))
+    return _Work(judging, engine).draw(questions)
 
 
 class _Work:
-    """The draws of all questions, of which some are in the cache."""
+    """Ask a judge what is not in the response cache."""
 
-    def __init__(self, questions: Sequence[Question], judging: Judging, opened: Opened) -> None:
-        self.judging, self.engine, self.cache = judging, opened.engine, opened.cache
-        self.by_likelihood = judging.by == LIKELIHOOD
-        effective = self.engine.effective(judging.settings) if judging.settings else {}
-        self.asked: dict[str, Question] = {content_sha256(question.key): question for question in questions}
-        self.seeds = {name: _seeds(question, judging) for name, question in self.asked.items()}
-        rows = {
-            name: [
-                content_sha256([judging.by, judging.rubric.sha256, effective, question.key, seed])
-                for seed in self.seeds[name]
-            ]
-            for name, question in self.asked.items()
-        }
-        self.keys = [rows[content_sha256(question.key)] for question in questions]
-        self.cache.fetch({key for row in rows.values() for key in row}, list[float] if self.by_likelihood else str)
-        self.missing = {
-            name: [(key, seed) for key, seed in zip(row, self.seeds[name], strict=True) if key not in self.cache.rows]
-            for name, row in rows.items()
-        }
-        self.failures: dict[str, SpeechIQError] = {}
-        self._in_a_row = 0
+    def __init__(self, judging: Judging, engine: CachedEngine) -> None:
+        self.judging, self.engine, self.by_likelihood = judging, engine, judging.by == LIKELIHOOD
+        self._effective = engine.effective(judging.settings) if judging.settings else {}
+        self._failures: dict[str, SpeechIQError] = {}
+        self._failures_in_a_row = 0
 
-    def announce(self) -> None:
-        """Print in one line how much there is to do."""
-        new, total = sum(map(len, self.missing.values())), sum(map(len, self.seeds.values()))
-        line = f"judge {self.judging.judge}: {count_of(len(self.asked), 'different answer')}"
+    def draw(self, questions: Sequence[Question]) -> list[list[Draw]]:
+        """Return the draws of each question, after one line that says how much there is to do."""
+        asked = [_Asked(question, seed) for question in questions for seed in _seeds(question, self.judging)]
+        different = len({tuple(question.key) for question in questions})
+        line = f"judge {self.judging.judge}: {count_of(different, 'different answer')}"
         if self.judging.draws > 1:
             line += f", {self.judging.draws} draws each"
-        if not new:
-            return say_first(f"{line}; all in the response cache, nothing to ask")
-        tokens = sum(self.engine.count(self.asked[name].text) * len(row) for name, row in self.missing.items())
-        written = 0 if self.by_likelihood else new * int(self.judging.settings["max_gen_toks"])
-        say_first(
-            f"{line}; {total - new} cached, {new} to ask: up to {tokens:,} tokens of prompts"
-            + (f" and {written:,} of replies" if written else "")
-        )
+        announced: list[str] = []
 
-    def compute(self) -> None:
-        """Ask what is not in the cache."""
-        by_count: dict[int, list[str]] = defaultdict(list)
-        for name, row in self.missing.items():
-            by_count[len(row)].append(name)
-        for count in sorted(by_count.keys() - {0}, reverse=True):
-            (self._score if self.by_likelihood else self._write)(by_count[count])
+        def compute(new: list[_Asked], on_result: OnResult) -> None:
+            announced.append(self._announce(line, new, different * self.judging.draws - len(new)))
+            with self.engine.keep_loaded(), counted_as("judging"):
+                for items in _group(new):
+                    (self._score if self.by_likelihood else self._write)(new, items, on_result)
 
-    def _write(self, names: Sequence[str]) -> None:
+        rows = cached(self.engine.cache, asked, self._key, compute, list[float] if self.by_likelihood else str)
+        if not announced:
+            say_first(f"{line}; all in the response cache, nothing to ask")
+        draws = iter([self._read(item, row) for item, row in zip(asked, rows, strict=True)])
+        return [list(islice(draws, self.judging.draws)) for _ in questions]
+
+    def _key(self, asked: _Asked) -> list[Any]:
+        return [self.judging.by, self.judging.rubric.sha256, self._effective, asked.question.key, asked.seed]
+
+    def _announce(self, line: str, new: Sequence[_Asked], stored: int) -> str:
+        tokens = sum(self.engine.count(item.question.text) for item in new)
+        written = 0 if self.by_likelihood else len(new) * int(self.judging.settings["max_gen_toks"])
+        line += f"; {stored} cached, {len(new)} to ask: up to {tokens:,} tokens of prompts"
+        say_first(line + (f" and {written:,} of replies" if written else ""))
+        return line
+
+    def _write(self, new: Sequence[_Asked], groups: Sequence[Sequence[int]], on_result: OnResult) -> None:
         def keep(places: Sequence[int], results: Sequence[Sequence[str | SpeechIQError]]) -> None:
             replies = {
-                key: reply
+                item: reply
                 for place, row in zip(places, results, strict=True)
-                for (key, _), reply in zip(self.missing[names[place]], row, strict=True)
+                for item, reply in zip(groups[place], row, strict=True)
             }
-            written = {key: reply for key, reply in replies.items() if isinstance(reply, str)}
-            self.cache.add(written)
+            failures = {item: reply for item, reply in replies.items() if isinstance(reply, SpeechIQError)}
+            written = [item for item in replies if item not in failures]
+            on_result(written, [replies[item] for item in written])
             usage["judgments"] += len(written)
-            self.failures |= {key: reply for key, reply in replies.items() if isinstance(reply, SpeechIQError)}
-            self._in_a_row = 0 if written else self._in_a_row + len(places)
-            if self._in_a_row >= MOST_FAILURES:
-                raise list(self.failures.values())[-1]
+            self._failures |= {new[item].name: failure for item, failure in failures.items()}
+            self._failures_in_a_row = 0 if written else self._failures_in_a_row + len(places)
+            if self._failures_in_a_row >= MOST_FAILURES:
+                raise list(self._failures.values())[-1]
 
-        prompts = [self._prompt(name) for name in names]
-        seeds = [[seed for _, seed in self.missing[name]] for name in names]
+        prompts = [self._prompt(new[group[0]].question) for group in groups]
+        seeds = [[new[item].seed for item in group] for group in groups]
         self.engine.attempt(prompts, seeds, self.judging.settings, on_result=keep)
 
-    def _score(self, names: Sequence[str]) -> None:
-        labels = self.judging.rubric.labels
+    def _score(self, new: Sequence[_Asked], groups: Sequence[Sequence[int]], on_result: OnResult) -> None:
         # The line break ends the grade: without it 1 would include 10.
-        continuations = [f" {label}\n" for label in labels]
+        continuations = [f" {label}\n" for label in self.judging.rubric.labels]
 
         def keep(places: Sequence[int], results: Sequence[Sequence[Scored]]) -> None:
-            rows = {self.missing[names[i]][0][0]: _normalize(row) for i, row in zip(places, results, strict=True)}
-            self.cache.add(rows)
-            usage["judgments"] += len(rows)
+            on_result([groups[place][0] for place in places], list(map(_normalize, results)))
+            usage["judgments"] += len(places)
 
-        self.engine.loglikelihood([self._prompt(name) for name in names], [continuations] * len(names), on_result=keep)
+        prompts = [self._prompt(new[group[0]].question) for group in groups]
+        self.engine.engine.loglikelihood(prompts, [continuations] * len(groups), on_result=keep)
 
-    def _prompt(self, name: str) -> TextPrompt:
-        question = self.asked[name]
+    def _prompt(self, question: Question) -> TextPrompt:
         cue = CUES[self.judging.rubric.kind] if self.by_likelihood else ""
         return TextPrompt(question.text.rstrip() + cue if cue else question.text, about=question.name)
 
-    def read(self, key: str) -> Draw:
-        """Return the draw of a key."""
-        if key in self.failures:
-            failure = self.failures[key]
+    def _read(self, asked: _Asked, row: Any) -> Draw:
+        if row is None:
+            failure = self._failures[asked.name]
             return Draw(f"[{failure}]", math.nan, _reason(failure))
-        row = self.cache.rows[key]
         if not self.by_likelihood:
             return Draw(row, *read_reply(row, self.judging.rubric))
         verdict = _expect(row, list(self.judging.rubric.labels.values()))
-        text = json.dumps(dict(zip(self.judging.rubric.labels, (round(each, 6) for each in row), strict=True)))
+        text = json.dumps(dict(zip(self.judging.rubric.labels, (round(share, 6) for share in row), strict=True)))
         return Draw(text, *verdict)
+
+
+def _group(new: Sequence[_Asked]) -> list[list[list[int]]]:
+    """Return the places of new draws: by the number of draws of a question, the highest first, then by question."""
+    by_question: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, item in enumerate(new):
+        by_question[tuple(item.question.key)].append(place)
+    by_number: dict[int, list[list[int]]] = defaultdict(list)
+    for places in by_question.values():
+        by_number[len(places)].append(places)
+    return [by_number[number] for number in sorted(by_number, reverse=True)]
 
 
 def _seeds(question: Question, judging: Judging) -> list[int]:

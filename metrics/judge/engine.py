@@ -2,72 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from speechiq.core.batches import OnResult
-from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.store import store_folder
+from speechiq.core.cache.stage_cache import cached
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean, find_nearest
 from speechiq.core.usage import counted_as
-from speechiq.engines.base import Setup, TextEngine
-from speechiq.engines.registry import KINDS, build, list_backends
+from speechiq.engines.cached import CachedEngine
+from speechiq.engines.registry import KINDS, list_backends
+from speechiq.metrics.models import open_engine
 
 PREFIX = "judge_"
 #: The judge that is a rule.
-MATCH = "match"
+EXACT_MATCH = "exact_match"
 #: Engine -> options that its judges have unless they are given: each draw is a call of its own with a seed.
-IMPLIED = {"openai": {"own_seeds": True}}
+IMPLIED = {"openai": {"seed_per_call": True}}
 
 
-class Opened(NamedTuple):
-    """The model of a judge.
-
-    Attributes:
-        engine: Runs it; its weights are loaded when it works.
-        cache: Everything that it judged before; in memory only if the engine has no identity.
-    """
-
-    engine: TextEngine
-    cache: StageCache
-
-    def require_loglikelihood(self, judge: str) -> None:
-        """Refuse a model without log-probabilities of given texts; an endpoint is asked once.
-
-        Raises:
-            SpeechIQError: It has none.
-        """
-
-        def check() -> None:
-            if not self.engine.has_loglikelihood():
-                raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
-
-        self._require("loglikelihood", {}, check)
-
-    def require_sampling(self, settings: Mapping[str, Any]) -> None:
-        """Refuse a model whose draws would be the same; an endpoint is asked once.
-
-        Raises:
-            SpeechIQError: The model does not sample.
-        """
-        self._require("sampling", self.engine.effective(settings), lambda: self.engine.check_sampling(settings))
-
-    def _require(self, what: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
-        """Call `check` unless it passed before."""
-
-        def compute(_: Any, on_result: OnResult) -> None:
-            with counted_as("judging"):
-                check()
-            on_result([0], [True])
-
-        cached(self.cache, [[what, settings]], list, compute, bool)
-
-
-def open_judge(judge: str, options: Mapping[str, Any], also: Collection[str] = ()) -> Opened:
+def open_judge(judge: str, options: Mapping[str, Any], also: Collection[str] = ()) -> CachedEngine:
     """Return the model of a judge, the same object for the same settings.
 
     Args:
@@ -78,27 +32,51 @@ def open_judge(judge: str, options: Mapping[str, Any], also: Collection[str] = (
     Raises:
         SpeechIQError: The engine does not exist, is of another kind, or cannot run the model.
     """
-    return _open(judge, json.dumps(options, sort_keys=True), tuple(sorted(also)), store_folder())
-
-
-@lru_cache(maxsize=8)
-def _open(judge: str, options_json: str, also: tuple[str, ...], folder: Path | None) -> Opened:
     name, colon, model = judge.partition(":")
     if not (name and colon and model):
         raise SpeechIQError(
-            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [MATCH])}write openai:MODEL, hf:MODEL "
-            f"or match"
+            f"judge={judge}: not of the form ENGINE:MODEL; {did_you_mean(judge, [EXACT_MATCH])}write openai:MODEL, "
+            f"hf:MODEL or exact_match"
         )
     text = list_backends("text")
     if name not in text:
         _refuse_other_kinds(judge, name, text)
-    from accelerate import PartialState
+    options = IMPLIED.get(name, {}) | dict(options)
+    return open_engine("text", name, model, options, prefix=PREFIX, stage="judge", also=also)
 
-    setup = Setup(engine=name, prefix=PREFIX, device=PartialState().device)
-    given = IMPLIED.get(name, {}) | json.loads(options_json)
-    engine = cast(TextEngine, build("text", model, given, setup, also=also))
-    identity = engine.identity()
-    return Opened(engine, StageCache({**(identity or {}), "stage": "judge"}, folder if identity else None))
+
+def require_loglikelihood(engine: CachedEngine, judge: str) -> None:
+    """Refuse a model without log-probabilities of given texts; an endpoint is asked once.
+
+    Raises:
+        SpeechIQError: It has none.
+    """
+
+    def check() -> None:
+        if not engine.has_loglikelihood():
+            raise SpeechIQError(f"judge_by=likelihood: {judge} has no log-likelihoods; use judge_by=generate")
+
+    _require(engine, "loglikelihood", {}, check)
+
+
+def require_sampling(engine: CachedEngine, settings: Mapping[str, Any]) -> None:
+    """Refuse a model whose draws would be the same; an endpoint is asked once.
+
+    Raises:
+        SpeechIQError: The model does not sample.
+    """
+    _require(engine, "sampling", engine.effective(settings), lambda: engine.check_sampling(settings))
+
+
+def _require(engine: CachedEngine, ability: str, settings: Mapping[str, Any], check: Callable[[], None]) -> None:
+    """Call `check` unless it passed before."""
+
+    def compute(_: Any, on_result: OnResult) -> None:
+        with counted_as("judging"):
+            check()
+        on_result([0], [True])
+
+    cached(engine.cache, [[ability, settings]], list, compute, bool)
 
 
 def _refuse_other_kinds(judge: str, name: str, text: Collection[str]) -> None:

@@ -2,9 +2,9 @@
 
 Call `judge` on texts. `Judge` and `score` are what the tasks of lm-eval name.
 
-The judge is a rule (`judge=match`, the default) or a language model that grades the answer by a rubric. The columns
-`match` and `match_f1` are computed in both cases. An answer whose draws are all unjudged has no score: NaN, counted in
-`unjudged`, in no mean. See docs/concepts/judges.md.
+The judge is a rule (`judge=exact_match`, the default) or a language model that grades the answer by a rubric. The
+columns `exact_match` and `f1` are computed in both cases. An answer whose draws are all unjudged has no score: NaN,
+counted in `unjudged`, in no mean. See docs/concepts/judges.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from speechiq.core.response import response_of
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge.judging import Case, Judgment, check_cases, judge_cases, judging_of, read_judging
-from speechiq.metrics.rules.exact_match import match, match_f1
+from speechiq.metrics.rules.exact_match import exact_match, f1
 from speechiq.metrics.rules.refusal import is_refusal
 from speechiq.metrics.wording import SPREAD, spread
 from speechiq.metrics.words.normalizer import normalize
@@ -33,7 +33,7 @@ __all__ = ["Judge", "check_docs", "judge", "score"]
 COLUMNS = (
     *higher("judge", "judge_points", "judge_agreement", aggregation=mean),
     *lower("unjudged", "refusal", "empty_answer"),
-    *higher("match", "match_f1", aggregation=mean),
+    *higher("exact_match", "f1", aggregation=mean),
     *lower("answer_words"),
     *higher("audio_coverage"),
 )
@@ -44,7 +44,7 @@ def judge(
     question: str | Sequence[str],
     answer: str | Sequence[str],
     reference: str | Sequence[str] = "",
-    judge: str = "match",
+    judge: str = "exact_match",
     rubric: str = "grade_0_5",
     *,
     checklist: str | Sequence[str] = "",
@@ -59,7 +59,7 @@ def judge(
         question: What was asked, or a list of texts.
         answer: The answer, or as many texts as `question` has.
         reference: The right answer, or as many texts; one text, such as an empty one, counts for all.
-        judge: `match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
+        judge: `exact_match`, or a text engine and its model: `openai:MODEL`, `hf:MODEL`, `vllm:MODEL`, ...
         rubric: Name of a rubric, or a YAML file.
         checklist: What a good answer has, or as many texts; one text counts for all.
         draws: Judgments per answer.
@@ -196,11 +196,11 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         `judge` (mean of the draws as a share of the scale, 0 to 1; NaN if unjudged), `judge_points` (the same on the
         rubric's own scale), `judge_agreement` (share of the pairs of draws with the same score; NaN with fewer than
         two scores, and for an empty answer, which no model judged), `unjudged` (1 if no draw has a score), `refusal`,
-        `empty_answer`, `match` and `match_f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
+        `empty_answer`, `exact_match` and `f1` (by rule, NaN without a reference), `answer_words`, `audio_coverage`.
 
     >>> item = {"answer": "Three.", "scores": [4.0, 5.0, None], "texts": ["", "", ""], "coverage": 1.0}
     >>> row = score({"answer": "3", "judging": {"scale": [0, 5]}}, [item])
-    >>> row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"], row["match"]
+    >>> row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"], row["exact_match"]
     (0.9, 4.5, 0.0, 0.0, 1.0)
     """
     item = results[0]
@@ -208,8 +208,8 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     reference = doc["answer"] or ""
     return {
         **score_judgment(doc, item),
-        "match": match(answer, reference, accepted),
-        "match_f1": match_f1(answer, reference, accepted),
+        "exact_match": exact_match(answer, reference, accepted),
+        "f1": f1(answer, reference, accepted),
         "answer_words": float(len(normalize(answer).split())),
         "audio_coverage": float(item["coverage"]),
     }

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.draws import Draw, Question, draw, say_first
-from speechiq.metrics.judge.engine import MATCH
+from speechiq.metrics.judge.engine import EXACT_MATCH
 from speechiq.metrics.judge.settings import KEYS, Judging, judging_of, read_judging, read_settings
-from speechiq.metrics.rules.exact_match import match
+from speechiq.metrics.rules.exact_match import exact_match
 from speechiq.metrics.rules.keywords import count_keywords
 
 __all__ = [
@@ -46,9 +46,10 @@ class Case(NamedTuple):
         answer: What the system answered.
         reference: The right answer; may be empty if the rubric does not show it.
         checklist: What a good answer has.
-        accepted: Further right answers, for `judge=match`.
+        accepted: Further right answers, for `judge=exact_match`.
         name: Name in errors.
-        keywords: What a good answer contains, for `judge=match` without an accepted answer; see `rules/keywords.py`.
+        keywords: What a good answer contains, for `judge=exact_match` without an accepted answer; see
+            `rules/keywords.py`.
     """
 
     question: str
@@ -129,7 +130,7 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
     rule = Judgment((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
     found = {i: rule for i, case in enumerate(cases) if not case.answer.strip()}
     rest = [i for i in range(len(cases)) if i not in found]
-    if judging.judge == MATCH:
+    if judging.judge == EXACT_MATCH:
         return [found.get(i) or _match(case, judging) for i, case in enumerate(cases)]
     check_cases(cases, judging)
     if rest:
@@ -146,7 +147,7 @@ def check_cases(cases: Iterable[Case], judging: Judging) -> None:
     Raises:
         SpeechIQError: A reference is missing; names the case.
     """
-    if judging.judge != MATCH and judging.rubric.has("reference"):
+    if judging.judge != EXACT_MATCH and judging.rubric.has("reference"):
         for number, case in enumerate(cases):
             if not case.reference.strip():
                 raise SpeechIQError(
@@ -204,7 +205,7 @@ def _columns(row: Sequence[Draw]) -> tuple[tuple[float, ...], tuple[str, ...], t
 
 def _match(case: Case, judging: Judging) -> Judgment:
     lowest, highest = judging.rubric.scale
-    matched = match(case.answer, case.reference, case.accepted)
+    matched = exact_match(case.answer, case.reference, case.accepted)
     if math.isnan(matched):
         matched = count_keywords(case.answer, case.keywords)
     if math.isnan(matched):

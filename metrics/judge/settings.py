@@ -11,10 +11,11 @@ from msgspec import Meta, Struct
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import content_sha256, shorten
 from speechiq.core.suggestions import find_nearest
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.options import Count, OpenOptions, list_names, read_options
-from speechiq.metrics.judge.engine import MATCH, PREFIX, Opened, open_judge
+from speechiq.metrics.judge.engine import EXACT_MATCH, PREFIX, open_judge, require_loglikelihood, require_sampling
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
-from speechiq.metrics.rules import exact_match as match
+from speechiq.metrics.rules import exact_match
 
 JUDGE = "judge"
 GENERATE, LIKELIHOOD = "generate", "likelihood"
@@ -61,7 +62,7 @@ class Judging(Struct, frozen=True, kw_only=True):
     """The settings of a judge.
 
     Attributes:
-        judge: `match`, or `ENGINE:MODEL`.
+        judge: `exact_match`, or `ENGINE:MODEL`.
         rubric_name: Name or file of the rubric, as it was given.
         rubric: The rubric.
         draws: Number of judgments per answer.
@@ -104,7 +105,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     """Return the judge that a task's metadata describe; the rest of the metadata is ignored.
 
     Args:
-        metadata: `judge` (default `match`), `judge_*`: see `JudgeOptions`.
+        metadata: `judge` (default `exact_match`), `judge_*`: see `JudgeOptions`.
         default_rubric: Rubric if the metadata name none; a named one must be of the same kind.
 
     Raises:
@@ -113,12 +114,12 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     >>> read_judging({"judge_rubric": "right_wrong"}).rubric.scale
     (0, 1)
     """
-    defaults = {JUDGE: MATCH, f"{PREFIX}rubric": default_rubric}
+    defaults = {JUDGE: EXACT_MATCH, f"{PREFIX}rubric": default_rubric}
     own = {key: value for key, value in metadata.items() if key == JUDGE or key.startswith(PREFIX)}
     given = {key: value for key, value in (defaults | own).items() if key not in DERIVED}
     judge = given.pop(JUDGE)
     if not isinstance(judge, str) or not judge:
-        raise SpeechIQError(f"judge={judge!r:.80}: not a judge; write openai:MODEL, hf:MODEL or match")
+        raise SpeechIQError(f"judge={judge!r:.80}: not a judge; write openai:MODEL, hf:MODEL or exact_match")
     values = {key.removeprefix(PREFIX): value for key, value in given.items()}
     _refuse_similar(values.keys() - list_names(JudgeOptions))
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
@@ -131,13 +132,13 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     judging = Judging(
         judge=judge, rubric_name=options.rubric, rubric=rubric, draws=options.draws, seed=options.seed, by=options.by
     )
-    if judge == MATCH:
+    if judge == EXACT_MATCH:
         _check_match(rubric, options)
-        return msgspec.structs.replace(judging, identity=f"match {match.VERSION}")
-    opened = open_judge(judge, options.others, list_names(JudgeOptions))
-    settings = _check_likelihood(judge, opened, options) if options.by == LIKELIHOOD else _settle(opened, options)
-    effective = opened.engine.effective(settings) if settings else LIKELIHOOD
-    identity = {"engine": opened.engine.identity(), "settings": effective}
+        return msgspec.structs.replace(judging, identity=f"exact_match {exact_match.VERSION}")
+    engine = open_judge(judge, options.others, list_names(JudgeOptions))
+    settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
+    effective = engine.effective(settings) if settings else LIKELIHOOD
+    identity = {"engine": engine.identity(), "settings": effective}
     return msgspec.structs.replace(
         judging,
         settings=settings,
@@ -189,18 +190,19 @@ def _given_generation(options: JudgeOptions) -> dict[str, Any]:
 def _check_match(rubric: Rubric, options: JudgeOptions) -> None:
     model = "name a model, such as judge=openai:MODEL"
     if rubric.kind != "score":
-        raise SpeechIQError(f"judge=match: cannot compare two answers; {model}")
+        raise SpeechIQError(f"judge=exact_match: cannot compare two answers; {model}")
     if options.draws > 1:
         raise SpeechIQError(
-            f"judge_draws={options.draws}: judge=match is a rule, all draws would be the same; leave it out, or {model}"
+            f"judge_draws={options.draws}: judge=exact_match is a rule, all draws would be the same; leave it "
+            f"out, or {model}"
         )
     if options.by != GENERATE:
-        raise SpeechIQError(f"judge_by={options.by}: judge=match has no probabilities; leave it out, or {model}")
+        raise SpeechIQError(f"judge_by={options.by}: judge=exact_match has no probabilities; leave it out, or {model}")
     for name, value in (options.others | _given_generation(options)).items():
-        raise SpeechIQError(f"{PREFIX}{name}={value}: judge=match has no such option; leave it out, or {model}")
+        raise SpeechIQError(f"{PREFIX}{name}={value}: judge=exact_match has no such option; leave it out, or {model}")
 
 
-def _check_likelihood(judge: str, opened: Opened, options: JudgeOptions) -> dict[str, Any]:
+def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Check a judge that writes no replies; return its generation settings, which are none."""
     if options.draws > 1:
         raise SpeechIQError(
@@ -209,11 +211,11 @@ def _check_likelihood(judge: str, opened: Opened, options: JudgeOptions) -> dict
         )
     for name, value in _given_generation(options).items():
         raise SpeechIQError(f"{PREFIX}{name}={value}: judge_by=likelihood writes no reply; leave it out")
-    opened.require_loglikelihood(judge)
+    require_loglikelihood(engine, judge)
     return {}
 
 
-def _settle(opened: Opened, options: JudgeOptions) -> dict[str, Any]:
+def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Return the generation settings of the replies.
 
     Raises:
@@ -232,7 +234,7 @@ def _settle(opened: Opened, options: JudgeOptions) -> dict[str, Any]:
         )
     given = sampling if do_sample else {}
     settings = {"until": [], "do_sample": do_sample, "max_gen_toks": options.max_gen_toks, **given}
-    opened.engine.sampling(settings)
+    engine.sampling(settings)
     if options.draws > 1:
-        opened.require_sampling(settings)
+        require_sampling(engine, settings)
     return settings

@@ -1,24 +1,38 @@
-"""Read which network rates speech (`speech_quality`), and refuse one that cannot work before any system runs."""
+"""Predict the quality of speech, as people rate it: a mean opinion score from 1 (bad) to 5 (excellent).
+
+Networks that cannot work are refused before any system runs. Scores are cached on disk by the network's weights and the
+content of the clip. The network is loaded only for new clips, and freed when they are rated. It predicts how speech
+sounds, not whether its words are right.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from speechiq.core.batches import OnResult
+from speechiq.core.cache.stage_cache import cached
 from speechiq.core.checkpoints.names import resolve
+from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, hash_file, is_file
+from speechiq.core.progress import progress_bar
 from speechiq.core.suggestions import did_you_mean
+from speechiq.core.usage import measured, usage
+from speechiq.metrics.models import open_cache
 
 KEY, SHA256 = "speech_quality", "speech_quality_sha256"
 DEFAULT, OFF = "distillmos", "off"
 #: What can be written, for errors.
 KNOWN = "distillmos, utmos:FILE, off"
 DISTILLMOS = "demo:distillmos"
+#: Length (s) below which nothing can be rated.
+SHORTEST_S = 0.1
 UTMOS_FILE = "utmos22_strong_step7459_v1.pt"
 UTMOS_PAGE = "https://github.com/tarepan/SpeechMOS/releases/tag/v1.0.0"
 
@@ -92,6 +106,45 @@ def rater_of(doc: Mapping[str, Any]) -> Rater | None:
 def describe_rater(rater: Rater | None) -> dict[str, str]:
     """Return what results record: the name and, except for `off`, the sha256 of the weights."""
     return {KEY: OFF} if rater is None else {KEY: rater.name, SHA256: rater.sha256}
+
+
+def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
+    """Return the predicted opinion score of each clip: 1 to 5, NaN for silence and for less than 0.1 s.
+
+    Args:
+        clips: Spoken replies, or any speech.
+        rater: From `read_rater`.
+
+    Raises:
+        SpeechIQError: The file of the rater's weights has changed.
+    """
+
+    def compute(new: list[Clip], on_result: OnResult) -> None:
+        network = rater.load()
+        seconds = sum(clip.duration for clip in new)
+        bar = progress_bar(total=len(new), verb=f"{rater.name} rating speech", unit="clip")
+        with bar, measured("rating replies", seconds):
+            for place, clip in enumerate(new):
+                on_result([place], [rate(clip.samples, network)])
+                usage["speech_ratings"] += 1
+                bar.update()
+
+    stage = {"stage": "speech quality", "model": rater.name, "weights_sha256": rater.sha256}
+    rows = cached(open_cache(stage), clips, lambda clip: clip.key, compute, float | None)
+    return [math.nan if row is None else float(row) for row in rows]
+
+
+def rate(samples: np.ndarray, network: Network) -> float | None:
+    """Return the score of a sound; None for silence, for less than `SHORTEST_S`, and for values that are not finite.
+
+    Args:
+        samples: float32, shape (samples,), mono, 16 kHz.
+        network: From `Rater.load`.
+    """
+    if len(samples) < SHORTEST_S * SAMPLING_RATE or not np.isfinite(samples).all() or not samples.any():
+        return None
+    score = network.rate(samples)
+    return score if math.isfinite(score) else None
 
 
 @cache

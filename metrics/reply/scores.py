@@ -9,23 +9,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from lm_eval.api.filter import Filter
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.core.response import Response, response_of
 from speechiq.metrics.columns import higher, lower, returns
 from speechiq.metrics.defined import mean
 from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
-from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of
-from speechiq.metrics.reply.language import is_english
-from speechiq.metrics.reply.quality import speech_quality
-from speechiq.metrics.reply.rater import rater_of
-from speechiq.metrics.reply.transcript import find_audible, transcribe_replies
+from speechiq.metrics.judge.judging import KEYS as JUDGE_KEYS
+from speechiq.metrics.judge.judging import Case, Judgment, judge_cases, judging_of, read_judging
+from speechiq.metrics.reply.rater import DEFAULT, describe_rater, rater_of, read_rater, speech_quality
+from speechiq.metrics.reply.rater import KEY as QUALITY
+from speechiq.metrics.reply.transcript import KEY, PREFIX, find_audible, read_reply_asr, transcribe_replies
 from speechiq.metrics.rules.keywords import count_keywords
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import wer
+
+RUBRIC = "points_1_10"
+#: Keys of metadata that tasks with spoken replies read.
+KEYS = JUDGE_KEYS | {KEY, f"{PREFIX}*", QUALITY}
+#: Fewest words in Latin letters from which a language is certain.
+FEWEST_WORDS = 4
+#: Probability from which another language is certain.
+CERTAIN = 0.9
+
+
+def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what docs and results of a task with spoken replies record; the `read_settings` of the form `reply`.
+
+    Args:
+        metadata: That of `read_judging`, `reply_asr`, `reply_asr_*` and `speech_quality` (see `read_rater`).
+
+    Raises:
+        SpeechIQError: A setting is invalid, or a model is missing.
+    """
+    quality = metadata.get(QUALITY, DEFAULT)
+    rater = read_rater(quality)
+    asr = read_reply_asr(metadata)
+    reply = {"options": asr["reply_asr_options"]} if asr["reply_asr_options"] else {}
+    recorded = {KEY: asr[KEY]} | describe_rater(rater)
+    return read_judging(metadata, RUBRIC).record() | recorded | {"reply": {KEY: asr[KEY], QUALITY: quality} | reply}
 
 
 class Reply(Filter):
@@ -95,15 +122,15 @@ def _describe(clip: Clip) -> dict[str, Any]:
 
 
 @returns(
-    higher("judge_points", "judge", "judge_written_points", "judge_gap", "judge_agreement", aggregation=mean),
+    higher("judge_points", "judge", "text_score", "speech_gap", "judge_agreement", aggregation=mean),
     lower("unjudged"),
-    lower("said_as_written", aggregation=mean),
+    lower("speech_text_wer", aggregation=mean),
     higher("speech_quality", aggregation=mean),
     lower("response_seconds", aggregation=mean),
     lower("words"),
     higher("spoken"),
     lower("silent", "not_english", "refusal", "empty_answer"),
-    higher("match", aggregation=mean),
+    higher("keyword_share", aggregation=mean),
     higher("audio_coverage"),
 )
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -115,16 +142,16 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
 
     Returns:
         `judge_points` (what was spoken, on the rubric's scale; what was written, if nothing was spoken), `judge` (the
-        same as a share of the scale), `judge_written_points` (what was written), `judge_gap` (spoken - written; NaN if
-        nothing was spoken), `judge_agreement`, `unjudged`, `said_as_written` (word error rate of the transcript against
+        same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
+        nothing was spoken), `judge_agreement`, `unjudged`, `speech_text_wer` (word error rate of the transcript against
         the written text; NaN without both), `speech_quality` (opinion score 1 to 5; NaN for silence),
         `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a word),
-        `not_english`, `refusal`, `empty_answer`, `match` (share of the keywords), `audio_coverage`.
+        `not_english`, `refusal`, `empty_answer`, `keyword_share` (share of the keywords), `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
     >>> row = score({"judging": {"scale": [1, 10]}, "keywords": ["red", "car|auto"]}, [item])
-    >>> row["judge_points"], row["judge_gap"], row["said_as_written"], row["response_seconds"], row["match"]
+    >>> row["judge_points"], row["speech_gap"], row["speech_text_wer"], row["response_seconds"], row["keyword_share"]
     (7.0, -1.0, 0.0, 1.5, 1.0)
     """
     item = results[0]
@@ -137,15 +164,42 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     words = len(normalize(answer).split())
     return {
         **judged,
-        "judge_written_points": points_written,
-        "judge_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
-        "said_as_written": wer(written, answer) if is_spoken and normalize(written) else math.nan,
+        "text_score": points_written,
+        "speech_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
+        "speech_text_wer": wer(written, answer) if is_spoken and normalize(written) else math.nan,
         "speech_quality": math.nan if quality is None else float(quality),
         "response_seconds": float(audio["duration"]) if audio is not None else math.nan,
         "words": float(words),
         "spoken": float(is_spoken),
         "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),
-        "match": count_keywords(answer, tuple(doc.get("keywords") or ())),
+        "keyword_share": count_keywords(answer, tuple(doc.get("keywords") or ())),
         "audio_coverage": float(item["coverage"]),
     }
+
+
+def is_english(text: str) -> bool:
+    """Return whether a text is in English, or too short to decide, by py3langid.
+
+    Only a clear finding counts: short replies in Latin letters have no certain language, and count as English.
+
+    >>> is_english("Take the bus to Paris."), is_english("Der Zug fährt um acht Uhr ab."), is_english("Hola.")
+    (True, False, True)
+    >>> is_english("我不知道"), is_english("")
+    (False, True)
+    """
+    letters = [char for char in text if char.isalpha()]
+    latin = sum(char < "\u0250" for char in letters)
+    if latin < len(letters) / 2:
+        return False
+    if len(text.split()) < FEWEST_WORDS:
+        return True
+    language, probability = _identifier().classify(text)
+    return bool(language == "en" or probability < CERTAIN)
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

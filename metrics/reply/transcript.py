@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from speechiq.core.batches import OnResult
-from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.store import store_folder
 from speechiq.core.checkpoints.names import DEMO
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.usage import counted_as
 from speechiq.engines.asr.controls import NeedsReferences
-from speechiq.engines.base import ASREngine, Setup
-from speechiq.engines.registry import build, list_backends
+from speechiq.engines.cached import CachedEngine
+from speechiq.engines.registry import list_backends
+from speechiq.metrics.models import open_engine
 
 KEY, PREFIX = "reply_asr", "reply_asr_"
 #: The paper's recognizer (section 4).
 DEFAULT = "openai/whisper-large-v3"
-
-
-class Opened(NamedTuple):
-    """Hold the recognizer of replies.
-
-    Attributes:
-        engine: Transcribes; its weights are loaded when it works, and freed afterwards.
-        cache: The transcripts of earlier replies; in memory only if the engine has no identity.
-    """
-
-    engine: ASREngine
-    cache: StageCache
 
 
 class SpokenReply(NamedTuple):
@@ -51,17 +34,13 @@ class SpokenReply(NamedTuple):
     recognizer: str
     options: Mapping[str, Any]
 
-    def open(self) -> Opened:
+    def open(self) -> CachedEngine:
         """Return the recognizer; see `open_reply_asr`."""
         return open_reply_asr(self.recognizer, self.options)
 
     def keep(self, transcript: str) -> None:
         """Add a transcript that another process made to the response cache of this process, unless it is there."""
-
-        def add(_: list[Clip], on_result: OnResult) -> None:
-            on_result([0], [transcript])
-
-        cached(self.open().cache, [self.clip], _key, add, str)
+        self.open().keep("transcribe", self.clip, result=Response(transcript))
 
 
 def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +58,7 @@ def read_reply_asr(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {KEY: name, "reply_asr_options": options}
 
 
-def open_reply_asr(name: Any, options: Mapping[str, Any]) -> Opened:
+def open_reply_asr(name: Any, options: Mapping[str, Any]) -> CachedEngine:
     """Return a recognizer whose model is not yet loaded, the same object for the same settings.
 
     Args:
@@ -91,26 +70,16 @@ def open_reply_asr(name: Any, options: Mapping[str, Any]) -> Opened:
     """
     if not isinstance(name, str) or not name:
         raise SpeechIQError(f"{KEY}={name!r:.80}: not a recognizer; write a hub id, demo:NAME or ENGINE:MODEL")
-    return _open(name, json.dumps(options, sort_keys=True), store_folder())
-
-
-@lru_cache(maxsize=8)
-def _open(name: str, options_json: str, folder: Path | None) -> Opened:
     known = list_backends("asr")
     engine, colon, model = name.partition(":")
     if not colon or name.startswith(DEMO):
         engine, model = "hf", name
     if engine not in known:
         raise SpeechIQError(f"{KEY}={name}: no recognizer engine {engine!r}; known are {', '.join(sorted(known))}")
-    from accelerate import PartialState
-
-    setup = Setup(engine=engine, prefix=PREFIX, device=PartialState().device)
-    found = build("asr", model, json.loads(options_json), setup)
-    if isinstance(found, NeedsReferences):
+    opened = open_engine("asr", engine, model, options, prefix=PREFIX, stage="reply transcript")
+    if isinstance(opened.engine, NeedsReferences):
         raise SpeechIQError(f"{KEY}={name}: does not listen to audio; name a recognizer")
-    identity = found.identity()
-    cache = StageCache({**(identity or {}), "stage": "reply transcript"}, folder if identity else None)
-    return Opened(cast(ASREngine, found), cache)
+    return opened
 
 
 def find_audible(docs: Sequence[Mapping[str, Any]], responses: Sequence[Response]) -> dict[int, SpokenReply]:
@@ -136,25 +105,12 @@ def transcribe_replies(replies: Sequence[SpokenReply]) -> list[str]:
     Raises:
         SpeechIQError: The recognizer cannot be used.
     """
-    places: dict[Opened, list[int]] = defaultdict(list)
+    places: dict[CachedEngine, list[int]] = defaultdict(list)
     for place, reply in enumerate(replies):
         places[reply.open()].append(place)
-    found: dict[int, str] = {}
-    for opened, these in places.items():
-        found |= zip(these, _transcribe([replies[place].clip for place in these], opened), strict=True)
-    return [found[place] for place in range(len(replies))]
-
-
-def _transcribe(clips: Sequence[Clip], opened: Opened) -> list[str]:
-    def compute(new: list[Clip], on_result: OnResult) -> None:
-        def store(places: Sequence[int], found: Sequence[Response]) -> None:
-            on_result(places, [response.text for response in found])
-
+    texts: dict[int, str] = {}
+    for engine, own in places.items():
         with counted_as("transcribing replies"):
-            opened.engine.transcribe(new, on_result=store)
-
-    return cached(opened.cache, clips, _key, compute, str)
-
-
-def _key(clip: Clip) -> str:
-    return clip.key
+            responses = engine.transcribe([replies[place].clip for place in own])
+        texts |= {place: response.text for place, response in zip(own, responses, strict=True)}
+    return [texts[place] for place in range(len(replies))]

@@ -14,7 +14,7 @@ from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.word_classes import mark
 
 
-def mention(answer: str, accepted: Sequence[str]) -> float:
+def contains_answer(answer: str, accepted: Sequence[str]) -> float:
     """Return 1 if an answer contains an accepted answer, word for word, else 0.
 
     Words are compared as Whisper's English rules write them. A right answer that is denied ("not Lima") counts too.
@@ -26,14 +26,14 @@ def mention(answer: str, accepted: Sequence[str]) -> float:
     Returns:
         1 or 0; NaN if no right answer has a word.
 
-    >>> mention("The capital of Peru is Lima.", ["Lima"]), mention("It is Limassol.", ["Lima"]), mention("Lima", [])
-    (1.0, 0.0, nan)
+    >>> contains_answer("The capital of Peru is Lima.", ["Lima"]), contains_answer("It is Limassol.", ["Lima"])
+    (1.0, 0.0)
     """
     phrases = list(filter(None, map(normalize, accepted)))
     return float(any(mark(normalize(answer).split(), phrases))) if phrases else math.nan
 
 
-@returns(higher("mention", aggregation=mean), COLUMNS)
+@returns(higher("contains_answer", aggregation=mean), COLUMNS)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Score one answer to a spoken query; the `process_results` of `_answer.yaml`.
 
@@ -42,6 +42,6 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         results: One item of the output of `judge.Judge`.
 
     Returns:
-        `mention`, and what `judge.score` returns.
+        `contains_answer`, and what `judge.score` returns.
     """
-    return {"mention": mention(results[0]["answer"], doc["accepted"])} | score_judged(doc, results)
+    return {"contains_answer": contains_answer(results[0]["answer"], doc["accepted"])} | score_judged(doc, results)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from speechiq.metrics.words.normalizer import normalize
 
-#: Raised if the rules change; recorded as the identity of `judge=match`.
+#: Raised if the rules change; recorded as the identity of `judge=exact_match`.
 VERSION = 2
 _LEAD = re.compile(
     r"^(?:so |thus |therefore |hence )?(?:my |final |correct |right )*(?:answer|result) "
@@ -34,7 +34,7 @@ _PART = re.compile(
 _UNIT = r"[$£€¢]?\s*%s\s*(?:%%|percent|[$£€¢]|[a-z]+s?)?"
 
 
-def match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
+def exact_match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     """Return 1 if the answer is the reference or an accepted answer by rule, else 0.
 
     Args:
@@ -45,10 +45,10 @@ def match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     Returns:
         1 or 0; NaN if there is neither a reference nor an accepted answer.
 
-    >>> match("The answer is twenty-one.", "21"), match("It took 3 buses, 21 people each: 63", "sixty three people")
-    (1.0, 1.0)
-    >>> match("a red car", "The red car!"), match("blue", "red", ["blue"]), match("", "red"), match("red", "")
-    (1.0, 1.0, 0.0, nan)
+    >>> exact_match("It took 3 buses, 21 people each: 63", "sixty three people")
+    1.0
+    >>> exact_match("a red car", "The red car!"), exact_match("blue", "red", ["blue"]), exact_match("", "red")
+    (1.0, 1.0, 0.0)
     """
     targets = [text for text in (reference, *accepted) if text.strip()]
     if not targets:
@@ -57,18 +57,18 @@ def match(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     return float(any(given == simplify(target) or _same_number(answer, target) for target in targets))
 
 
-def match_f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
+def f1(answer: str, reference: str, accepted: Sequence[str] = ()) -> float:
     """Return how well the words of the answer overlap with those of the most similar accepted answer.
 
     Args:
-        answer: See `match`.
-        reference: See `match`.
-        accepted: See `match`.
+        answer: See `exact_match`.
+        reference: See `exact_match`.
+        accepted: See `exact_match`.
 
     Returns:
         The harmonic mean of precision and recall of words, from 0 to 1; NaN if there is nothing to compare with.
 
-    >>> match_f1("a big red car", "The red car"), match_f1("", "red")
+    >>> f1("a big red car", "The red car"), f1("", "red")
     (0.8, 0.0)
     """
     targets = [simplify(text) for text in (reference, *accepted) if text.strip()]

@@ -7,17 +7,11 @@ all systems.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from speechiq.core.batches import OnResult
-from speechiq.core.cache.stage_cache import StageCache, cached
-from speechiq.core.cache.store import store_folder
-from speechiq.core.checkpoints.identity import identity
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
-from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, shortest_context
+from speechiq.metrics.distance.text_model import NO_NAMES, Role, TextModel, read_texts, shortest_context
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.metrics.words.pairs import pair_texts
 from speechiq.metrics.words.wer import ErrorRate, pool
@@ -54,26 +48,21 @@ class Tagger(TextModel):
     A word is in an entity if its first token has a label other than `O`; neighboring words of one type are one entity.
     """
 
-    role = ROLE
-
-    def __init__(self, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
-        super().__init__(name, dtype, batch_size)
+    def __init__(self, role: Role, name: str, dtype: str = "float32", batch_size: int | None = None) -> None:
+        super().__init__(role, name, dtype, batch_size)
         if not self.tokenizer.is_fast:
             raise SpeechIQError(
                 f"{self.called}: its tokenizer does not give the places of words; choose another tagger"
             )
         self.context = shortest_context(self.context, self.tokenizer.model_max_length)
 
-    def tag(self, texts: Sequence[str], on_result: OnResult, owners: Mapping[str, str]) -> None:
-        """Pass beginning and end of the entities of each text to `on_result`; see `TextModel.run`.
+    def tokenize(self, texts: Sequence[str], reading: str) -> Sequence[Encoding]:
+        """Return the tokens of each text; see `TextModel.tokenize`."""
+        encodings: Sequence[Encoding] = self.tokenizer(list(texts)).encodings
+        return encodings
 
-        Raises:
-            SpeechIQError: A text is longer than the model's context.
-        """
-        encodings = self.tokenizer(list(texts)).encodings
-        self.run(texts, encodings, self._read, on_result, owners)
-
-    def _read(self, batch: Sequence[Encoding]) -> list[list[list[int]]]:
+    def read_batch(self, batch: Sequence[Encoding], reading: str) -> list[list[list[int]]]:
+        """Return beginning and end of the entities of each text; see `TextModel.read_batch`."""
         ids, mask, _ = self.pad([encoding.ids for encoding in batch])
         usage["embeddings"] += len(batch)
         best = self.load()(input_ids=ids, attention_mask=mask).logits.argmax(-1).tolist()
@@ -123,25 +112,10 @@ def find_entities(texts: Sequence[str], name: str, owners: Mapping[str, str] = N
         owners: Text -> its name in errors.
 
     Raises:
-        SpeechIQError: As for `Tagger.tag`.
+        SpeechIQError: As for `TextModel.read`.
     """
-
-    def compute(new: list[str], on_result: OnResult) -> None:
-        load_tagger(name).tag(new, on_result, owners)
-
-    spans = cached(_stage_cache(name, store_folder()), texts, str, compute, list[tuple[int, int]])
-    return [[text[start:end].strip() for start, end in found] for text, found in zip(texts, spans, strict=True)]
-
-
-@cache
-def _stage_cache(name: str, folder: Path | None) -> StageCache:
-    return StageCache({"stage": "tagger", "model": name, "dtype": "float32", **identity(name)}, folder)
-
-
-@lru_cache(maxsize=1)
-def load_tagger(name: str) -> Tagger:
-    """Return the tagger `name`; the last one that was loaded stays in memory."""
-    return Tagger(name)
+    spans = read_texts(Tagger, ROLE, name, texts, owners, form=list[tuple[int, int]])
+    return [[text[start:end].strip() for start, end in entities] for text, entities in zip(texts, spans, strict=True)]
 
 
 def check_entities(doc: Mapping[str, Any]) -> None:

@@ -53,6 +53,16 @@ def find_source(clip: Mapping[str, Any]) -> str:
     return file.as_uri() + _fragment(clip)
 
 
+def find_sounds(clips: Mapping[str, Any]) -> dict[str, str]:
+    """Return clip -> address of its audio, for the clips whose file is on this machine.
+
+    Args:
+        clips: Clip -> its audio as in a doc; anything but a mapping has no address.
+    """
+    sources = {clip: find_source(audio) for clip, audio in clips.items() if isinstance(audio, Mapping)}
+    return {clip: source for clip, source in sources.items() if source}
+
+
 def _encode(clip: Mapping[str, Any]) -> str:
     """Return a clip under a condition, which is in no file, as Ogg Vorbis for an audio player."""
     import soundfile

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.console import count_of
-from speechiq.core.files.checksummed import content_sha256
-from speechiq.core.files.plain import refuse_to_overwrite, write_whole
+from speechiq.core.files.plain import OWN_FILE, refuse_to_overwrite, write_whole
 from speechiq.reducer.report import compare, data, items, page, provenance, sets, suspects, systems
+from speechiq.reducer.report.review import review_questions
 from speechiq.reducer.report.study import Study, gather, read_study, weights_by_rule
 from speechiq.reducer.report.suite import SuitePage
 from speechiq.reducer.report.suite import gather as gather_suite
@@ -19,8 +19,7 @@ from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.tables.records import FIX
-from speechiq.reducer.tables.table import FLAGS, TITLE, TITLE_WITHOUT
+from speechiq.reducer.tables.scoreboard_table import FLAGS, TITLE, TITLE_WITHOUT
 
 #: Sections of the page in their order: id, which names the template too -> heading.
 SECTIONS = {
@@ -77,13 +76,9 @@ def render(study: Study, command: str = "", suites: Sequence[SuitePage] = ()) ->
     Args:
         study: As `gather` returns it.
         command: The command that makes the page; "" leaves it out.
-        suites: DerivedColumns suites; each has a section.
+        suites: Other suites; each has a section.
     """
-    shown = content(study)
-    charts = shown["charts"] | _charts(suites)
-    return page.render(
-        "page.html.j2", **shown | {"charts": charts}, suites=suites, made=provenance.made(study, command)
-    )
+    return _render(content(study), suites, provenance.made(study, command), page.SCRIPTS)
 
 
 def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
@@ -93,26 +88,26 @@ def render_suites(suites: Sequence[SuitePage], command: str = "") -> str:
         suites: As `suite.gather` returns them.
         command: As for `render`.
     """
-    names = ", ".join(of.suite for of in suites)
+    names = ", ".join(suite.suite for suite in suites)
+    tasks = provenance.tasks_of(system for suite in suites for system in suite.scoreboard.systems)
+    shown = {"title": f"{'Suite' if len(suites) == 1 else 'Suites'} {names}", "sections": {}, "data": {"charts": {}}}
+    return _render(shown, suites, provenance.made_of(tasks, command), page.FEW_SCRIPTS)
+
+
+def _render(
+    shown: Mapping[str, Any], suites: Sequence[SuitePage], made: Mapping[str, str], scripts: Sequence[str]
+) -> str:
+    charts = shown["data"]["charts"] | {id: chart for suite in suites for id, chart in suite.charts().items()}
+    links = shown["sections"] | {suite.id: f"Suite {suite.suite}" for suite in suites}
+    data = shown["data"] | {"charts": charts}
     return page.render(
-        "suites.html.j2",
-        page.FEW_SCRIPTS,
-        title=f"{'Suite' if len(suites) == 1 else 'Suites'} {names}",
-        suites=suites,
-        charts=_charts(suites),
-        made=provenance.made_of(
-            provenance.tasks_of(system for of in suites for system in of.scoreboard.systems), command
-        ),
+        "report.html.j2", scripts, **{**shown, "data": data, "links": links, "made": made, "suites": suites}
     )
 
 
-def _charts(suites: Sequence[SuitePage]) -> dict[str, Any]:
-    return {id: chart for of in suites for id, chart in of.charts().items()}
-
-
 def content(study: Study) -> dict[str, Any]:
-    """Return the values of the template's variables."""
-    rows, pool = data.standings(study), study.ranking.pool
+    """Return the values of the template's variables; `data` is that of the scripts."""
+    rows, pool, context = data.standings(study), study.ranking.pool, study.ranking.context
     listening = {study.names[row] for row in study.listening}
     encoders = {
         name: identity.encoder or name
@@ -121,29 +116,38 @@ def content(study: Study) -> dict[str, Any]:
     }
     charts, set_tables = data.charts(study, rows), sets.tables(study)
     sections = {id: title for id, title in SECTIONS.items() if _has(id, study, charts)}
+    candidates = unanswerable.find(study.answers) if study.answers.questions and encoders else []
+    review = review_questions(candidates)
+    title = TITLE if study.has_siq else TITLE_WITHOUT
     return {
-        "title": TITLE if study.has_siq else TITLE_WITHOUT,
-        "systems_counted": count_of(len(rows), "system"),
-        "questions_asked": [MEANINGS[level] for level in study.levels],
+        "title": f"{title} of {count_of(len(rows), 'system')}",
+        "heading": title,
+        "lead": _lead(study),
+        "data": {
+            "charts": charts,
+            "sounds": data.sounds(study),
+            "review": review.data,
+            "compare": compare.browser_data(study, rows) if "compare" in sections else {},
+            "clips": data.browser_data(study, rows),
+        },
         "level_names": [level.title() for level in study.levels],
-        "no_siq": study.ranking.context.remarks.no_siq,
+        "no_siq": context.remarks.no_siq,
         "sections": sections,
         "left_out": [title for id, title in SECTIONS.items() if id not in sections and id != "datasets"],
         "rows": rows,
-        "context": study.ranking.context,
-        "measures": others_than_usual(study.ranking.context.levels),
+        "context": context,
+        "measures": others_than_usual(context.levels),
         "scale": study.ranking.scores.scale,
         "warnings": study.warnings,
         "flags": {flag: of for flag, of in FLAGS.items() if any(row.flags[flag] is not None for row in rows)},
         "range": data.siq_range(rows),
-        "chance": data.chance(study.ranking.context.levels),
+        "chance": data.chance(context.levels),
         "labels": dict(zip(study.names, study.labels, strict=True)),
         "charts": charts,
         "weights": weights_by_rule(study.ranking),
         "firm": data.firmness(study, rows),
         "set_tables": set_tables,
         "system_pages": systems.pages(study, rows, set_tables),
-        "comparisons": compare.browser_data(study, rows) if "compare" in sections else {},
         "set_cautions": sets.cautions(study),
         "deciding": items.deciding(pool, study.ranking.scores.scale if study.has_z else None, study.listening),
         "rank_gaps": items.rank_gaps(pool, study.listening),
@@ -151,14 +155,22 @@ def content(study: Study) -> dict[str, Any]:
         "failed": suspects.failed_with_reference(study.answers, listening),
         "has_gold": any(identity.control == "gold" for identity in study.identities),
         "has_questions": bool(study.answers.questions),
-        "review": unanswerable.find(study.answers) if study.answers.questions and encoders else [],
+        "review": review,
         "clip_count": len(study.clips),
         "clip_columns": data.clip_columns(study),
-        "clips": data.browser_data(study, rows),
-        "sounds": data.sounds(study),
-        "asked": provenance.tasks(study.ranking.context.systems),
-        "key": content_sha256([(*item, question.asked) for item, question in study.answers.questions.items()])[:16],
+        "asked": provenance.tasks(context.systems),
     }
+
+
+def _lead(study: Study) -> str:
+    """Return what the page is about, in a sentence."""
+    counts = f"{count_of(len(study.names), 'system')}, {count_of(len(study.clips), 'clip')}"
+    asked = ", ".join(MEANINGS[level] for level in study.levels)
+    if not study.has_siq:
+        return f"{counts}: {asked}, each level on its own."
+    norms = study.ranking.context.norms
+    mean = f"the norms {norms.title}" if norms else "these systems"
+    return f"{counts}: {asked}, on one scale where 100 is the mean of {mean}."
 
 
 def _has(section: str, study: Study, charts: Mapping[str, Any]) -> bool:
@@ -187,4 +199,4 @@ def write(text: str, path: Path, *, force: bool = False) -> None:
         SpeechIQError: The file exists, or cannot be written.
     """
     refuse_to_overwrite(path, force)
-    write_whole(path, text.encode(errors="replace"), FIX)
+    write_whole(path, text.encode(errors="replace"), OWN_FILE)

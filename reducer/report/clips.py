@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from speechiq.core.progress import progress_bar
 from speechiq.metrics.words.normalizer import DEFAULT, RULES, normalize
 from speechiq.reducer.report.diff import Ops, compare
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import AnyDoc, Pick, TextRow, read_row
+from speechiq.reducer.runs.rows import Doc, read_texts
 from speechiq.reducer.scores.levels import LEVELS
 
 
@@ -65,40 +63,26 @@ class Clip(NamedTuple):
         return number(self.audio.get("duration"))
 
 
-class ClipReader:
-    """Read clips, one task after the other.
+def read_clips(tasks: Sequence[TaskRun]) -> list[Clip]:
+    """Read the clips of some tasks, sorted by id; fields that a row does not have stay empty.
 
     The rows of Remember have the texts. Without them the clips come from the next level that was run.
+
+    Args:
+        tasks: The newest run of each task; of equal clips the first task's doc counts.
     """
-
-    def __init__(self, tasks: Iterable[TaskRun]) -> None:
-        """Prepare to read some of `tasks`, the newest run of each task; of equal clips the first task's doc counts."""
-        self._tasks = list(tasks)
-        self.level = min((task.level for task in self._tasks), key=[*LEVELS].index)
-        self._docs: dict[str, tuple[int, AnyDoc]] = {}
-        self._rows: dict[str, dict[int, _Written]] = {}
-
-    def open(self, task: TaskRun) -> Pick:
-        """Return a function that takes the lines of a task's sample file."""
-        return partial(self._add, self._tasks.index(task), task.samples)
-
-    def clips(self) -> list[Clip]:
-        """Return every clip that was read, sorted by id; fields that a row does not have stay empty."""
-        names = progress_bar(sorted(self._docs), total=len(self._docs), verb="comparing texts", unit="clip")
-        return [_clip(name, self._docs[name][1], self._written(name)) for name in names]
-
-    def _add(self, place: int, path: Path, line_number: int, line: bytes) -> None:
-        row = read_row(TextRow, path, line_number, line)
-        clip = str(row.doc.id)
-        if place < self._docs.setdefault(clip, (place, row.doc))[0]:
-            self._docs[clip] = place, row.doc
-        if self.level == "remember":
-            written = _Written(str(row.response), number(row.audio_coverage), number(row.repetition))
-            self._rows.setdefault(clip, {})[place] = written
-
-    def _written(self, clip: str) -> dict[str, _Written]:
-        """Return system -> its row, in the order of the tasks."""
-        return {self._tasks[place].system: row for place, row in sorted(self._rows.get(clip, {}).items())}
+    level = min((task.level for task in tasks), key=[*LEVELS].index)
+    docs: dict[str, Doc] = {}
+    written: dict[str, dict[str, _Written]] = {}
+    for task in tasks:
+        for row in read_texts(task.samples) if task.level == level else ():
+            clip = str(row.doc.id)
+            docs.setdefault(clip, row.doc)
+            if level == "remember":
+                text = _Written(str(row.response), number(row.audio_coverage), number(row.repetition))
+                written.setdefault(clip, {})[task.system] = text
+    names = progress_bar(sorted(docs), total=len(docs), verb="comparing texts", unit="clip")
+    return [_clip(name, docs[name], written.get(name, {})) for name in names]
 
 
 def number(value: Any) -> float:
@@ -110,7 +94,7 @@ def number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _clip(name: str, doc: AnyDoc, rows: Mapping[str, _Written]) -> Clip:
+def _clip(name: str, doc: Doc, rows: Mapping[str, _Written]) -> Clip:
     text = str(doc.text)
     rules = doc.normalizer if doc.normalizer in RULES else DEFAULT
     words = normalize(text, rules)

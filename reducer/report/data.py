@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.reducer.report import figures
-from speechiq.reducer.report.audio import find_source
+from speechiq.reducer.report.audio import find_sounds
 from speechiq.reducer.report.identity import Identity
 from speechiq.reducer.report.items import shares
 from speechiq.reducer.report.study import Study, ranks_by_rule
@@ -240,8 +240,7 @@ def clip_columns(study: Study) -> list[str]:
 
 def sounds(study: Study) -> dict[str, str]:
     """Return clip -> address of its audio, for the clips whose file is on this machine."""
-    found = {clip.id: find_source(clip.audio) for clip in study.clips}
-    return {clip: source for clip, source in found.items() if source}
+    return find_sounds({clip.id: clip.audio for clip in study.clips})
 
 
 def known(value: float | None, digits: int = 6) -> float | None:

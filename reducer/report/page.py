@@ -1,7 +1,7 @@
 """Put data, charts, styles and scripts into one page that opens without a network.
 
-What models wrote gets onto the page in two ways: by jinja2, which escapes it, or as JSON in which `<`, `>` and `&` are
-written as escapes, so that no text can end its element; the scripts add it to the page only as text. The page's
+What models wrote gets onto the page in two ways: by jinja2, which escapes it, or as deflated JSON in base64, so that
+no text can end its element; the scripts add it to the page only as text. The page's
 Content-Security-Policy allows only the scripts whose sha256 it names, and no request.
 """
 
@@ -13,7 +13,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from speechiq.core.files.checksummed import shorten
-from speechiq.reducer.tables.table import UNKNOWN
+from speechiq.reducer.stats.grid import UNKNOWN
 
 TEMPLATES = "speechiq.reducer.report"
 SCRIPTS = (
@@ -31,15 +31,35 @@ SCRIPTS = (
     *("print", "start"),
 )
 MINUS = "\N{MINUS SIGN}"
-ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 #: Scripts of a page without SIQ, which has no browser of clips and no questions to review.
 FEW_SCRIPTS = ("base", "address", "theme", "downloads", "tables", "judged", "charts", "print", "start")
 
 
-def render(template: str, scripts: Sequence[str] = SCRIPTS, *, plots: bool = True, **content: Any) -> str:
-    """Return the page: `template` with `content`, the styles, the scripts and, if it has plots, plotly.js."""
+def render(
+    template: str,
+    scripts: Sequence[str] = SCRIPTS,
+    *,
+    title: str,
+    data: Mapping[str, Any],
+    links: Mapping[str, str],
+    made: Mapping[str, str],
+    plots: bool = True,
+    **content: Any,
+) -> str:
+    """Return a page.
+
+    Args:
+        template: The template, which extends `base.html.j2`.
+        scripts: Names of the scripts, in their order.
+        title: Title of the page.
+        data: Name -> data that the scripts unpack.
+        links: Id of a section -> its name, in the order of the page.
+        made: How the page was made: name -> text.
+        plots: Whether the page has charts, and so plotly.js.
+        **content: Variables of the template.
+    """
     environment = Environment(
         loader=PackageLoader(TEMPLATES),
         autoescape=True,
@@ -47,31 +67,26 @@ def render(template: str, scripts: Sequence[str] = SCRIPTS, *, plots: bool = Tru
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (embed, pack, fixed, signed, breakable, address, system_address, shorten)
+    filters = (pack, fixed, signed, breakable, address, system_address, shorten)
     environment.filters |= {filter.__name__: filter for filter in filters}
     script = "".join(_read(f"{name}.js") for name in scripts)
     plotly = get_plotlyjs() if plots else ""
     return environment.get_template(template).render(
-        **content,
+        {"heading": title, "lead": ""} | content,
+        title=title,
+        data={"sounds": {}, **data},
+        links=links,
+        made=made,
         style=Markup(_read("page.css")),
         script=Markup(script),
-        plotly=Markup(_deflate(plotly)),
+        plotly=Markup(_deflate(plotly)) if plots else "",
         policy=_policy(script, plotly),
     )
 
 
-def embed(data: Any) -> Markup:
-    r"""Return JSON that is safe inside a `<script>` element.
-
-    >>> str(embed("</script>"))
-    '"\\u003c/script\\u003e"'
-    """
-    return Markup(_dump(data).translate(ESCAPES))
-
-
 def pack(data: Any) -> Markup:
-    """Return JSON, deflated, in base64: for data that is large and read late."""
-    return Markup(_deflate(_dump(data)))
+    """Return data as JSON, deflated, in base64, which is safe inside any element."""
+    return Markup(_deflate(json.dumps(data, separators=(",", ":"), allow_nan=False)))
 
 
 def fixed(value: float, digits: int = 1) -> str:
@@ -114,10 +129,6 @@ def system_address(system: str) -> str:
     '#system/openai%2Fwhisper%2Bgold'
     """
     return f"#system/{quote(system, safe='', errors='replace')}"
-
-
-def _dump(data: Any) -> str:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def _deflate(text: str) -> str:

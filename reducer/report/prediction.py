@@ -9,15 +9,16 @@ import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures, page, provenance
 from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.studies.validity import published
 from speechiq.reducer.studies.validity.agreement import Agreement
 from speechiq.reducer.studies.validity.prediction import Prediction
 from speechiq.reducer.studies.validity.predictors import CAUGHT
-from speechiq.reducer.tables import prediction_table
 
 #: Colors that are legible on light and on dark paper.
 COLORS = ("#2a9d8f", "#e76f51", "#5b8def", "#c77dff", "#d4a017", "#e05297", "#6aa84f", "#8d99ae")
 DASHES = ("solid", "dash", "dot")
 HEIGHT = 460
+SECTIONS = ("metrics", "curves", "thresholds", "combinations", "differences", "agreement")
 
 
 def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Sequence[TaskRun], command: str = "") -> str:
@@ -29,21 +30,24 @@ def render(prediction: Prediction, agreements: Sequence[Agreement], tasks: Seque
         tasks: The tasks that were read.
         command: The command that makes the page; "" leaves it out.
     """
+    shown = {"combinations": bool(prediction.combinations), "agreement": bool(agreements)}
+    sections = [id for id in SECTIONS if shown.get(id, True)]
     charts = {"roc": _roc(prediction), "calibration": _calibration(prediction)}
     return page.render(
         "prediction.html.j2",
         page.FEW_SCRIPTS,
         title="What predicts failure?",
+        lead=published.verdict(prediction),
+        data={"charts": {id: figures.as_json(figure) for id, figure in charts.items()}},
+        links={id: id.title() for id in sections},
+        made=provenance.made_of(tasks, command),
         prediction=prediction,
         agreements=agreements,
-        verdict=prediction_table.verdict(prediction),
-        notes=list(prediction_table.notes_of(prediction)),
+        notes=list(published.notes_of(prediction)),
         gap=prediction.gap,
-        show_remark=prediction_table.show_remark,
-        show_threshold=prediction_table.show_threshold,
+        show_remark=published.show_remark,
+        show_threshold=published.show_threshold,
         aims=CAUGHT,
-        charts={id: figures.as_json(figure) for id, figure in charts.items()},
-        made=provenance.made_of(tasks, command),
     )
 
 

@@ -42,10 +42,12 @@ def render(found: Sequence[Robustness], made: Mapping[str, str]) -> str:
     return page.render(
         "robustness.html.j2",
         page.FEW_SCRIPTS,
-        charts=charts,
-        sections=sections,
-        suites=found,
+        title="Robustness to noise and other conditions",
+        lead="How scores change with the strength of a condition, on the same clips.",
+        data={"charts": charts},
+        links={f"{section['id']}-section": section["heading"] for section in sections},
         made=made,
+        sections=sections,
         describe=describe,
     )
 

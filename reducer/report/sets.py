@@ -10,7 +10,8 @@ from speechiq.reducer.report.study import Study
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.by_dataset import macro_average
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.tables.records import rows_of
+from speechiq.reducer.scores.scoreboard import from_ranking
+from speechiq.reducer.tables.scoreboard_records import rows_of
 
 Rows = Mapping[str, Mapping[str, Any]]
 
@@ -47,8 +48,8 @@ def tables(study: Study) -> list[SetTable]:
     """Return a table of SIQ, if there is one, and a table of each level; none if there is one data set only."""
     if not study.sets:
         return []
-    sets = {name: rows_of(of.scores, of.context) for name, of in study.sets.items()}
-    sources = [*sets.values(), macro_average(study.sets), rows_of(study.ranking.scores, study.ranking.context)]
+    rankings = [*study.sets.values(), macro_average(study.sets), study.ranking]
+    sources = [rows_of(from_ranking(ranking)) for ranking in rankings]
     rows: list[Rows] = [{row["system"]: row for row in source} for source in sources]
     measures = study.ranking.context.levels
     columns = {name: _count(of.pool) for name, of in study.sets.items()}
@@ -73,7 +74,7 @@ def _count(pool: ScoreMatrix) -> str:
 def _cell(name: str, row: Mapping[str, Any], levels: Mapping[str, Category]) -> Cell:
     if name == "siq":
         return Cell(row["siq"], interval=row["siq_interval"])
-    if name not in row["levels"]:
+    if name not in row["categories"]:
         return Cell()
-    of = row["levels"][name]
+    of = row["categories"][name]
     return Cell(levels[name].measure.show_score(of["score"]), of["z"])

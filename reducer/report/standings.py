@@ -10,7 +10,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.tables.scoreboard_records import rows_of
-from speechiq.reducer.tables.table import FLAGS, shown_flags
+from speechiq.reducer.tables.scoreboard_table import FLAGS, shown_flags
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Standings:
     @cached_property
     def flags(self) -> dict[str, tuple[str, str]]:
         """Return the failures that some run recorded."""
-        return {flag: FLAGS[flag] for flag in shown_flags(self.rows)}
+        return {flag: FLAGS[flag] for flag in shown_flags(self.scoreboard)}
 
     def heading(self, column: str) -> str:
         """Return the heading of a column."""

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.report.clips import Clip, ClipReader
+from speechiq.reducer.report.clips import Clip, read_clips
 from speechiq.reducer.report.identity import Identity, identify, short_names
-from speechiq.reducer.runs.answers import AnswerReader, Answers
+from speechiq.reducer.runs.answers import Answers, read_answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Pick
 from speechiq.reducer.runs.systems import read_tasks
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.by_dataset import rank_by_dataset, split
@@ -123,8 +122,7 @@ def read_study(
     Raises:
         SpeechIQError: The runs cannot be read, aligned or scored.
     """
-    questions, clips = _QuestionReader(), ClipReader(tasks)
-    systems = read_tasks(tasks, levels, [clips, *[questions] * ("apply" in levels)])
+    systems = read_tasks(tasks, levels)
     ranking = rank(
         unanswerable.leave_out(systems, options.exclude),
         rule=options.rule,
@@ -132,45 +130,25 @@ def read_study(
         allow_mismatch=options.allow_mismatch,
         draws=options.draws,
     )
-    answers = questions.answers() if "apply" in ranking.pool.raw else NO_ANSWERS
+    answers = _read_answers(tasks) if "apply" in ranking.pool.raw else NO_ANSWERS
     sets, unscored = ({}, []) if options.norms else _rank_sets(ranking, rule=options.rule, draws=options.draws)
     return Study(
         ranking=ranking._replace(context=ranking.context._replace(excluded=len(options.exclude))),
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
         identities=[identify(system) for system in ranking.context.systems],
         labels=short_names(ranking.pool.systems),
-        clips=clips.clips(),
+        clips=read_clips(tasks),
         answers=answers,
         sets=sets,
     )
 
 
-class _QuestionReader(AnswerReader):
+def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
     """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._error: SpeechIQError | None = None
-
-    def open(self, task: TaskRun) -> Pick:
-        add = super().open(task)
-
-        def add_until_error(number: int, line: bytes) -> None:
-            if self._error is None:
-                try:
-                    add(number, line)
-                except SpeechIQError as error:
-                    self._error = error
-
-        return add_until_error
-
-    def answers(self) -> Answers:
-        try:
-            if self._error is not None:
-                raise self._error
-            return super().answers()
-        except SpeechIQError as error:
-            return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
+    try:
+        return read_answers(task for task in tasks if task.level == "apply")
+    except SpeechIQError as error:
+        return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 
 
 def _rank_sets(ranking: Ranking, **options: Any) -> tuple[dict[str, Ranking], list[str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import plotly.graph_objects as go
 
 from speechiq.reducer.report import figures
@@ -17,68 +17,55 @@ from speechiq.reducer.report.audio import find_source
 from speechiq.reducer.report.clips import number
 from speechiq.reducer.report.identity import short_names
 from speechiq.reducer.report.standings import Standings
-from speechiq.reducer.runs.judge_columns import Judged
-from speechiq.reducer.runs.judged import Stored, read_item, read_stored
+from speechiq.reducer.runs.judged import Judged, read_item, read_stored
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Pick, Row, first_of, read_row
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, first_of, read_rows, show_item
 from speechiq.reducer.scores.derived import share_measure
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard, rate, rate_groups
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import Found
-from speechiq.reducer.studies.judges.reliability import part_most
+from speechiq.reducer.studies.judges.reliability import POOLED, add_reliability, part_most
 from speechiq.reducer.tables import reliability_table
 from speechiq.reducer.tables.reliability_table import COLUMNS, SHARES, cells_of
 from speechiq.reducer.tables.scoreboard_records import rows_of
 from speechiq.reducer.tables.scoreboard_table import caption, group_caption
 
 
-class AnyRow(Row):
+class _Row(msgspec.Struct):
     """A row of any suite, with its complete doc."""
-
-    NEEDS = "an object doc"
 
     doc: dict[str, Any]
     filtered_resps: Any = ""
-    said_as_written: Any = None
-
-    def loose(self) -> list[Any]:
-        """Return the fields of any type; see `Row.loose`."""
-        return [self.doc, self.filtered_resps, self.said_as_written]
-
-    @property
-    def response(self) -> str:
-        """Return the first response."""
-        return str(first_of(self.filtered_resps))
+    speech_text_wer: Any = None
 
 
-class TextReader:
-    """Read the questions, the expected answers and the responses of one category."""
+class CategoryTexts:
+    """The questions, the expected answers and the responses of one category.
 
-    def __init__(self, category: Category) -> None:
-        self.level = category.name
+    Attributes:
+        asked: Item -> question, reference and answer.
+        written: Item -> system -> its response.
+        queries: Item -> its spoken query.
+        replies: Item -> system -> its reply to a spoken query.
+    """
+
+    def __init__(self, category: Category, tasks: Iterable[TaskRun]) -> None:
+        """Read the tasks of a category."""
         self.asked: dict[Item, str] = {}
         self.written: dict[Item, dict[str, str]] = {}
-        self.judged: dict[Item, dict[str, Stored]] = {}
         self.queries: dict[Item, Query] = {}
         self.replies: dict[Item, dict[str, Reply]] = {}
-        self._fields = category.item
+        for task in tasks:
+            for _, row in read_rows(task.samples, _Row, "an object doc"):
+                self._add(task.system, tuple(str(row.doc.get(field, "")) for field in category.item), row)
 
-    def open(self, task: TaskRun) -> Pick:
-        """Return a function that takes the lines of a task's sample file."""
-        return partial(self._add, task.system, task.samples)
-
-    def _add(self, system: str, path: Path, number: int, line: bytes) -> None:
-        row = read_row(AnyRow, path, number, line)
-        item = tuple(str(row.doc.get(field, "")) for field in self._fields)
+    def _add(self, system: str, item: Item, row: _Row) -> None:
         parts = (row.doc.get(key) for key in ("question", "text", "answer"))
         self.asked.setdefault(item, " | ".join(dict.fromkeys(str(part) for part in parts if part not in (None, ""))))
         stored = read_stored(row.filtered_resps)
-        self.written.setdefault(item, {})[system] = stored.answer if stored else row.response
-        if stored:
-            self.judged.setdefault(item, {})[system] = stored
+        self.written.setdefault(item, {})[system] = stored.answer if stored else str(first_of(row.filtered_resps))
         if stored and row.doc.get("reply"):
             self.replies.setdefault(item, {})[system] = _read_reply(row)
             if item not in self.queries:
@@ -112,7 +99,7 @@ def _find_player(audio: Any) -> str:
     return find_source(audio) if isinstance(audio, Mapping) else ""
 
 
-def _read_reply(row: AnyRow) -> Reply:
+def _read_reply(row: _Row) -> Reply:
     """Return what `metrics.reply.Reply` left in a row as the page shows it."""
     item = read_item(row.filtered_resps)
     audio, quality = item.get("audio"), item.get("speech_quality")
@@ -124,7 +111,7 @@ def _read_reply(row: AnyRow) -> Reply:
         lines.append("written only")
     elif not math.isnan(seconds := number(audio.get("duration"))):
         lines.append(f"{seconds:.1f} s of speech")
-    if not math.isnan(errors := number(row.said_as_written)):
+    if not math.isnan(errors := number(row.speech_text_wer)):
         lines.append(f"WER of the transcript against the written text {100 * errors:.1f} %")
     if isinstance(quality, int | float):
         lines.append(f"speech quality {quality:.2f}")
@@ -206,7 +193,7 @@ class SuitePage:
     suite: str
     scoreboard: Scoreboard
     kinds: Mapping[str, Scoreboard]
-    texts: Mapping[str, TextReader]
+    texts: Mapping[str, CategoryTexts]
 
     @property
     def id(self) -> str:
@@ -238,7 +225,7 @@ class SuitePage:
     @property
     def pooled(self) -> str:
         """Return the name under which the scoreboard has the reliability over all categories."""
-        return reliability_table.POOLED
+        return POOLED
 
     @property
     def judge_columns(self) -> dict[str, tuple[str, str]]:
@@ -276,7 +263,7 @@ class SuitePage:
                     Cell(
                         of.show(values[item]),
                         reader.written.get(item, {}).get(system.name, ""),
-                        _draws(reader.judged.get(item, {}).get(system.name)),
+                        _draws(system.judged.get(category, {}).get(item)),
                         tuple(_marks(system.judged.get(category, {}).get(item))),
                         reader.replies.get(item, {}).get(system.name),
                     )
@@ -329,13 +316,13 @@ class SuitePage:
         return figures.scores(labels, values, ends, controls, self.categories[category].unit)
 
 
-def _draws(stored: Stored | None) -> list[tuple[str, str]]:
+def _draws(judged: Judged | None) -> list[tuple[str, str]]:
     """Return per draw the score, or that it has none, and what the judge wrote."""
-    if stored is None:
+    if judged is None:
         return []
     return [
-        ("no score" if score is None or math.isnan(score) else f"{score:g}", text)
-        for score, text in zip_longest(stored.scores, stored.texts, fillvalue="")
+        ("no score" if math.isnan(score) else f"{score:g}", text)
+        for score, text in zip_longest(judged.scores, judged.texts, fillvalue="")
         if not isinstance(score, str)
     ]
 
@@ -369,13 +356,15 @@ def gather(found: Found, suite: str, options: Options) -> SuitePage:
     Raises:
         SpeechIQError: The runs cannot be read or scored.
     """
-    texts = {name: TextReader(of) for name, of in found.levels[suite].items()}
-    systems = found.read(suite, list(texts.values()))
-    scoreboard = rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws)
-    scoreboard = reliability_table.add_pooled(scoreboard, draws=options.draws)
+    texts = {
+        name: CategoryTexts(category, [task for task in found.tasks[suite] if task.level == name])
+        for name, category in found.levels[suite].items()
+    }
+    systems = found.read(suite)
+    scoreboard = add_reliability(rate(suite, systems, allow_mismatch=options.allow_mismatch, draws=options.draws))
     kinds = {
         field: rate_groups(scoreboard, field, draws=options.draws)
         for field in scoreboard.fields
-        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.split_by)
+        if share_measure(of for of in scoreboard.pool.levels.values() if field in of.group_by)
     }
     return SuitePage(suite, scoreboard, kinds, texts)

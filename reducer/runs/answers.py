@@ -6,19 +6,52 @@ import hashlib
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import AnswerRow, Asked, AskedRow, Pick, locate, read_row, read_rows, scan
-from speechiq.reducer.runs.systems import find_tasks, name_control
-from speechiq.reducer.runs.samples import Item, show_item
-from speechiq.reducer.scores.levels import SUITE
+from speechiq.reducer.runs.rows import Item, Name, locate, read_rows, show_item
+from speechiq.reducer.runs.tasks import name_control
 
 NONE_OF_THE_ABOVE = LETTERS[-1]
+
+
+NEEDS = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
+Letter = Literal["A", "B", "C", "D", "E", "?"]
+
+
+class _Asked(msgspec.Struct):
+    """The parts of a doc that identify a question."""
+
+    id: Name
+    question_id: Name
+    question: str
+    options: tuple[str, ...]
+    answer: str
+
+
+class _AskedWithClip(_Asked):
+    """A question and its clip's reference text and audio."""
+
+    text: str
+    audio: Any = None
+
+
+class _AskedRow(msgspec.Struct):
+    """A row with its question."""
+
+    doc: _Asked
+
+
+class _AnswerRow(msgspec.Struct):
+    """A row with its question and answers."""
+
+    doc: _AskedWithClip
+    filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
 
 
 class Question(NamedTuple):
@@ -67,72 +100,35 @@ class Answers(NamedTuple):
     warnings: list[str]
 
 
-def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
-    """Read the Apply answers of every system below some folders, the newest run of each task.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: As for `find_tasks`.
+def read_answers(tasks: Iterable[TaskRun]) -> Answers:
+    """Read the answers of every system to the questions of some tasks.
 
     Raises:
-        SpeechIQError: No Apply task, a row without a vote, a question with two wordings, or systems with different
-            questions.
+        SpeechIQError: A row without a vote, a question with two wordings, or systems with different questions.
     """
-    tasks, warnings = find_tasks(runs, allow_missing)
-    tasks = sorted(
-        (task for task in tasks if task.suite == SUITE and task.level == "apply"),
-        key=lambda task: (task.system, task.task),
-    )
-    if not tasks:
-        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of all three levels")
-    reader = AnswerReader()
-    for task in tasks:
-        scan(task.samples, [reader.open(task)])
-    return reader.answers()._replace(warnings=warnings)
-
-
-class AnswerReader:
-    """Reader of answers, one task after the other."""
-
-    level = "apply"
-
-    def __init__(self) -> None:
-        self._questions: dict[Item, Question] = {}
-        self._votes: dict[str, dict[Item, Vote]] = {}
-        self._controls: dict[str, str] = {}
-
-    def open(self, task: TaskRun) -> Pick:
-        """Return the function that takes the lines of a task's sample file; see `Reader`."""
-        votes = self._votes.setdefault(task.system, {})
+    questions: dict[Item, Question] = {}
+    votes: dict[str, dict[Item, Vote]] = {}
+    controls: dict[str, str] = {}
+    for task in sorted(tasks, key=lambda task: (task.system, task.task)):
+        answered = votes.setdefault(task.system, {})
         if control := name_control(task.described):
-            self._controls[task.system] = control
-        return partial(self._add, task.system, task.samples, votes)
-
-    def answers(self) -> Answers:
-        """Return the answers of all tasks.
-
-        Raises:
-            SpeechIQError: Systems did not answer the same questions.
-        """
-        _refuse_gaps(self._questions, self._votes)
-        questions, votes = dict(sorted(self._questions.items())), dict(sorted(self._votes.items()))
-        return Answers(questions, votes, dict(sorted(self._controls.items())), [])
-
-    def _add(self, system: str, path: Path, votes: dict[Item, Vote], number: int, line: bytes) -> None:
-        row = read_row(AnswerRow, path, number, line)
-        item, (letter, letters) = _item(row.doc), row.filtered_resps[0]
-        question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
-        if item in votes:
-            raise SpeechIQError(
-                f"{locate(path, number)}: {show_item(item)} was already answered by system {system!r}; "
-                "give only one of the two tasks"
-            )
-        if self._questions.setdefault(item, question)[:3] != question[:3]:
-            raise SpeechIQError(
-                f"{locate(path, number)}: {show_item(item)} differs from another system's run in its wording; "
-                "run all systems on the same question file"
-            )
-        votes[item] = _vote(letter, "".join(letters))
+            controls[task.system] = control
+        for number, row in read_rows(task.samples, _AnswerRow, NEEDS):
+            item, (letter, letters), where = _item(row.doc), row.filtered_resps[0], locate(task.samples, number)
+            question = _question(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
+            if item in answered:
+                raise SpeechIQError(
+                    f"{where}: {show_item(item)} was already answered by system {task.system!r}; give only one of the "
+                    "two tasks"
+                )
+            if questions.setdefault(item, question)[:3] != question[:3]:
+                raise SpeechIQError(
+                    f"{where}: {show_item(item)} differs from another system's run in its wording; run all systems on "
+                    "the same question file"
+                )
+            answered[item] = _vote(letter, "".join(letters))
+    _refuse_gaps(questions, votes)
+    return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [])
 
 
 def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
@@ -141,11 +137,11 @@ def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, 
     Raises:
         SpeechIQError: A sample file cannot be read, or a row of it does not name its question.
     """
-    docs = (row.doc for task in tasks if task.level == "apply" for row in read_rows(task.samples, AskedRow))
+    docs = (row.doc for task in tasks for _, row in read_rows(task.samples, _AskedRow, NEEDS))
     return {item: _question(doc).asked for doc in docs if (item := _item(doc)) in items}
 
 
-def _item(doc: Asked) -> Item:
+def _item(doc: _Asked) -> Item:
     return sys.intern(str(doc.id)), sys.intern(str(doc.question_id))
 
 
@@ -153,7 +149,7 @@ def _path(audio: Any) -> str | None:
     return str(audio["path"]) if isinstance(audio, Mapping) and "path" in audio else None
 
 
-def _question(doc: Asked) -> Question:
+def _question(doc: _Asked) -> Question:
     return Question(doc.question, doc.options, doc.answer, "", None)
 
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.files.checksummed import shorten
 from speechiq.core.console import count_of, printable
+from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs import judge_name
 from speechiq.reducer.runs.results_file import CONDITION, TaskRun
+from speechiq.reducer.runs.rows import show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.runs.samples import show_item
 
 Scalar = str | int | float | None
 Conditions = Mapping[str, Scalar]
@@ -20,7 +20,7 @@ CLIPS = "clips"
 TASKS = "task versions"
 NORMALIZER = "normalizer"
 EMBEDDER = "embedder"
-#: DerivedColumns metadata on which a suite's scores depend.
+#: Further metadata on which a suite's scores depend.
 SETTINGS = "settings"
 JUDGE = "judge"
 ASPECTS = (CLIPS, TASKS, NORMALIZER, EMBEDDER)
@@ -37,10 +37,7 @@ FIELDS = {
     "embedder_text": EMBEDDER,
     "embedder_dtype": EMBEDDER,
 }
-#: Normalizer of runs that do not record one: the rules of the package whisper-normalizer, which speechiq used first.
-FIRST_RULES = "whisper-normalizer"
 NOT_RECORDED = "not recorded"
-ABSENT = {CONDITION: "none", "content_sha256": "not recorded (run older runs again)"}
 EXAMPLES = 3
 #: Holds the place of the systems that share a difference.
 _OWN = "\0"
@@ -73,11 +70,11 @@ class Mismatch(NamedTuple):
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """Return a task's name and the metadata that its scores depend on; None for a key that it does not record.
 
-    >>> from speechiq.reducer.scores.levels import LEVELS
-    >>> of = LEVELS["understand"]
-    >>> task = TaskRun(0.0, "", "s", "t", of, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
-    >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None][3:]
-    ['embedder=e', 'embedder_template=plain', 'embedder_text=raw', 'embedder_dtype=float32']
+    >>> from speechiq.reducer.runs.measure import Category, Measure
+    >>> category = Category("s", "c", Measure("acc", "higher", "acc. %"), ("id",), settings={"embedder": None})
+    >>> task = TaskRun(0.0, "", "s", "t", category, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
+    >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None]
+    ['task=t', 'dataset=demo', 'version=1', 'embedder=e']
     """
     fields = {field: None for field, aspect in FIELDS.items() if aspect in (CLIPS, TASKS)} | {**task.category.settings}
     recorded = {field: _as_scalar(task.metadata[field]) for field in fields if field in task.metadata}
@@ -227,8 +224,6 @@ def _by_dataset(tasks: Iterable[Conditions]) -> dict[str, dict[str, set[Scalar]]
     sets: dict[str, dict[str, set[Scalar]]] = {}
     for task in tasks:
         task = {CONDITION: None, **task}
-        if "normalizer" in task:
-            task = {"normalizer_version": FIRST_RULES, **task}
         fields = sets.setdefault(str(task["dataset"]), {})
         for field in task.keys() - {"task"}:
             fields.setdefault(field, set()).add(task[field])
@@ -242,7 +237,7 @@ def _show_judge(values: Mapping[str, set[Scalar]], fields: Sequence[str]) -> str
 
 
 def _show(field: str, values: set[Scalar]) -> str:
-    absent = ABSENT.get(field, NOT_RECORDED)
+    absent = "none" if field == CONDITION else NOT_RECORDED
     shown = (shorten(str(value)) if field.endswith("sha256") else value for value in values if value is not None)
     return " and ".join(sorted([*map(repr, shown), *[absent] * (None in values)]))
 

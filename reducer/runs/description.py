@@ -10,10 +10,10 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import PLAIN
-from speechiq.reducer.runs.measure import Category, Measure, Setting
+from speechiq.reducer.runs.measure import Category, Measure
 
 #: The keys of a task's metadata that describe it; a task with the first of them takes part.
-KEYS = ("measure", "suite", "category", "item", "settings", "part_of", "overall", "beside", "split_by", "order")
+KEYS = ("measure", "suite", "category", "item", "settings", "aggregate", "extra_columns", "group_by", "order")
 GUIDE = "docs/tutorials/new_suite.md lists the keys"
 FIXES = {
     "direction": "write higher or lower: which of them is better",
@@ -24,32 +24,16 @@ FIXES = {
     "alternatives": "write COLUMN: {unit: HEADING} for each further column",
     "undefined": "write counted to leave NaN out of means and count it, or leave the key out",
     "item": "list fields of doc, the clip first, such as [id, question_id]",
-    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for older runs without the key",
+    "settings": "write KEY: VALUE for each key of metadata that scores depend on; null for runs without the key",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
-    "part_of": "write a plain name of a further column, which no category has",
-    "overall": "write a plain name of a further column, which no category has, such as average",
-    "beside": "list further columns of the rows, each with column, direction and unit",
-    "split_by": "list fields of doc that name the kind of an item, such as [noise]",
+    "aggregate": "list plain names of further columns, which no category has, such as [average]",
+    "extra_columns": "list further columns of the rows, each with column, direction and unit",
+    "group_by": "list fields of doc that name the kind of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
 }
 _PLACE = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\w+")
-
-
-class _Described(msgspec.Struct):
-    """Define the keys of metadata that describe a task; other keys are ignored."""
-
-    suite: str
-    measure: Measure
-    item: tuple[str, ...]
-    category: str | None = None
-    settings: dict[str, Setting] = {}
-    part_of: str | None = None
-    overall: str | None = None
-    beside: tuple[Measure, ...] = ()
-    split_by: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
 
 
 def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
@@ -66,36 +50,33 @@ def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category
     where = f"{file!r}, task {task!r}"
     given = {key: metadata[key] for key in KEYS if key in metadata}
     try:
-        found = msgspec.convert(given, _Described)
+        category = msgspec.convert({"category": task} | given, Category)
     except msgspec.ValidationError as error:
         raise _refusal(where, given, error) from error
-    fields = msgspec.structs.asdict(found)
-    named = fields.pop("category")
-    category = task if named is None else named
-    for key, value, fault in _faults(found, category):
+    for key, value, fault in _faults(category):
         raise _refuse(where, key, value, fault)
-    return Category(name=category, **fields)
+    return category
 
 
-def _faults(found: _Described, category: str) -> Iterator[tuple[str, Any, str]]:
+def _faults(found: Category) -> Iterator[tuple[str, Any, str]]:
     """Yield (key, value, what is wrong) for each value of the right type that is not allowed."""
-    pooled = [(key, name) for key, name in (("part_of", found.part_of), ("overall", found.overall)) if name is not None]
-    for key, name in (("suite", found.suite), ("category", category), *pooled):
+    pooled = [("aggregate", name) for name in found.aggregate]
+    for key, name in (("suite", found.suite), ("category", found.name), *pooled):
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"
-    columns = {category}
-    for key, name in (*pooled, *(("beside", of.column) for of in found.beside)):
+    columns = {found.name}
+    for key, name in (*pooled, *(("extra_columns", of.column) for of in found.extra_columns)):
         if name in columns:
             yield key, name, "is the name of another column of the table"
         columns.add(name)
     yield from _faults_of_measure("measure", found.measure)
-    for beside in found.beside:
-        yield from _faults_of_measure("beside", beside)
+    for measure in found.extra_columns:
+        yield from _faults_of_measure("extra_columns", measure)
     if not found.item or not all(found.item):
         yield "item", list(found.item), "names no field"
-    for field in found.split_by:
-        if not PLAIN.fullmatch(field) or (*found.item, *found.split_by).count(field) > 1:
-            yield "split_by", field, "is not a plain name, or is listed twice or under item"
+    for field in found.group_by:
+        if not PLAIN.fullmatch(field) or (*found.item, *found.group_by).count(field) > 1:
+            yield "group_by", field, "is not a plain name, or is listed twice or under item"
 
 
 def _faults_of_measure(place: str, measure: Measure) -> Iterator[tuple[str, Any, str]]:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import FLAGS, SampleTable
 
 #: A clip of which a system received a smaller share than this counts as incomplete.
 COMPLETE = 1 - 1e-3
@@ -30,53 +29,18 @@ class Flags(NamedTuple):
     repetition: float | None = None
 
 
-class FlagValues(NamedTuple):
-    """The columns of one task's rows from which flags are counted.
-
-    Attributes:
-        level: Name of the category.
-        items: Items of all rows; empty if no row has such a column.
-        columns: Name of a column that some row has -> its values, shape (items,), NaN for a row without one.
-    """
-
-    level: str
-    items: tuple[Item, ...]
-    columns: dict[str, np.ndarray]
-
-
-def collect(level: str, items: Iterable[Item], flags: Mapping[str, Mapping[Item, float]]) -> FlagValues:
-    """Return a task's flag columns as arrays; columns that no row has are dropped.
-
-    Args:
-        level: Name of the category.
-        items: Items of all rows.
-        flags: Column -> item -> value.
-    """
-    known = {name: values for name, values in flags.items() if values}
-    items = tuple(items if known else ())
-    columns = {name: np.array([values.get(item, math.nan) for item in items]) for name, values in known.items()}
-    return FlagValues(level, items, columns)
-
-
-def count_flags(tasks: Iterable[FlagValues], scored: Mapping[str, Collection[Item]]) -> Flags:
+def count_flags(tables: Iterable[SampleTable], scored: Mapping[str, Collection[Item]]) -> Flags:
     """Count a system's failures over the items that are scored; the worst row of a clip counts.
 
     Args:
-        tasks: The flag columns of each of its tasks.
+        tables: The numbers of each of its tasks.
         scored: Level -> items; other rows do not count.
-
-    >>> apply = collect("apply", [("a", "q"), ("a", "r")], {"audio_coverage": {("a", "q"): 0.5},
-    ...     "unparsed": {("a", "r"): 0.2}})
-    >>> count_flags([apply], {"apply": [("a", "q"), ("a", "r")]})
-    Flags(unparsed=0.2, none_of_the_above=None, incomplete_audio=1.0, repetition=None)
-    >>> count_flags([apply], {"apply": [("a", "r")]})
-    Flags(unparsed=0.2, none_of_the_above=None, incomplete_audio=None, repetition=None)
     """
     rows: dict[str, list[tuple[Item, float]]] = {}
-    for level, items, columns in tasks:
-        kept = scored.get(level, ())
-        for name, values in columns.items():
-            pairs = zip(items, values.tolist(), strict=True)
+    for table in tables:
+        kept = scored.get(table.level, ())
+        for name in table.columns.keys() & set(FLAGS):
+            pairs = zip(table.items, table.columns[name].tolist(), strict=True)
             rows.setdefault(name, []).extend(row for row in pairs if row[0] in kept and not math.isnan(row[1]))
     return Flags(
         unparsed=_mean([value for _, value in rows.get("unparsed", ())]),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from speechiq.core.files.checksummed import shorten
 from speechiq.core.console import count_of, printable
+from speechiq.core.files.checksummed import shorten
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
 
@@ -20,7 +20,7 @@ KEYS = (
     "judge_by",
     "judge_identity",
 )
-MATCH = "match"
+EXACT_MATCH = "exact_match"
 FIX = "judge the stored answers again with one judge (`siq judge RUNS --judge ENGINE:MODEL`)"
 
 
@@ -29,12 +29,12 @@ def name_judge(metadata: Mapping[str, Any]) -> str:
 
     >>> name_judge({"judge": "openai:gpt-4o", "judge_rubric": "grade_0_5", "judge_draws": 3})
     'judged by openai:gpt-4o, rubric grade_0_5, 3 draws'
-    >>> name_judge({"judge": "match"})
-    'match: no model'
+    >>> name_judge({"judge": "exact_match"})
+    'exact_match: no model'
     """
     judge = metadata.get("judge")
-    if judge in (None, MATCH):
-        return f"{MATCH}: no model" if judge else "judge not recorded"
+    if judge in (None, EXACT_MATCH):
+        return f"{EXACT_MATCH}: no model" if judge else "judge not recorded"
     draws = metadata.get("judge_draws", 1)
     by = "by likelihood" if metadata.get("judge_by") == "likelihood" else count_of(draws, "draw")
     return printable(f"judged by {judge}, rubric {_name_rubric(metadata)}, {by}")

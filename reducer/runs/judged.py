@@ -1,22 +1,21 @@
-"""Read the rows of tasks whose answers a judge scored: question, reference, answer, and what the judge wrote."""
+"""Read the rows of tasks whose answers a judge scored: question, reference, answer, and what the judge made of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.checksummed import content_sha256
+from speechiq.core.files.json_text import decode
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import first_of, locate, read_lines, refusal
-from speechiq.reducer.runs.systems import find_tasks
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item, first_of, locate, read_rows
+from speechiq.reducer.runs.tasks import find_tasks
 
 NEEDS = "an object doc with the texts id and question, and the fields that metadata.item of its task names"
 FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
@@ -64,6 +63,57 @@ class Stored(msgspec.Struct):
         return sum(known) / len(known) if known else math.nan
 
 
+class Judged(NamedTuple):
+    """One judged answer; numbers that a row does not have are NaN.
+
+    Attributes:
+        answer: The system's answer.
+        scores: Score of each draw on the scale of the rubric; NaN for one that could not be read.
+        judge: Their mean as a share of the scale, 0 to 1.
+        rule: Score without a judge: 1 if the answer matches by rule, else its F1.
+        match: Whether the answer matches by rule.
+        words: Number of words of the answer.
+        refusal: Whether the system refused to answer.
+        empty: Whether the answer is empty.
+        texts: What the judge wrote in each draw.
+    """
+
+    answer: str
+    scores: tuple[float, ...]
+    judge: float
+    rule: float
+    match: float
+    words: float
+    refusal: float
+    empty: float
+    texts: tuple[str, ...] = ()
+
+    @property
+    def points(self) -> float:
+        """Return the mean of the readable scores on the scale of the rubric; NaN without one."""
+        known = [score for score in self.scores if not math.isnan(score)]
+        return sum(known) / len(known) if known else math.nan
+
+    @property
+    def unjudged(self) -> bool:
+        """Return whether no draw has a score."""
+        return math.isnan(self.judge)
+
+
+class _JudgeColumns(msgspec.Struct):
+    """A row with the columns of a judged task; rows of other tasks have no `unjudged`."""
+
+    doc: dict[str, Any]
+    filtered_resps: Any = None
+    judge: float | None = None
+    unjudged: float | None = None
+    refusal: float | None = None
+    empty_answer: float | None = None
+    exact_match: float | None = None
+    f1: float | None = None
+    answer_words: float | None = None
+
+
 class JudgedRow(NamedTuple):
     """A row of a judged task.
 
@@ -85,7 +135,6 @@ class JudgedRow(NamedTuple):
 
 
 _ITEM = msgspec.json.Decoder(dict[str, Any])
-_ROW = msgspec.json.Decoder(dict[str, Any])
 _STORED = msgspec.json.Decoder(Stored)
 
 
@@ -111,16 +160,43 @@ def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     return judged, warnings
 
 
+def read_judgments(task: TaskRun) -> dict[Item, Judged]:
+    """Return item -> what a judge made of its answer, for the rows of a task that a judge scored.
+
+    Raises:
+        SpeechIQError: The sample file cannot be read.
+    """
+    judged: dict[Item, Judged] = {}
+    for _, row in read_rows(task.samples, _JudgeColumns, "an object doc, and numbers in the columns of its judge"):
+        stored = read_stored(row.filtered_resps)
+        if stored is None or row.unjudged is None:
+            continue
+        item = tuple(str(row.doc.get(field, "")) for field in task.category.item)
+        match, f1 = _number(row.exact_match), _number(row.f1)
+        judged[item] = Judged(
+            answer=stored.answer,
+            scores=tuple(map(_number, stored.scores)),
+            judge=_number(row.judge),
+            rule=1.0 if match >= 1 else f1,
+            match=match,
+            words=_number(row.answer_words),
+            refusal=_number(row.refusal),
+            empty=_number(row.empty_answer),
+            texts=tuple(stored.texts),
+        )
+    return judged
+
+
 def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
     """Return all rows of a task as lm-eval wrote them, and those among them that a judge scored.
 
     Raises:
         SpeechIQError: The sample file cannot be read, no row was judged, or a judged one misses a text.
     """
-    rows = list(_read(task.samples))
+    rows = list(read_rows(task.samples, dict[str, Any], NEEDS))
     judged = [
-        _judged_row(task, where, row, stored)
-        for where, row in rows
+        _judged_row(task, locate(task.samples, number), row, stored)
+        for number, row in rows
         if (stored := read_stored(row.get("filtered_resps"))) is not None
     ]
     if not judged:
@@ -157,14 +233,8 @@ def read_item(filtered: Any) -> dict[str, Any]:
     return decode(first.encode(), _ITEM) if isinstance(first, str) else dict(first)
 
 
-def _read(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in read_lines(path):
-        try:
-            row = decode(line, _ROW)
-            refuse_extremes(row)
-        except ValueError as error:
-            raise refusal(path, number, NEEDS, error) from error
-        yield locate(path, number), row
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _judged_row(task: TaskRun, where: str, row: dict[str, Any], stored: Stored) -> JudgedRow:

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import write_whole
-from speechiq.core.ids import complete_ids
 from speechiq.core.files.json_lines import as_lines, read_objects
+from speechiq.core.files.plain import OWN_FILE, write_whole
+from speechiq.core.ids import complete_ids
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.samples import Item, show_item
-from speechiq.reducer.tables.records import FIX
+from speechiq.reducer.runs.rows import Item, show_item
 
 ADVICE = 'each line is {"id": CLIP, "system": NAME, "success": true or false, "by": WHO}'
 
@@ -120,4 +119,4 @@ def refuse_alike(success: Collection[bool], where: str) -> None:
 def write_labels(labels: Iterable[Label], path: Path) -> None:
     """Write labels, complete or not at all; a field with its default is left out."""
     rows = (msgspec.to_builtins(label) for label in labels)
-    write_whole(path, as_lines({key: value for key, value in row.items() if value != ""} for row in rows), FIX)
+    write_whole(path, as_lines({key: value for key, value in row.items() if value != ""} for row in rows), OWN_FILE)

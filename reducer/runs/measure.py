@@ -35,7 +35,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unit: Heading of the score; one that ends in % shows a fraction in percent.
         chance: Mean score of guessing, in the scale of the column; None without one.
         range: Lowest and highest value; None without limits.
-        alternatives: DerivedColumns column that can be used -> its unit and chance.
+        alternatives: Further column that can be used -> its unit and chance.
         undefined: `counted` if an item may have no score (NaN): such items are left out of means and comparisons, and
             counted. None if NaN is an error.
     """
@@ -127,7 +127,7 @@ class Measure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, column=column, unit=used.unit, chance=used.chance, alternatives=others)
 
 
-class Category(msgspec.Struct, frozen=True):
+class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
     """One category of a suite: for SIQ, a level.
 
     Attributes:
@@ -135,12 +135,11 @@ class Category(msgspec.Struct, frozen=True):
         name: Name of the category.
         measure: The column that scores it.
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
-        settings: DerivedColumns metadata key on which scores depend -> its value for runs that do not record it.
+        settings: Further metadata key on which scores depend -> its value for runs that do not record it.
         usual: The usual column if another one is used, else None.
-        part_of: Name of a further column that pools the items of several categories, this one among them.
-        overall: Name of a further column that pools the items of all categories that name it.
-        beside: DerivedColumns columns of its rows, whose means are shown beside the scores.
-        split_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
+        aggregate: Names of further columns, each of which pools the items of all categories that name it.
+        extra_columns: Further columns of its rows, whose means are shown beside the scores.
+        group_by: Fields of `doc` that name the kind of an item, such as the kind of noise, for scores by kind.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.
     """
 
@@ -150,16 +149,10 @@ class Category(msgspec.Struct, frozen=True):
     item: tuple[str, ...]
     settings: dict[str, Setting] = {}
     usual: str | None = None
-    part_of: str | None = None
-    overall: str | None = None
-    beside: tuple[Measure, ...] = ()
-    split_by: tuple[str, ...] = ()
+    aggregate: tuple[str, ...] = ()
+    extra_columns: tuple[Measure, ...] = ()
+    group_by: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-
-    @property
-    def pooled(self) -> list[str]:
-        """Return the pooled columns that its items are part of."""
-        return [name for name in (self.part_of, self.overall) if name is not None]
 
     @property
     def place(self) -> tuple[int, str]:

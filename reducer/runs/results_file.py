@@ -11,12 +11,11 @@ import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain
 from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.run_files import samples_of
-from speechiq.reducer.scores.levels import LEVELS
 
 #: The key of metadata with the change of the audio under which a task ran; see `siq_tasks/conditions/`.
 CONDITION = "condition"
@@ -63,7 +62,7 @@ class TaskRun(NamedTuple):
         results: The results file.
         system: The system's name.
         task: The task's name.
-        category: The category that the task describes; for older runs, whose metadata has only `level`, that level.
+        category: The category that the task describes.
         metadata: The metadata that the task recorded (`version`, `dataset`, `embedder`, ...).
         described: The description of the system by `hf-audio` (`kind`, `asr`, `llm`, ...); empty for other model types.
         docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
@@ -123,7 +122,7 @@ def read_results(path: Path) -> Results:
 
 
 def tasks_of(path: Path, results: Results) -> list[TaskRun]:
-    """Return the tasks of one results file that can be scored: those with a measure, or with a level of SIQ.
+    """Return the tasks of one results file that can be scored: those whose metadata has a measure.
 
     The system's name is `pretrained` as `hf-audio` recorded it (lm-eval makes up a `model_name` if no model arguments
     were given), else `model_name`, else `pretrained` of the model arguments, else the folder's name; characters that do
@@ -142,7 +141,7 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
     versions = {package: printable(version) for package, version in named.items() if isinstance(version, str)}
     scored = {task: config for task, config in results.configs.items() if _can_be_scored(config)}
     described = {task: config.metadata for task, config in scored.items()}
-    categories = {task: _category_of(path, task, metadata) for task, metadata in described.items()}
+    categories = {task: read_category(metadata, printable(task), str(path)) for task, metadata in described.items()}
     return [
         TaskRun(
             results.date,
@@ -170,17 +169,8 @@ def name_under(system: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _can_be_scored(task: _Task) -> bool:
-    """Return whether the metadata of a task has a measure or, in older runs, a level."""
-    metadata = task.metadata
-    if not isinstance(metadata, dict):
-        return False
-    return "measure" in metadata or (isinstance(metadata.get("level"), str) and metadata["level"] in LEVELS)
-
-
-def _category_of(path: Path, task: str, metadata: dict[str, Any]) -> Category:
-    if "measure" not in metadata:
-        return LEVELS[metadata["level"]]
-    return read_category(metadata, printable(task), str(path))
+    """Return whether the metadata of a task has a measure."""
+    return isinstance(task.metadata, dict) and "measure" in task.metadata
 
 
 def _signs(category: Category, directions: Any) -> dict[str, float]:

@@ -1,106 +1,66 @@
-"""Read the rows of lm-eval's sample files (`samples_<task>_<date>.jsonl`) into forms, each with the fields it needs.
+"""Read the rows of lm-eval's sample files (`samples_<task>_<date>.jsonl`), line by line, into a given form.
 
-All readers share one pass: `read_lines` opens a file once, and each line goes to every reader of the task. A form
-names the fields that it needs; msgspec skips all others, so that scores are read without decoding texts.
+A form names the fields that it needs; msgspec skips all others, so that scores are read without decoding texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import open_plain
 from speechiq.core.files.json_text import decode, refuse_extremes
-from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.core.files.plain import open_plain
 
 LONGEST_LINE = 64 * 2**20
 
 Name = str | int | float
-Letter = Literal["A", "B", "C", "D", "E", "?"]
-
-#: A function that takes a line's number, from 1, and its text.
-Pick = Callable[[int, bytes], None]
+Item = tuple[str, ...]
 
 
-class Row(msgspec.Struct):
-    """A form of row; `NEEDS` names its required fields for messages."""
-
-    NEEDS: ClassVar[str]
-
-    def loose(self) -> list[Any]:
-        """Return the values of any type, which may be too large or nested too deeply for other code."""
-        return []
-
-
-class Asked(msgspec.Struct):
-    """The parts of a doc that identify a question."""
+class Doc(msgspec.Struct):
+    """The parts of a doc of any task template that pages and judges show: only `id` has a known type."""
 
     id: Name
-    question_id: Name
-    question: str
-    options: tuple[str, ...]
-    answer: str
-
-
-class AskedWithClip(Asked):
-    """A question and its clip's reference text and audio."""
-
-    text: str
-    audio: Any = None
-
-
-class AskedRow(Row):
-    """A question."""
-
-    NEEDS = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
-
-    doc: Asked
-
-
-class AnswerRow(AskedRow):
-    """A question and its answers."""
-
-    doc: AskedWithClip
-    filtered_resps: Annotated[list[tuple[Letter, list[Letter]]], msgspec.Meta(min_length=1)]
-
-
-class AnyDoc(msgspec.Struct):
-    """A doc of any task template: only `id` has a known type."""
-
-    id: Name
-    text: Any = ""
-    dataset: Any = ""
-    normalizer: Any = None
-    audio: Any = None
     question_id: Any = ""
     question: Any = ""
     options: Any = None
     answer: Any = ""
+    text: Any = ""
+    dataset: Any = ""
+    normalizer: Any = None
+    audio: Any = None
 
 
-class TextRow(Row):
+class TextRow(msgspec.Struct):
     """A row of any task template, with its texts."""
 
-    NEEDS = "an object doc with an id"
-
-    doc: AnyDoc
+    doc: Doc
     filtered_resps: Any = ""
     audio_coverage: Any = None
     repetition: Any = None
-
-    def loose(self) -> list[Any]:
-        """Return the values of any type; see `Row.loose`."""
-        return [list(msgspec.structs.astuple(self.doc)), self.filtered_resps, self.audio_coverage, self.repetition]
 
     @property
     def response(self) -> Any:
         """Return the first response."""
         return first_of(self.filtered_resps)
+
+
+Form = TypeVar("Form")
+
+
+def read_texts(path: Path) -> Iterator[TextRow]:
+    """Yield the rows of a sample file with their texts.
+
+    Raises:
+        SpeechIQError: As for `read_rows`.
+    """
+    for _, row in read_rows(path, TextRow, "an object doc with an id"):
+        yield row
 
 
 def first_of(filtered: Any) -> Any:
@@ -112,20 +72,6 @@ def first_of(filtered: Any) -> Any:
     while isinstance(filtered, list):
         filtered = filtered[0] if filtered else ""
     return filtered
-
-
-class Reader(Protocol):
-    """A reader of the sample files of a level, in the one pass over them."""
-
-    @property
-    def level(self) -> str:
-        """Return the key of `LEVELS`."""
-
-    def open(self, task: TaskRun) -> Pick:
-        """Return the function that takes the lines of a task's sample file."""
-
-
-R = TypeVar("R", bound=Row)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -153,42 +99,29 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         ) from error
 
 
-def read_rows(path: Path, form: type[R]) -> Iterator[R]:
-    """Yield the rows of a sample file.
+def read_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
+    """Yield the number and the row of each line of a sample file.
+
+    Args:
+        path: Path of the file.
+        form: Type of a row.
+        needs: The required fields in words, for messages.
 
     Raises:
-        SpeechIQError: As for `read_lines` and `read_row`.
+        SpeechIQError: As for `read_lines`, a line is not JSON, has other fields, or has a value that is too large or
+            nested too deeply.
     """
+    decoder = msgspec.json.Decoder(form)
     for number, line in read_lines(path):
-        yield read_row(form, path, number, line)
-
-
-def read_row(form: type[R], path: Path, number: int, line: bytes) -> R:
-    """Return one row in a form; `path` and `number` are for messages.
-
-    Raises:
-        SpeechIQError: The line is not JSON, has other fields, or has a value that is too large or nested too deeply.
-    """
-    try:
-        row: R = decode(line, _decoder(form))
-    except ValueError as error:
-        raise refusal(path, number, form.NEEDS, error) from error
-    try:
-        refuse_extremes(row.loose())
-    except ValueError as error:
-        raise SpeechIQError(f"{locate(path, number)} cannot be used: {error}; rerun this task") from error
-    return row
-
-
-def scan(path: Path, picks: Sequence[Pick]) -> None:
-    """Pass each line of a sample file to several readers; without readers the file is not opened.
-
-    Raises:
-        SpeechIQError: As for `read_lines`, or from a reader.
-    """
-    for number, line in read_lines(path) if picks else ():
-        for pick in picks:
-            pick(number, line)
+        try:
+            row: Form = decode(line, decoder)
+        except ValueError as error:
+            raise refusal(path, number, needs, error) from error
+        try:
+            refuse_extremes(_values(row))
+        except ValueError as error:
+            raise SpeechIQError(f"{locate(path, number)} cannot be used: {error}; rerun this task") from error
+        yield number, row
 
 
 def refusal(path: Path, number: int, needs: str, error: Exception) -> SpeechIQError:
@@ -205,6 +138,15 @@ def locate(path: Path, number: int) -> str:
     return f"{str(path)!r} line {number}"
 
 
-@cache
-def _decoder(form: type[R]) -> msgspec.json.Decoder[R]:
-    return msgspec.json.Decoder(form)
+def show_item(item: Item) -> str:
+    """Return the name of an item for messages, with unprintable characters escaped.
+
+    >>> show_item(("demo/01", "q2"))
+    "clip 'demo/01' question 'q2'"
+    """
+    return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
+
+
+def _values(row: Any) -> Any:
+    """Return a row with lists in the place of structs."""
+    return list(map(_values, msgspec.structs.astuple(row))) if isinstance(row, msgspec.Struct) else row

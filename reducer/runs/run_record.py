@@ -13,8 +13,8 @@ import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain
 from speechiq.core.files.json_text import decode
+from speechiq.core.files.plain import read_plain
 
 HIDDEN = "***"
 _SECRET = re.compile(r"(key|token|secret|passw(or)?d|credentials?)$", re.IGNORECASE)

@@ -1,9 +1,9 @@
-"""Read the scores of a task from its sample file."""
+"""Read the sample file of a task into one table: items, numeric columns and groups, in the order of its rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,82 +15,127 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.rows import Name, Pick, locate, read_lines, refusal
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import Item, Name, locate, read_lines, refusal, show_item
 
 SHARE = 0.0, 1.0
 #: Columns of failures that the score does not show; they are optional.
 FLAGS = ("audio_coverage", "repetition", "unparsed", "none_of_the_above")
 #: Optional column with the score of a system that gives the same answer to all items of a data set.
 FLOOR = "floor"
+#: Value of a column in a row that lacks it, while a file is read.
+_ABSENT = -math.inf
 
-Item = tuple[str, ...]
 
-
-class Samples(NamedTuple):
-    """Hold the scores of one task's rows, and what is read beside them.
+class SampleTable(NamedTuple):
+    """The rows of one task. Texts are read on demand, from `rows.read_texts(task.samples)`.
 
     Attributes:
-        scores: Item -> raw score, in file order. NaN is kept; `pool.align` refuses it unless the measure counts it.
-        flags: Column of flags, or that the category has beside its score -> item -> value, for rows that have one.
-        kinds: Item -> its kind by each field of `split_by`; empty without such fields.
+        task: The task.
+        items: Item of each row.
+        columns: Column that some row has -> its values, shape (rows,), NaN for a row without one or an undefined one.
+        groups: The groups of each row, by the fields of `group_by`; empty without such fields.
     """
 
-    scores: dict[Item, float]
-    flags: dict[str, dict[Item, float]]
-    kinds: dict[Item, tuple[str, ...]]
+    task: TaskRun
+    items: tuple[Item, ...]
+    columns: dict[str, np.ndarray]
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def level(self) -> str:
+        """Return the name of the task's category."""
+        return self.task.level
+
+    @property
+    def signed(self) -> list[str]:
+        """Return the columns whose direction is known, in the order of the task."""
+        return [name for name in self.task.signs if name in self.columns]
+
+    def column(self, name: str) -> dict[Item, float]:
+        """Return item -> value of a column; empty if no row has it."""
+        return dict(zip(self.items, self.columns[name].tolist(), strict=True)) if name in self.columns else {}
 
 
-def read_samples(
-    path: Path, category: Category, known: dict[Item, Item] | None = None, picks: Sequence[Pick] = ()
-) -> Samples:
-    """Read one task's scores line by line; of a row, only the fields of the item and its kinds, scores and flags.
+def read_table(
+    task: TaskRun,
+    category: Category | None = None,
+    *,
+    columns: Iterable[str] = (),
+    known: dict[Item, Item] | None = None,
+) -> SampleTable:
+    """Read the numbers of a task line by line; of a row, only the item, its groups and the columns.
+
+    The columns are the score, flags, the floor and those that the category shows beside its score.
 
     Args:
-        path: Path of the sample file.
-        category: The category to read, with its column.
+        task: The task.
+        category: Its category with the column that scores it; None means that of the task.
+        columns: Further columns.
         known: Items of other files, so that equal items are one object; new items are added.
-        picks: Other readers of the file; each takes every line after its score is read.
 
     Raises:
         SpeechIQError: The file is missing, empty or cut off, a row misses a field, a value is outside its range, or an
             item is a duplicate.
     """
-    known = {} if known is None else known
-    scores: dict[Item, float] = {}
-    measure = category.measure
-    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {of.column: of.bounds for of in category.beside}
-    flags: dict[str, dict[Item, float]] = {flag: {} for flag in bounds if flag != measure.column}
-    kinds: dict[Item, tuple[str, ...]] = {}
-    sources = {flag: flag for flag in flags if flag != measure.column}
-    fields = (*category.item, *category.split_by)
-    decoder = _decoder(measure.column, fields, tuple(sources), measure.may_be_undefined)
+    path, category, known = task.samples, category or task.category, {} if known is None else known
+    measure, size = category.measure, len(category.item)
+    bounds = dict.fromkeys((*FLAGS, FLOOR), SHARE) | {beside.column: beside.bounds for beside in category.extra_columns}
+    bounds |= {measure.column: measure.bounds}
+    names = list(dict.fromkeys((measure.column, *bounds, *columns)))
+    decoder = _decoder((*category.item, *category.group_by), tuple(names), measure.may_be_undefined)
+    items: dict[Item, None] = {}
+    groups: list[tuple[str, ...]] = []
+    rows: list[list[float | None]] = []
     for number, line in read_lines(path):
         try:
-            doc, score, *given = msgspec.structs.astuple(decode(line, decoder))
+            doc, *row = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
             raise refusal(path, number, _needs(category), error) from error
-        named = tuple(map(str, msgspec.structs.astuple(doc)))
-        item = named[: len(category.item)]
+        fields = tuple(map(str, msgspec.structs.astuple(doc)))
+        item = fields[:size]
         item = known.setdefault(item, item)
-        if item in scores:
+        if item in items:
             raise SpeechIQError(
                 f"{locate(path, number)}: {show_item(item)} is scored twice in this file; rerun this task"
             )
-        if category.split_by:
-            kinds[item] = tuple(map(printable, named[len(item) :]))
-        scores[item] = math.nan if score is None else measure.sign * score + 0.0  # no negative zero
-        for flag, value in zip(sources.values(), given, strict=True):
-            if value is not None and math.isfinite(value):
-                flags[flag][item] = value
-        for pick in picks:
-            pick(number, line)
-    if not scores:
+        items[item] = None
+        rows.append(row)
+        if category.group_by:
+            groups.append(tuple(map(printable, fields[size:])))
+    if not rows:
         raise SpeechIQError(f"{str(path)!r} is empty; rerun this task with --log_samples")
-    lines = list(scores)
-    _refuse_outside(path, lines, measure.column, scores, measure.bounds, measure.sign)
-    for column, shares in flags.items():
-        _refuse_outside(path, lines, column, shares, bounds[column])
-    return Samples(scores, flags, kinds)
+    table = SampleTable(task, tuple(items), _columns(names, rows), tuple(groups))
+    for column in table.columns.keys() & bounds.keys():
+        _refuse_outside(table, column, bounds[column])
+        if column != measure.column:
+            table.columns[column][np.isinf(table.columns[column])] = math.nan
+    return table
+
+
+def join_columns(tables: Iterable[SampleTable], column: str) -> dict[tuple[str, Item], float]:
+    """Return (system, item) -> the value of a column, over tasks.
+
+    Args:
+        tables: Of any systems.
+        column: Name of the column.
+
+    Raises:
+        SpeechIQError: Two tasks of a system have different values for one item.
+    """
+    joined: dict[tuple[str, Item], float] = {}
+    sources: dict[tuple[str, Item], str] = {}
+    for table in tables:
+        task = table.task
+        for item, value in table.column(column).items():
+            key = task.system, item
+            if joined.setdefault(key, value) != value and not (math.isnan(value) and math.isnan(joined[key])):
+                raise SpeechIQError(
+                    f"system {task.system!r}, {show_item(item)}: {column} is {joined[key]:g} in task {sources[key]} "
+                    f"and {value:g} in task {task.task}; give runs of one of the two"
+                )
+            sources.setdefault(key, task.task)
+    return joined
 
 
 def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
@@ -104,34 +149,43 @@ def may_hold_scores(path: Path, categories: Iterable[Category]) -> bool:
         SpeechIQError: The file cannot be read.
     """
     for _, line in read_lines(path):
-        return any(_fits(line, _decoder(category.column, category.item, (), False)) for category in categories)
+        return any(_fits(line, _decoder(category.item, (category.column,), False)) for category in categories)
     return False
-
-
-def show_item(item: Item) -> str:
-    """Return the name of an item for messages, with unprintable characters escaped.
-
-    >>> show_item(("demo/01", "q2"))
-    "clip 'demo/01' question 'q2'"
-    """
-    return " ".join(f"{kind} {part!r}" for kind, part in zip(("clip", "question"), item, strict=False))
 
 
 @cache
 def _decoder(
-    metric: str, item: tuple[str, ...], flags: tuple[str, ...], may_be_null: bool
+    fields: tuple[str, ...], columns: tuple[str, ...], may_be_null: bool
 ) -> msgspec.json.Decoder[msgspec.Struct]:
-    """Return the decoder of a row's (doc, metric, *flags); it skips other fields, several times as fast as `json`."""
-    doc = msgspec.defstruct("Doc", [(field, Name) for field in item], gc=False)
-    score = float | None if may_be_null else float
-    row: list[tuple[str, Any] | tuple[str, Any, Any]] = [("doc", doc), (metric, score)]
-    row += [(flag, float | None, None) for flag in flags]
+    """Return the decoder of a row's (doc, score, *other columns); it skips other fields, several times faster."""
+    doc = msgspec.defstruct("Doc", [(field, Name) for field in fields], gc=False)
+    score, *others = columns
+    row: list[tuple[str, Any] | tuple[str, Any, Any]] = [
+        ("doc", doc),
+        ("score", float | None if may_be_null else float, msgspec.field(name=score)),
+    ]
+    row += [
+        (f"column_{place}", float | None, msgspec.field(name=column, default=_ABSENT))
+        for place, column in enumerate(others)
+    ]
     return msgspec.json.Decoder(msgspec.defstruct("Row", row, gc=False))
 
 
+def _columns(names: list[str], rows: list[list[float | None]]) -> dict[str, np.ndarray]:
+    """Return column -> values, NaN for null and for a row without it; columns that no row has are left out."""
+    columns = dict(zip(names, np.array(rows, dtype=float).T.copy(), strict=True))
+    for name in names[1:]:
+        absent = columns[name] == _ABSENT
+        if absent.all():
+            del columns[name]
+        else:
+            columns[name][absent] = math.nan
+    return columns
+
+
 def _needs(category: Category) -> str:
-    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.split_by))
-    keys = "metadata.item, metadata.split_by" if category.split_by else "metadata.item"
+    fields = ", ".join(f"doc.{field}" for field in (*category.item, *category.group_by))
+    keys = "metadata.item, metadata.group_by" if category.group_by else "metadata.item"
     return f"{fields} and the number {category.column!r}, by {keys} and metadata.measure of its task"
 
 
@@ -145,23 +199,13 @@ def _fits(line: bytes, decoder: msgspec.json.Decoder[msgspec.Struct]) -> bool:
     return True
 
 
-def _refuse_outside(
-    path: Path,
-    lines: Sequence[Item],
-    column: str,
-    values: dict[Item, float],
-    bounds: tuple[float, float],
-    sign: float = 1.0,
-) -> None:
-    """Raise a `SpeechIQError` if a finite value of a column is outside its range; `lines` are the file's items."""
-    low, high = bounds
-    found = sign * np.fromiter(values.values(), float, len(values))
-    if (outside := np.flatnonzero(np.isfinite(found) & ((found < low) | (found > high)))).size:
-        item, value = list(values)[outside[0]], found[outside[0]]
-        fractions = (
-            f"; fractions are expected, such as {value / 100:g}" if (low, high) == SHARE and 1 < value <= 100 else ""
-        )
+def _refuse_outside(table: SampleTable, column: str, bounds: tuple[float, float]) -> None:
+    """Raise a `SpeechIQError` if a finite value of a column is outside its range."""
+    (low, high), values, path = bounds, table.columns[column], table.task.samples
+    if (outside := np.flatnonzero(np.isfinite(values) & ((values < low) | (values > high)))).size:
+        row, value = int(outside[0]), values[outside[0]]
+        fractions = f"; fractions are expected, such as {value / 100:g}" if bounds == SHARE and 1 < value <= 100 else ""
         raise SpeechIQError(
-            f"{locate(path, lines.index(item) + 1)}: {column!r} of {show_item(item)} is {value:g}, outside "
-            f"{low:g} to {high:g} ({outside.size} of {len(lines)} rows){fractions}; rerun this task"
+            f"{locate(path, row + 1)}: {column!r} of {show_item(table.items[row])} is {value:g}, outside "
+            f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}; rerun this task"
         )

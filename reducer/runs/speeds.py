@@ -10,8 +10,8 @@ import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import read_plain
 from speechiq.core.files.json_text import decode
+from speechiq.core.files.plain import read_plain
 from speechiq.reducer.runs.results_file import TaskRun
 
 

@@ -1,31 +1,25 @@
 """Read folders of runs that lm-eval wrote into one `System` per speech system.
 
 lm-eval writes `results_<date>.json` and, with `--log_samples`, one `samples_<task>_<date>.jsonl` per task
-into the same folder. A task is read if its metadata in the results file has a `measure` or, in older runs, a `level`;
-task names have no meaning. Names in a run are never imported, evaluated or followed as a path.
+into the same folder. A task is read if its metadata in the results file has a `measure`; task names have no meaning.
+Names in a run are never imported, evaluated or followed as a path.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.flags import Flags, FlagValues, collect, count_flags
+from speechiq.reducer.runs.flags import Flags, count_flags
+from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.options import changes
-from speechiq.reducer.runs.results_file import Results, TaskRun, read_results, tasks_of
-from speechiq.reducer.runs.rows import Pick, Reader, scan
-from speechiq.reducer.runs.run_files import is_samples, list_files, once, place, samples_of
-from speechiq.reducer.runs.samples import Item, may_hold_scores, read_samples, show_item
-from speechiq.reducer.scores.levels import LEVELS
-
-if TYPE_CHECKING:
-    from speechiq.reducer.runs.judge_columns import Judged
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import SampleTable, read_table
+from speechiq.reducer.runs.tasks import name_control
 
 
 class System(NamedTuple):
@@ -37,19 +31,19 @@ class System(NamedTuple):
             category has questions.
         flags: Shares of failures that scores hide, over the items of `scores`.
         tasks: The tasks that the scores come from.
-        flag_values: The columns from which `flags` are counted, and those beside the scores, task by task.
+        tables: All numbers of the tasks, such as those from which `flags` are counted.
         excluded: The sha256 of the unanswerable set whose questions were left out; None without one.
         levels: Level -> its category, with the column that `scores` were read from.
         datasets: Clip -> name of its data set.
         judged: Level -> item -> what a judge made of its answer, for levels with a judge.
-        kinds: Level -> item -> its kind by each field of `split_by`, for levels with such fields.
+        kinds: Level -> item -> its kind by each field of `group_by`, for levels with such fields.
     """
 
     name: str
     scores: dict[str, dict[Item, float]]
     flags: Flags = Flags()
     tasks: tuple[TaskRun, ...] = ()
-    flag_values: tuple[FlagValues, ...] = ()
+    tables: tuple[SampleTable, ...] = ()
     excluded: str | None = None
     levels: Mapping[str, Category] = MappingProxyType({})
     datasets: Mapping[str, str] = MappingProxyType({})
@@ -62,7 +56,7 @@ class System(NamedTuple):
 
     def narrow(self, scores: dict[str, dict[Item, float]]) -> System:
         """Return the system with some of its scores, and the flags over these."""
-        return self._replace(scores=scores, flags=count_flags(self.flag_values, scores))
+        return self._replace(scores=scores, flags=count_flags(self.tables, scores))
 
     def restrict(self, levels: Iterable[str]) -> System:
         """Return the system with only some of its levels."""
@@ -93,94 +87,22 @@ class Runs(NamedTuple):
     warnings: list[str]
 
 
-def read_tasks(
-    tasks: Iterable[TaskRun], levels: Mapping[str, Category], readers: Sequence[Reader] = ()
-) -> list[System]:
-    """Read the systems of some tasks, sorted by name, in one pass over their sample files.
+def read_tasks(tasks: Iterable[TaskRun], levels: Mapping[str, Category]) -> list[System]:
+    """Read the systems of some tasks, sorted by name.
 
     Args:
         tasks: The newest run of each task of one suite, from `find_tasks`.
-        levels: The categories to read, each with its column.
-        readers: DerivedColumns readers of the sample files of a category, even if it is not scored.
+        levels: The categories to read, each with its column; tasks of other categories are left out.
 
     Raises:
         SpeechIQError: A sample file is missing or cannot be used.
     """
     systems: dict[str, list[TaskRun]] = {}
     for task in tasks:
-        scored = systems.setdefault(task.system, [])
-        if task.level in levels:
-            scored.append(task)
-        else:
-            scan(task.samples, _open(readers, task))
+        systems.setdefault(task.system, []).extend([task] * (task.level in levels))
     known: dict[Item, Item] = {}
     datasets: dict[str, str] = {}
-    return [_read_system(name, systems[name], levels, known, datasets, readers) for name in sorted(systems)]
-
-
-def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
-    """Find the tasks of every system, the newest run of each.
-
-    Args:
-        runs: Folders (any depth) or results files.
-        allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
-
-    Returns:
-        (the tasks, warnings): one line per older run that was left out, and per system whose tasks ran with different
-        options.
-
-    Raises:
-        SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
-    """
-    runs = list(runs)
-    files = list(list_files(runs))
-    results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
-    found = [task for path, content in results.items() for task in tasks_of(path, content)]
-    categories = [*LEVELS.values(), *(task.category for task in found)]
-    missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
-    if missing and not allow_missing:
-        raise SpeechIQError(
-            f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
-            "away, or add --allow-missing"
-        )
-    found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
-    if not found:
-        raise SpeechIQError(
-            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: it has no "
-            "results_<date>.json file with a task whose metadata has a level or a measure; "
-            "give the folder that lm_eval had as --output_path"
-        )
-    newest = {(task.system, task.task): task for task in found}
-    left_out = [f"{line}: left out" for line in missing]
-    return list(newest.values()), [*left_out, *_superseded(found, newest), *_described_otherwise(newest.values())]
-
-
-def name_control(described: Mapping[str, Any]) -> str:
-    """Return `gold`, `silence` or `letter:X` for the description of a control; empty for any other system.
-
-    >>> name_control({"kind": "cascade", "asr": {"control": "gold"}}), name_control({"kind": "cascade", "asr": {}})
-    ('gold', '')
-    """
-    stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
-    return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
-
-
-def _undescribed(
-    results: Mapping[Path, Results], samples: Iterable[Path], categories: Collection[Category]
-) -> Iterator[str]:
-    """Yield a line for each results file without tasks, and for each sample file with scores that none describes."""
-    known = {
-        (place(path.parent), samples_of(path, task).name)
-        for path, content in results.items()
-        for task, config in content.configs.items()
-        if config.metadata
-    }
-    for path, content in results.items():
-        if not content.configs:
-            yield f"{str(path)!r} names no task"
-    for path in samples:
-        if (place(path.parent), path.name) not in known and may_hold_scores(path, categories):
-            yield f"{str(path)!r} has scores, but no results file in its folder describes its task"
+    return [_read_system(name, systems[name], levels, known, datasets) for name in sorted(systems)]
 
 
 def _read_system(
@@ -189,72 +111,36 @@ def _read_system(
     levels: Mapping[str, Category],
     known: dict[Item, Item],
     datasets: dict[str, str],
-    readers: Sequence[Reader],
 ) -> System:
     scores: dict[str, dict[Item, float]] = {}
-    kinds: dict[str, dict[Item, tuple[str, ...]]] = {}
-    flag_values = []
+    groups: dict[str, dict[Item, tuple[str, ...]]] = {}
+    judged: dict[str, dict[Item, Judged]] = {}
+    tables = []
     for task in tasks:
-        samples = read_samples(task.samples, levels[task.level], known, _open(readers, task))
-        level_scores = scores.setdefault(task.level, {})
-        if duplicates := level_scores.keys() & samples.scores.keys():
+        level, category = task.level, levels[task.level]
+        table = read_table(task, category, known=known)
+        level_scores = scores.setdefault(level, {})
+        if duplicates := level_scores.keys() & set(table.items):
             raise SpeechIQError(
                 f"{str(task.samples)!r}: {show_item(min(duplicates))} of system {name!r} was already scored "
-                f"by another {task.level} task; score only one of the two tasks"
+                f"by another {level} task; score only one of the two tasks"
             )
-        level_scores |= samples.scores
-        kinds.setdefault(task.level, {}).update(samples.kinds)
-        flag_values.append(collect(task.level, samples.scores, samples.flags))
-        datasets |= dict.fromkeys((clip for clip, *_ in samples.scores), task.dataset)
+        raw = category.measure.sign * table.columns[category.column] + 0.0  # no negative zero
+        level_scores |= dict(zip(table.items, raw.tolist(), strict=True))
+        if table.groups:
+            groups.setdefault(level, {}).update(zip(table.items, table.groups, strict=True))
+        if category.judged:
+            judged.setdefault(level, {}).update(read_judgments(task))
+        tables.append(table)
+        datasets |= dict.fromkeys((clip for clip, *_ in table.items), task.dataset)
     system = System(
         name,
         scores,
         tasks=tuple(tasks),
-        flag_values=tuple(flag_values),
+        tables=tuple(tables),
         levels=levels,
         datasets=datasets,
-        kinds=kinds,
+        judged=judged,
+        kinds=groups,
     )
     return system.narrow(scores)
-
-
-def _open(readers: Iterable[Reader], task: TaskRun) -> list[Pick]:
-    return [reader.open(task) for reader in readers if reader.level == task.level]
-
-
-def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
-    left: dict[tuple[str, str, str], list[TaskRun]] = {}
-    for task in found:
-        left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
-    alike: dict[str, tuple[str, str]] = {}
-    for (system, kept, older), tasks in left.items():
-        if kept != older:
-            names, counting = ", ".join(task.task for task in tasks), f"taking the newest, {kept!r}, not {older!r}"
-            if changed := _compare_options(tasks[0], newest[system, tasks[0].task]):
-                counting += f", which ran with other options: {changed}"
-                yield f"system {system!r} has several runs of {names}: {counting}"
-            else:
-                alike.setdefault(system, (names, counting))
-    for system, (names, counting) in list(alike.items())[:1]:
-        others = f" and {count_of(len(alike) - 1, 'other system')} have" if len(alike) > 1 else " has"
-        yield f"system {system!r}{others} several runs of {names}: {counting}"
-
-
-def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
-    """Yield a line per system whose tasks of a suite ran with other options than its newest task of that suite."""
-    systems: dict[tuple[str, str], list[TaskRun]] = {}
-    for task in sorted(tasks, key=lambda task: task.date):
-        systems.setdefault((task.system, task.suite), []).append(task)
-    for (system, _), (*others, newest) in systems.items():
-        differences = ((task.task, _compare_options(task, newest)) for task in others)
-        if differing := [(task, changed) for task, changed in differences if changed]:
-            older, changed = differing[0]
-            yield (
-                f"system {system!r} ran {older} with other options than {newest.task}: {changed}; both count: rerun "
-                "one of the two, or name runs with the same"
-            )
-
-
-def _compare_options(older: TaskRun, newer: TaskRun) -> str:
-    """Return the options in which two runs differ; empty if one of them does not describe its system."""
-    return changes(older.described, newer.described) if older.described and newer.described else ""

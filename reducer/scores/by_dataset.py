@@ -14,7 +14,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank
 from speechiq.reducer.scores.remarks import has_scale
 from speechiq.reducer.scores.scale import FLAT, LevelScores, competition_ranks
-from speechiq.reducer.tables.records import rows_of
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 
 MACRO = "macro-average"
 
@@ -51,10 +51,10 @@ def split(systems: Iterable[System]) -> dict[str, list[System]]:
     return {name: [_part(system, name) for system in systems] for name in names}
 
 
-def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
-    """Return the mean of each number over data sets, as rows of `records.rows_of`, best system first.
+def macro_average(rankings: Mapping[str, Ranking]) -> Ranking:
+    """Return the mean of each number over data sets.
 
-    The mean is not weighted. A number that is missing on one data set is missing in the mean. The rows have neither
+    The mean is not weighted. A number that is missing on one data set is missing in the mean. There are neither
     intervals nor flags.
     """
     first = next(iter(rankings.values()))
@@ -64,12 +64,17 @@ def macro_average(rankings: Mapping[str, Ranking]) -> list[dict[str, Any]]:
     siq = np.mean([ranking.scores.siq for ranking in rankings.values()], axis=0)
     scores = first.scores._replace(levels=mean, siq=siq, ranks=competition_ranks(siq))
     systems = tuple(system._replace(flags=Flags()) for system in first.context.systems)
-    return rows_of(scores, NO_CONTEXT._replace(systems=systems))
+    pool = first.pool._replace(
+        raw={level: first.pool.raw[level] for level in shared},
+        clips={level: first.pool.clips[level] for level in shared},
+        levels={level: first.pool.levels[level] for level in shared},
+    )
+    return Ranking(pool, scores, NO_CONTEXT._replace(systems=systems))
 
 
-def macro_caption(rankings: Mapping[str, Ranking]) -> list[str]:
+def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
     """Return the lines below the table of the macro-average."""
-    sizes = {dataset: max(map(len, ranking.pool.clips.values())) for dataset, ranking in rankings.items()}
+    sizes = {dataset: max(map(len, pool.clips.values())) for dataset, pool in pools.items()}
     shown = ", ".join(f"{dataset} ({count_of(count, 'clip')})" for dataset, count in sizes.items())
     return [
         f"mean of the data sets' tables, each data set with the same weight: {shown}",

@@ -1,4 +1,4 @@
-"""Pool items of several categories into further columns of a suite's table (`part_of`, `overall` and `beside`)."""
+"""Pool items of several categories into further columns of a suite's table (`aggregate` and `extra_columns`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 
@@ -38,15 +38,15 @@ class DerivedColumns(NamedTuple):
 def pool_columns(systems: Sequence[System]) -> DerivedColumns:
     """Return the further columns of systems that were scored on the same items.
 
-    A pooled column has every item of the categories that name it (`part_of`, `overall`), at least two, with one
-    measure. A column of `beside` has the items of all categories that name it in the same form; rows without a value
-    are undefined items. A column without any value is left out.
+    A pooled column has every item of the categories that name it (`aggregate`), at least two, with one
+    measure. A column of `extra_columns` has the items of all categories that name it in the same form; rows without a
+    value are undefined items. A column without any value is left out.
 
     Args:
         systems: At least one, with equal categories.
     """
     levels = systems[0].levels
-    parts = _group((part, name) for name, of in levels.items() for part in of.pooled)
+    parts = _group((part, name) for name, of in levels.items() for part in of.aggregate)
     several = {part: names for part, names in parts.items() if len(names) > 1}
     pooled = {part: names for part, names in several.items() if share_measure(levels[name] for name in names)}
     found: dict[str, tuple[Category, list[str]]] = {}
@@ -55,8 +55,8 @@ def pool_columns(systems: Sequence[System]) -> DerivedColumns:
     values: dict[str, list[dict[Item, float]]] = {
         part: [pool_items(system, names) for system in systems] for part, (_, names) in found.items()
     }
-    beside = _group((of.column, name) for name, category in levels.items() for of in category.beside)
-    for column, names in beside.items():
+    extra = _group((of.column, name) for name, category in levels.items() for of in category.extra_columns)
+    for column, names in extra.items():
         measure = _beside(levels[names[0]], column)
         if all(_beside(levels[name], column) == measure for name in names):
             found[column] = _as_beside(levels[names[0]], measure), names
@@ -79,7 +79,7 @@ def share_measure(categories: Iterable[Category]) -> bool:
 
 def as_column(name: str, like: Category) -> Category:
     """Return a column in the form of a category, scored like another category."""
-    return msgspec.structs.replace(like, name=name, part_of=None, overall=None, beside=(), split_by=())
+    return msgspec.structs.replace(like, name=name, aggregate=(), extra_columns=(), group_by=())
 
 
 def pool_items(system: System, names: Iterable[str]) -> dict[Item, float]:
@@ -95,7 +95,7 @@ def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _beside(category: Category, column: str) -> Measure:
-    return next(of for of in category.beside if of.column == column)
+    return next(of for of in category.extra_columns if of.column == column)
 
 
 def _as_beside(like: Category, measure: Measure) -> Category:
@@ -108,9 +108,9 @@ def _read_beside(system: System, measure: Measure, names: Sequence[str]) -> dict
     """Return the values of a column beside the scores, growing with ability; NaN for an item without one."""
     known = {
         (*item, level): value
-        for level, items, columns in system.flag_values
-        if level in names and measure.column in columns
-        for item, value in zip(items, columns[measure.column].tolist(), strict=True)
+        for table in system.tables
+        if (level := table.level) in names
+        for item, value in table.column(measure.column).items()
     }
     wanted = pool_items(system, names)
     return {item: measure.sign * known.get(item, math.nan) + 0.0 for item in wanted}

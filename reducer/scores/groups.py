@@ -1,4 +1,4 @@
-"""Score the items of each kind by itself, such as the queries of each kind of noise (`split_by` of the metadata)."""
+"""Score the items of each kind by itself, such as the queries of each kind of noise (`group_by` of the metadata)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.derived import as_column, share_measure
 
@@ -16,12 +16,12 @@ def split_groups(systems: Sequence[System], field: str) -> list[System]:
 
     Args:
         systems: Scored on the same items.
-        field: One of `split_by`; categories without it do not count.
+        field: One of `group_by`; categories without it do not count.
 
     Raises:
         SpeechIQError: The categories have different measures, so that the items of a kind have no common mean.
     """
-    split = {name: of for name, of in systems[0].levels.items() if field in of.split_by}
+    split = {name: of for name, of in systems[0].levels.items() if field in of.group_by}
     if not share_measure(split.values()):
         columns = ", ".join(f"{name}: {of.column}" for name, of in split.items())
         raise SpeechIQError(
@@ -29,7 +29,7 @@ def split_groups(systems: Sequence[System], field: str) -> list[System]:
             "choose categories of one measure with --levels"
         )
     first = next(iter(split.values()))
-    places = {name: of.split_by.index(field) for name, of in split.items()}
+    places = {name: of.group_by.index(field) for name, of in split.items()}
     kinds = sorted({systems[0].kinds[name][item][places[name]] for name in split for item in systems[0].scores[name]})
     levels = {kind: as_column(kind, first) for kind in kinds}
     return [system._replace(scores=_scores(system, places, levels), levels=levels) for system in systems]

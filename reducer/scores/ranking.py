@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.runs.conditions import Mismatch
 from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.samples import FLAGS
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.bootstrap import Bootstrap, leave_one_out, resample
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.ranking_frames import sample_frame, score_frame
 from speechiq.reducer.scores.remarks import NO_REMARKS, Remarks, has_scale, remark
 from speechiq.reducer.scores.scale import DEFAULT_RULE, NoSpread, Scores, calibrate, flat, score, without_siq
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, drop_empty_levels, levels_of, share
+from speechiq.reducer.stats.interval import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +90,7 @@ class Ranking(NamedTuple):
             frame.loc[frame["control"] == "", ["siq", "remember", "apply"]]
             ```
         """
-        return score_frame(self)
+        return _score_frame(self)
 
     def samples(self) -> pd.DataFrame:
         """Return the scores of all items as a pandas frame, one row per system, level and clip or question.
@@ -104,7 +106,7 @@ class Ranking(NamedTuple):
             hardest = samples[samples["level"] == "remember"].groupby("clip")["score"].mean().nlargest(3)
             ```
         """
-        return sample_frame(self)
+        return _sample_frame(self)
 
     def __repr__(self) -> str:
         order = np.lexsort((np.array(self.scores.systems), self.scores.ranks))
@@ -112,7 +114,7 @@ class Ranking(NamedTuple):
         return f"<Ranking by SIQ: {', '.join(shown)}>"
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(na_rep="")
+        return _as_html(self)
 
 
 def rank(
@@ -188,3 +190,81 @@ def intersect(
         comparability.require_equal(mismatches)
         return list(systems), []
     return share(systems, norms.items), mismatches
+
+
+def _score_frame(ranking: Ranking) -> pd.DataFrame:
+    """Return one row per system, best first; see `Ranking.to_frame`."""
+    import pandas as pd
+
+    scores, context = ranking.scores, ranking.context
+    bootstrap = context.bootstrap
+    has_siq = context.remarks.no_siq is None
+    columns: dict[str, Any] = {"rank": pd.array(scores.ranks if has_siq else [None] * len(scores.siq), dtype="Int64")}
+    columns |= {"siq": scores.siq} | _ends("siq", bootstrap.siq if bootstrap and has_siq else None, scores.siq)
+    for level, level_scores in scores.levels.items():
+        show = context.levels[level].show
+        columns[level] = show(level_scores.raw) + 0.0  # no negative zero
+        columns |= _ends(level, bootstrap and Interval(*map(show, bootstrap.raw[level])), level_scores.raw)
+        columns[f"{level}_z"] = level_scores.z
+        scored = bootstrap is not None and not np.isnan(level_scores.z).all()
+        columns |= _ends(f"{level}_z", bootstrap.z[level] if bootstrap and scored else None, level_scores.z)
+    for flag in context.systems[0].flags._fields if context.systems else ():
+        columns[flag] = np.array([getattr(system.flags, flag) for system in context.systems], dtype=float)
+    columns["control"] = [system.control for system in context.systems] or ""
+    frame = pd.DataFrame(columns, index=pd.Index(scores.systems, name="system"))
+    frame.columns.name = "score"
+    frame.attrs["units"] = {level: context.levels[level].unit for level in scores.levels}
+    return frame.iloc[np.lexsort((np.array(scores.systems), scores.ranks))]
+
+
+def _sample_frame(ranking: Ranking) -> pd.DataFrame:
+    """Return one row per system, level and item; see `Ranking.samples`."""
+    import pandas as pd
+
+    rows = []
+    for system in ranking.context.systems:
+        flags = {(task.level, item): (task, row) for task in system.tables for row, item in enumerate(task.items)}
+        for level, scores in system.scores.items():
+            category = system.levels[level]
+            for item, value in scores.items():
+                task, row = flags.get((level, item), (None, 0))
+                given = {name: float(values[row]) for name, values in task.columns.items()} if task else {}
+                rows.append(
+                    {
+                        "system": system.name,
+                        "level": level,
+                        "clip": item[0],
+                        "question": item[1] if len(item) > 1 else None,
+                        "dataset": system.datasets.get(item[0]),
+                        "score": category.show(value) + 0.0,
+                        "unit": category.unit,
+                        **{flag: given.get(flag, np.nan) for flag in FLAGS},
+                    }
+                )
+    columns = ["system", "level", "clip", "question", "dataset", "score", "unit", *FLAGS]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _as_html(ranking: Ranking) -> str:
+    """Return the ranking as an HTML table with its remarks; all texts are escaped."""
+    import pandas as pd
+
+    frame, context = _score_frame(ranking), ranking.context
+    shown = pd.DataFrame({"rank": frame["rank"], "SIQ": frame["siq"].map("{:.2f}".format, na_action="ignore")})
+    if context.bootstrap:
+        ends = zip(frame["siq_low"], frame["siq_high"], strict=True)
+        shown["95 % interval"] = ["" if np.isnan(low) else f"{low:.1f} to {high:.1f}" for low, high in ends]
+    for level, unit in frame.attrs["units"].items():
+        shown[f"{level.title()} {unit}"] = frame[level].map("{:.2f}".format)
+        shown[f"{level.title()} Z"] = frame[f"{level}_z"].map("{:+.2f}".format, na_action="ignore")
+    shown["control"] = frame["control"]
+    remarks = [*context.remarks.lines(context.levels), *context.remarks.warnings()]
+    notes = "".join(f"<li>{html.escape(line)}</li>" for line in remarks)
+    return f"{shown.to_html(na_rep='')}<ul>{notes}</ul>"
+
+
+def _ends(name: str, interval: Interval | None, like: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the two columns of an interval, the lower end first; NaN without one."""
+    if interval is None:
+        return dict.fromkeys((f"{name}_low", f"{name}_high"), np.full(len(like), np.nan))
+    return {f"{name}_low": np.minimum(*interval) + 0.0, f"{name}_high": np.maximum(*interval) + 0.0}

@@ -268,8 +268,8 @@ def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
 def title(level: str) -> str:
     """Return the name of a category or column as people read it; a first word of up to three letters is initials.
 
-    >>> title("remember"), title("pf_pause"), title("said_as_written")
-    ('Remember', 'PF Pause', 'Said As Written')
+    >>> title("remember"), title("pf_pause"), title("speech_text_wer")
+    ('Remember', 'PF Pause', 'Speech Text Wer')
     """
     first, *others = level.split("_")
     return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])

@@ -12,7 +12,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.choice import others_than_usual
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 
 EXAMPLES = 3

@@ -1,10 +1,10 @@
-"""Score the systems of a suite that has no scale of its own: mean, interval and rank per category."""
+"""Score the systems of a suite: mean, interval and rank per category, and SIQ if the suite has a scale."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.derived import DerivedColumns, pool_columns
 from speechiq.reducer.scores.groups import split_groups
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.scores.remarks import Remarks, observe
 from speechiq.reducer.scores.scale import competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
-from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.stats.coverage import caution, caution_of_raw
 from speechiq.reducer.stats.interval import Interval
-from speechiq.reducer.studies.judges.reliability import Reliability, measure
 
 
 class Bars(NamedTuple):
@@ -63,7 +64,8 @@ class Scoreboard(NamedTuple):
         bars: Error bars; None without draws.
         remarks: The size of the categories, and which numbers say little.
         reliability: Category with a judge -> the reliability of its judge on each system's answers, in the order of
-            the pool.
+            the pool (`judges.reliability.add_reliability`).
+        ranking: What the scale of SIQ adds: Z and SIQ; None for a suite without a scale.
     """
 
     suite: str
@@ -75,7 +77,8 @@ class Scoreboard(NamedTuple):
     ranks: dict[str, np.ndarray]
     bars: Bars | None
     remarks: Remarks
-    reliability: Mapping[str, Sequence[Reliability]] = MappingProxyType({})
+    reliability: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    ranking: Ranking | None = None
 
     @property
     def columns(self) -> dict[str, Category]:
@@ -84,8 +87,8 @@ class Scoreboard(NamedTuple):
 
     @property
     def fields(self) -> list[str]:
-        """Return the fields by which the items of some category have kinds (`split_by`)."""
-        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.split_by))
+        """Return the fields by which the items of some category have kinds (`group_by`)."""
+        return list(dict.fromkeys(field for of in self.pool.levels.values() for field in of.group_by))
 
     def holder(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
@@ -98,25 +101,51 @@ class Scoreboard(NamedTuple):
         return mean
 
     @property
+    def has_siq(self) -> bool:
+        """Return whether the categories are combined to SIQ."""
+        return self.ranking is not None and not bool(np.isnan(self.ranking.scores.siq).all())
+
+    @property
     def order(self) -> list[int]:
-        """Return the rows of the systems, lowest mean rank first, then by name; those without a mean rank are last."""
-        return [int(row) for row in np.lexsort((np.array(self.pool.systems), self.mean_ranks))]
+        """Return the rows of the systems by rank, then by name; those without a rank are last.
+
+        The rank is that of SIQ if the suite has a scale (equal for all without SIQ), else the mean rank.
+        """
+        ranks = self.ranking.scores.ranks if self.ranking else self.mean_ranks
+        return [int(row) for row in np.lexsort((np.array(self.pool.systems), ranks))]
+
+    def list_mismatches(self, row: int) -> list[str]:
+        """Return how the system of a row differs from the others or from norms, in words."""
+        return [mismatch.text for mismatch in self.mismatches if mismatch.system == self.pool.systems[row]]
 
     @property
     def floors(self) -> dict[str, float]:
         """Return category -> mean score of a constant answer, for usual columns whose rows have a floor."""
         first, found = self.systems[0], dict[str, list[float]]()
         usual = [level for level, of in self.pool.levels.items() if of.usual is None]
-        for level, items, columns in first.flag_values:
-            if FLOOR in columns and level in usual:
-                rows = zip(items, columns[FLOOR].tolist(), strict=True)
+        for table in first.tables:
+            if (level := table.level) in usual:
+                rows = table.column(FLOOR).items()
                 found.setdefault(level, []).extend(value for item, value in rows if item in first.scores[level])
         return {level: sum(values) / len(values) for level, values in found.items() if values}
 
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips; None from 50 clips on, or without intervals."""
-        return caution_of_raw(min(map(len, self.pool.clips.values()))) if self.bars else None
+        words = caution if self.ranking else caution_of_raw
+        return words(min(map(len, self.pool.clips.values()))) if self.bars else None
+
+
+def from_ranking(ranking: Ranking) -> Scoreboard:
+    """Return the scoreboard of SIQ: that of its levels, with what the scale adds."""
+    context, bootstrap = ranking.context, ranking.context.bootstrap
+    bars = None
+    if bootstrap:
+        bars = Bars(bootstrap.draws, bootstrap.left_out, bootstrap.seed, bootstrap.raw, bootstrap.raw_std)
+    derived = pool_columns(context.systems)
+    board = _build(SIQ, ranking.pool, context.systems, context.mismatches, derived, bars, context.remarks)
+    means = {level: scores.raw for level, scores in ranking.scores.levels.items()}
+    return board._replace(means=board.means | means, ranking=ranking)
 
 
 def rate(
@@ -141,13 +170,7 @@ def rate(
     if draws:
         of_further = resample_alone(further.pool, pool, draws=draws, seed=seed)
         bars = Bars(draws, *resample_raw(pool, draws=draws, seed=seed)).join(*of_further)
-    answers = {category: [system.scored_answers(category) for system in kept] for category in pool.levels}
-    reliability = {
-        category: [measure(of, draws=draws, seed=seed) for of in judged]
-        for category, judged in answers.items()
-        if any(judged)
-    }
-    return _build(suite, pool, kept, mismatches, further, bars)._replace(reliability=reliability)
+    return _build(suite, pool, kept, mismatches, further, bars, observe(pool, kept))
 
 
 def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int = 0) -> Scoreboard:
@@ -155,7 +178,7 @@ def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int
 
     Args:
         scoreboard: The scores of all items.
-        field: One of `split_by` of the categories.
+        field: One of `group_by` of the categories.
         draws: As for `rate`.
         seed: As for `rate`; with equal seeds, the draws are of the same clips.
 
@@ -165,7 +188,7 @@ def rate_groups(scoreboard: Scoreboard, field: str, *, draws: int = 0, seed: int
     kept = split_groups(scoreboard.systems, field)
     pool = align(kept)
     bars = Bars(draws, 0, seed, *resample_alone(pool, scoreboard.pool, draws=draws, seed=seed)) if draws else None
-    return _build(scoreboard.suite, pool, kept, scoreboard.mismatches, pool_columns(kept), bars)
+    return _build(scoreboard.suite, pool, kept, scoreboard.mismatches, pool_columns(kept), bars, observe(pool, kept))
 
 
 def _build(
@@ -175,8 +198,8 @@ def _build(
     mismatches: Sequence[Mismatch],
     further: DerivedColumns,
     bars: Bars | None,
+    remarks: Remarks,
 ) -> Scoreboard:
-    """Return a scoreboard without the reliability of a judge."""
     return Scoreboard(
         suite,
         pool,
@@ -186,7 +209,7 @@ def _build(
         pool.means | further.pool.means,
         {category: _ranks(scores) for category, scores in pool.means.items()},
         bars,
-        observe(pool, systems),
+        remarks,
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs import answers
+from speechiq.reducer.runs.answers import Answers
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.suites import categories_of, group
-from speechiq.reducer.runs.systems import Runs, find_tasks, read_tasks
+from speechiq.reducer.runs.systems import Runs, read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 
 
@@ -46,6 +48,23 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
         )
     check_levels(suites[SUITE])
     return suites[SUITE], warnings
+
+
+def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
+    """Read the Apply answers of every system below some folders, the newest run of each task.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: As for `find_tasks`.
+
+    Raises:
+        SpeechIQError: No task of the level Apply, or as for `answers.read_answers`.
+    """
+    tasks, warnings = find_tasks(runs, allow_missing)
+    apply = [task for task in tasks if task.suite == SUITE and task.level == "apply"]
+    if not apply:
+        raise SpeechIQError("no system in these runs has an Apply task: give runs of siq_apply or of all three levels")
+    return answers.read_answers(apply)._replace(warnings=warnings)
 
 
 def check_levels(tasks: Iterable[TaskRun]) -> None:

@@ -1,64 +1,50 @@
-"""Find the suites in runs and their scoring: SIQ on its scale, every other suite category by category."""
+"""Find the suites in runs, with the categories to score."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.choice import choose
-from speechiq.reducer.runs.judge_columns import JudgedReader
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.rows import Reader
-from speechiq.reducer.runs.suites import group
-from speechiq.reducer.runs.systems import System, find_tasks, read_tasks
+from speechiq.reducer.runs.systems import System, read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
+from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.levels import SUITE as SIQ
-from speechiq.reducer.scores.scoring import Options, Scoring
-from speechiq.reducer.tables.scoreboard_scoring import ScoreboardScoring
-from speechiq.reducer.tables.siq_scoring import SiqScoring
-
-#: Suites with their own scoring; all others are scored by `ScoreboardScoring`.
-OWN: dict[str, Callable[[str, Options], Scoring]] = {SIQ: SiqScoring}
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.scores.siq_systems import check_levels
 
 
 class Found(NamedTuple):
     """The suites of some runs.
 
     Attributes:
-        tasks: Suite -> the newest run of each of its tasks; suites of `OWN` first, then by name.
+        tasks: Suite -> the newest run of each of its tasks; SIQ first, then by name.
         levels: Suite -> the categories to score, each with its column.
-        scorings: Suite -> its scoring.
         warnings: One line per choice that was made between runs.
     """
 
     tasks: dict[str, list[TaskRun]]
     levels: dict[str, dict[str, Category]]
-    scorings: dict[str, Scoring]
     warnings: list[str]
 
-    def read(self, suite: str, readers: Sequence[Reader] = ()) -> list[System]:
-        """Read the systems of a suite, with the judged answers of its categories.
-
-        Args:
-            suite: Name of the suite.
-            readers: DerivedColumns readers of the sample files.
+    def read(self, suite: str) -> list[System]:
+        """Read the systems of a suite.
 
         Raises:
             SpeechIQError: A sample file is missing or cannot be used.
         """
-        judged = [JudgedReader(of) for of in self.levels[suite].values() if of.judged]
-        systems = read_tasks(self.tasks[suite], self.levels[suite], [*judged, *readers])
-        return [
-            system._replace(judged={of.level: of.judged.get(system.name, {}) for of in judged}) for system in systems
-        ]
+        return read_tasks(self.tasks[suite], self.levels[suite])
 
     @property
     def others(self) -> list[str]:
-        """Return the suites without their own scoring."""
-        return [suite for suite in self.levels if suite not in OWN]
+        """Return the suites without a scale."""
+        return [suite for suite in self.levels if suite != SIQ]
 
 
 def find(
@@ -82,11 +68,20 @@ def find(
         SpeechIQError: As for `find_tasks`, tasks of a suite disagree, or no suite has a category or column.
     """
     tasks, warnings = find_tasks(runs, allow_missing)
-    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] not in OWN, item[0])))
-    scorings = {suite: OWN.get(suite, ScoreboardScoring)(suite, options) for suite in suites}
-    known = {suite: scorings[suite].categories(suite_tasks) for suite, suite_tasks in suites.items()}
+    suites = dict(sorted(group(tasks).items(), key=lambda item: (item[0] != SIQ, item[0])))
+    known = {suite: _describe(suite, suite_tasks, options.norms) for suite, suite_tasks in suites.items()}
     chosen = choose_all(known, measures, levels)
-    return Found({suite: suites[suite] for suite in chosen}, chosen, scorings, warnings)
+    return Found({suite: suites[suite] for suite in chosen}, chosen, warnings)
+
+
+def _describe(suite: str, tasks: Sequence[TaskRun], norms: Norms | None) -> Mapping[str, Category]:
+    """Return the categories of a suite; those of SIQ are its levels, with the columns of the norms if there are any."""
+    if suite != SIQ:
+        return categories_of(tasks)
+    check_levels(tasks)
+    if norms is None:
+        return LEVELS
+    return {level: category.measured_by(norms.levels[level].metric) for level, category in LEVELS.items()}
 
 
 def choose_all(
@@ -119,15 +114,15 @@ def choose_all(
 
 
 def refuse_unknown_field(found: Found, field: str | None) -> None:
-    """Raise a `SpeechIQError` if no category has kinds by a field (`split_by`).
+    """Raise a `SpeechIQError` if no category has kinds by a field (`group_by`).
 
     Args:
         found: The suites of the runs.
         field: The field; None if not given.
     """
-    known = {name for levels in found.levels.values() for of in levels.values() for name in of.split_by}
+    known = {name for levels in found.levels.values() for of in levels.values() for name in of.group_by}
     if field is not None and field not in known:
-        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no split_by"
+        fix = f"choose from {', '.join(sorted(known))}" if known else "leave it out: their tasks have no group_by"
         raise SpeechIQError(f"--by {field}: no task of these runs has kinds by it; {did_you_mean(field, known)}{fix}")
 
 

@@ -1,1 +1,1 @@
-"""Compute scores over clips: raw matrices, intervals, comparisons."""
+"""Turn arrays into estimates with intervals, and hold them in grids."""

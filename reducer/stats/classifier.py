@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 FOLDS = 10
 #: Log-odds of which the probability rounds to 1.
 CERTAIN = 1000.0
+#: Distance from the separating plane, in standard deviations, below which an item is on it.
+ON_PLANE = 1e-7
 
 
 class Fit(NamedTuple):
@@ -63,27 +65,30 @@ def auc(risk: np.ndarray, failed: np.ndarray, counts: np.ndarray | None = None) 
 def fit(covariates: np.ndarray, failed: np.ndarray) -> Fit:
     """Fit by maximum likelihood, without regularization.
 
-    If a threshold separates failures from successes, the likelihood grows without limit as the coefficients do, and
-    probabilities go to 0 and 1 but for items at the threshold.
+    If a plane separates failures from successes, the likelihood grows without limit as the coefficients do. The
+    probabilities then go to 0 and 1 off the plane, and to the fit of the items that are on it; these limits are
+    returned.
 
     Args:
         covariates: Shape (items, covariates).
         failed: Whether each item failed, shape (items,); both outcomes occur.
 
     >>> done = fit(np.array([[1.0], [2.0], [3.0], [4.0]]), np.array([False, False, True, True]))
-    >>> done.separated, done.probability.round(6).tolist()
+    >>> done.separated, done.probability.tolist()
     (1.0, [0.0, 0.0, 1.0, 1.0])
     """
-    model = _model().fit(covariates, failed)
+    certain = _separate(covariates, failed)
+    if certain.any():
+        probability, rest, left = failed.astype(float), ~certain, 0.0
+        if 0 < failed[rest].sum() < rest.sum():
+            tied = fit(covariates[rest], failed[rest])
+            probability[rest], left = tied.probability, (1 - tied.separated) * float(rest.mean())
+        return Fit(probability, np.full(covariates.shape[1], np.nan), math.nan, 1 - left)
+    model = _model(tolerance=1e-12).fit(covariates, failed)
     scaler, regression = model[0], model[-1]
-    risk = model.decision_function(covariates)
-    highest, lowest = risk[~failed].max(), risk[failed].min()
     coefficients = regression.coef_[0] / scaler.scale_
     intercept = float(regression.intercept_[0] - scaler.mean_ @ coefficients)
-    separated = float(((risk > highest) | (risk < lowest)).mean()) if highest <= lowest else 0.0
-    if separated:
-        coefficients, intercept = np.full(len(coefficients), np.nan), math.nan
-    return Fit(model.predict_proba(covariates)[:, 1], coefficients, intercept, separated)
+    return Fit(model.predict_proba(covariates)[:, 1], coefficients, intercept, 0.0)
 
 
 def efron(failed: np.ndarray, probability: np.ndarray) -> float:
@@ -149,20 +154,38 @@ def validate_auc(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarra
     return right / pairs if pairs else math.nan
 
 
-def _model() -> Pipeline:
-    """Return a regression that is not fitted; `newton-cg` reaches the limits of separated items without a warning."""
+def _separate(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:
+    """Return which items lie off a plane that has no failure on its one side and no success on its other side.
+
+    The plane is found by a linear program: no item may be on the wrong side, and the sum of distances is largest. If
+    there is one, a coefficient is at its bound; smaller coefficients are rounding of the solver.
+    """
+    from scipy.optimize import linprog
+    from sklearn.preprocessing import StandardScaler
+
+    design = np.insert(StandardScaler().fit_transform(covariates), 0, 1.0, axis=1) * np.where(failed, 1, -1)[:, None]
+    found = linprog(-design.sum(axis=0), A_ub=-design, b_ub=np.zeros(len(design)), bounds=(-1, 1), method="highs")
+    plane = np.asarray(found.x, float)
+    return np.asarray((design @ plane > ON_PLANE) & (np.abs(plane).max() > 0.5))
+
+
+def _model(tolerance: float) -> Pipeline:
+    """Return a regression that is not fitted, with the tolerance of its gradient."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-8, max_iter=1000))
+    return make_pipeline(
+        StandardScaler(), LogisticRegression(C=np.inf, solver="newton-cg", tol=tolerance, max_iter=1000)
+    )
 
 
 def _predict(covariates: np.ndarray, failed: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Fit on some items and return the log-odds of failure of others; all are certain if all items have one outcome."""
     if failed.all() or not failed.any():
         return np.full(len(others), CERTAIN if failed[0] else -CERTAIN)
-    return np.asarray(_model().fit(covariates, failed).decision_function(others))
+    # Items of a fold may be separated: there the gradient is near 0 long before the coefficients are at an end.
+    return np.asarray(_model(tolerance=1e-8).fit(covariates, failed).decision_function(others))
 
 
 def _assign_folds(clusters: np.ndarray, seed: int) -> np.ndarray:

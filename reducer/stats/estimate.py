@@ -124,8 +124,8 @@ class Difference(NamedTuple):
 def plain(value: Any) -> Any:
     """Return numbers, records and arrays as plain data for files; an undefined number is None.
 
-    >>> plain({"kappa": Estimate(0.5), "counts": np.array([1, 2]), "rate": math.nan})
-    {'kappa': {'value': 0.5, 'low': None, 'high': None}, 'counts': [1, 2], 'rate': None}
+    >>> plain({"kappa": Estimate(0.5), "counts": np.array([1, 2]), "rate": -0.0})
+    {'kappa': {'value': 0.5, 'low': None, 'high': None}, 'counts': [1, 2], 'rate': 0.0}
     """
     if isinstance(value, Estimate):
         value = dict(zip(("value", "low", "high"), value[:3], strict=True))
@@ -139,4 +139,6 @@ def plain(value: Any) -> Any:
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return value + 0.0 if math.isfinite(value) else None
+    return value

@@ -137,7 +137,7 @@ class Comparison(NamedTuple):
         return f"<Comparison of a={self.a!r} and b={self.b!r}, better: {self.better!r}>"
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(na_rep="")
+        return str(self.to_frame().to_html(na_rep=""))
 
     @property
     def caution(self) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from speechiq.reducer.scores.ranking import Ranking
-from speechiq.reducer.stats.correlation import Correlation, correlate
+from speechiq.reducer.stats.correlation import FEWEST, Correlation, correlate
 from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.grid import Column, Grid
 
 
 class Row(NamedTuple):
@@ -50,12 +51,43 @@ def _metrics(ranking: Ranking) -> Iterator[tuple[str, np.ndarray]]:
         yield f"{level} {category.column}", ranking.scores.levels[level].raw
 
 
-def as_records(rows: list[Row]) -> list[dict[str, Any]]:
-    """Return one record per metric and coefficient, with None for what is not defined."""
+def as_grid(rows: Sequence[Row], ranks: str) -> Grid:
+    """Return a grid with one row per metric: each coefficient over its 95 % interval and its p-value.
+
+    Args:
+        rows: The correlations.
+        ranks: Name of the ranks that they are with.
+    """
+    names = Correlation._fields[1:]
+    columns = [Column("metric", "Metric")]
+    for name in names:
+        columns += [
+            Column(name, f"{name.title()}\n95 % interval", ".3f", ends=".2f"),
+            Column(f"{name}_p", "p", ".2g", below=name),
+        ]
+    cells = []
+    for row in rows:
+        coefficients = dict(zip(names, row.correlation[1:], strict=True))
+        cells.append(
+            {"metric": row.metric}
+            | {name: of.estimate for name, of in coefficients.items()}
+            | {f"{name}_p": of.p for name, of in coefficients.items()}
+        )
+    systems = rows[0].correlation.systems if rows else 0
+    notes = [
+        f"{systems} systems; more is better in every metric, error rates are taken negative",
+        "intervals cover the choice of systems, not that of clips",
+        *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
+    ]
+    return Grid(f"Correlation with {ranks}", columns, cells, notes)
+
+
+def as_records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one record per metric and coefficient."""
     return [
         {"metric": row.metric, "systems": row.correlation.systems, "coefficient": name}
         | plain(coefficient.estimate)
-        | {"p": plain(coefficient.p)}
+        | {"p": coefficient.p}
         for row in rows
         for name, coefficient in zip(Correlation._fields[1:], row.correlation[1:], strict=True)
     ]

@@ -9,20 +9,21 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.columns import Columns, join_columns, read_columns
 from speechiq.reducer.runs.conditions import compare_systems
-from speechiq.reducer.runs.lengths import can_pool, read_lengths
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import SampleTable, join_columns, read_table
+from speechiq.reducer.runs.texts import can_pool, read_lengths
 from speechiq.reducer.scores import comparability
-from speechiq.reducer.scores.scoring import Compared, Options, Pair
+from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.coverage import caution_of_raw
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.permutation import permute
 from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
 from speechiq.reducer.studies.coupled import order_shares, spread_of
-from speechiq.reducer.studies.scoreboard_comparison import KEYS, PARTS, UNIT, describe_undefined
+from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined
+from speechiq.reducer.studies.pairs import Pair
 
 #: What stands for a suite in files.
 METRICS = "metrics"
@@ -45,8 +46,10 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     """
     if not options.allow_mismatch:
         comparability.require_equal([mismatch for pair in pairs for mismatch in compare_systems(pair.both)])
-    tables_a, tables_b = ([read_columns(task) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1))
-    signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.values}
+    tables_a, tables_b = (
+        [read_table(task, columns=task.signs) for pair in pairs for task in pair.both[side].tasks] for side in (0, 1)
+    )
+    signs = {name: table.task.signs[name] for table in (*tables_a, *tables_b) for name in table.signed}
     for name in metrics:
         if name not in signs:
             near = did_you_mean(name, signs)
@@ -62,15 +65,14 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     lengths = [read_lengths(tasks, name) if can_pool(name) else {} for name in metrics]
     weights = np.array([[of.get(clip, 1.0) for clip in clips] for of in lengths])
     levels = {name: _describe(name, signs[name]) for name in metrics}
-    names = pairs[0].one.name, pairs[0].other.name
+    names = pairs[0].a.name, pairs[0].b.name
     comparison = _compare(names, [clip for (clip,) in clips], levels, raw, weights, options)
     caution = caution_of_raw(len(clips)) if options.draws else None
-    plain = as_json(comparison)
     return Compared(
         found=comparison,
         flags=[],
         notes=list(_notes(comparison, caution)),
-        content={key: plain[key] for key in KEYS}
+        content=as_json(comparison)
         | {
             "caution": caution,
             "undefined": {name: of._asdict() for name, of in comparison.undefined.items()},
@@ -82,7 +84,7 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
     )
 
 
-def _by_clip(tables: Sequence[Columns], name: str) -> dict[Item, float]:
+def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
     """Return clip -> the mean of a column over its items."""
     values: dict[Item, list[float]] = {}
     for (_, item), value in join_columns(tables, name).items():
@@ -112,7 +114,7 @@ def _compare(
 
     def means(counts: np.ndarray) -> np.ndarray:
         above, below = counts @ gaps.T, counts @ weights.T
-        return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+        return np.asarray(np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0))
 
     estimates = resample(means, clips, draws=options.draws, seed=options.seed).estimates
     with np.errstate(invalid="ignore"):
@@ -121,7 +123,7 @@ def _compare(
     p = permute(np.nan_to_num(parts), options.seed)
     shares = [part / spread_of(values) / len(levels) for part, values in zip(np.nan_to_num(parts), raw, strict=True)]
     counts = [
-        Undefined(*map(int, absent.sum(axis=1)), len(clips), int(defined.sum()))
+        Undefined(int(absent[0].sum()), int(absent[1].sum()), len(clips), int(defined.sum()))
         for absent, defined in zip(undefined, both, strict=True)
     ]
     return Comparison(
@@ -131,7 +133,7 @@ def _compare(
         left_out=0,
         seed=options.seed,
         raw={
-            name: Difference(*map(float, score), *estimate.ends, chance)
+            name: Difference(float(score[0]), float(score[1]), estimate.low, estimate.high, chance)
             for name, score, estimate, chance in zip(levels, scores, estimates, p.tolist(), strict=True)
         },
         z={},

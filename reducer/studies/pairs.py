@@ -14,10 +14,34 @@ from speechiq.core.files.plain import exists
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.scores.scoring import Pair
 from speechiq.reducer.scores.suites import Found
 
 ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
+
+
+class Pair(NamedTuple):
+    """Two systems of one suite.
+
+    Attributes:
+        suite: Name of the suite.
+        a: System A.
+        b: System B.
+        others: Further systems, which can set a scale.
+        categories: The categories to compare.
+        asked: Names of the scores that must agree for a system to be better; None means all.
+    """
+
+    suite: str
+    a: System
+    b: System
+    others: Sequence[System]
+    categories: Mapping[str, Category]
+    asked: Collection[str] | None
+
+    @property
+    def both(self) -> tuple[System, System]:
+        """Return A and B."""
+        return self.a, self.b
 
 
 class Held(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.stats.agreement import mean_difference
 from speechiq.reducer.stats.bootstrap import bootstrap
-from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 
 #: What the name of a set with cleaned references ends with; the rest is the name of the original set.
 CLEANED = "_cleaned"
@@ -29,7 +30,7 @@ class ReferenceErrors(NamedTuple):
         changed: On how many of them the score differs.
         original: Mean error rate against the original references.
         cleaned: Mean error rate against the cleaned references.
-        low, high: 95 % interval of `original - cleaned`, over clips.
+        difference: The part of the error rate that comes from the references, with its interval over clips.
     """
 
     dataset: str
@@ -38,18 +39,12 @@ class ReferenceErrors(NamedTuple):
     changed: int
     original: float
     cleaned: float
-    low: float
-    high: float
-
-    @property
-    def difference(self) -> float:
-        """Return the part of the error rate that comes from the references."""
-        return self.original - self.cleaned
+    difference: Estimate
 
     @property
     def share(self) -> float:
         """Return the difference as a share of the original error rate; NaN if that is 0."""
-        return self.difference / self.original if self.original else float("nan")
+        return self.difference.value / self.original if self.original else float("nan")
 
 
 def compare_references(systems: Iterable[System], draws: int = 1000, seed: int = 0) -> list[ReferenceErrors]:
@@ -91,14 +86,28 @@ def _compare(system: System, draws: int, seed: int) -> Iterator[ReferenceErrors]
                 f"both from one source, with --metadata dataset_path=..."
             )
         before, after = (np.array([of[clip] for clip in shared]) for of in (original, sets[name]))
-        estimate = bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed)
+        difference = bootstrap(partial(mean_difference, before, after), shared, draws=draws, seed=seed)
+        rates = float(before.mean()), float(after.mean())
         changed = int((before != after).sum())
-        yield ReferenceErrors(
-            name.removesuffix(CLEANED), system.name, len(shared), changed, float(before.mean()), float(after.mean()),
-            *estimate.ends,
-        )  # fmt: skip
+        yield ReferenceErrors(name.removesuffix(CLEANED), system.name, len(shared), changed, *rates, difference)
 
 
-def as_record(row: ReferenceErrors) -> dict[str, Any]:
-    """Return one row as plain data, with `difference` and `share`."""
-    return dict(plain(row._asdict() | {"difference": row.difference, "share": row.share}))
+def as_grid(rows: Sequence[ReferenceErrors], unit: str) -> Grid:
+    """Return a grid with one row per set and system.
+
+    Args:
+        rows: The comparisons.
+        unit: Unit of the error rate, such as `WER %`.
+    """
+    columns = [
+        Column("dataset", "Set"),
+        Column("system", "System"),
+        Column("clips", "Clips", "d"),
+        Column("changed", "changed", "d", below="clips"),
+        Column("original", f"Original\n{unit}", ".2f", factor=100),
+        Column("cleaned", f"Cleaned\n{unit}", ".2f", factor=100),
+        Column("difference", "Difference\n95 % interval", ".2f", factor=100),
+        Column("share", "Share\n%", ".1f", factor=100.0),
+    ]
+    notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
+    return Grid("Errors of the references", columns, [row._asdict() | {"share": row.share} for row in rows], notes)

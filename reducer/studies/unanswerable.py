@@ -13,18 +13,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, content_sha256, read_checksummed
 from speechiq.core.files.json_lines import as_lines, read_objects
-from speechiq.core.files.plain import write_whole
+from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.runs.answers import Answers, Question, read_asked
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
-from speechiq.reducer.tables.records import FIX
+from speechiq.reducer.scores.scoring import NOTHING, Confirmed, ConfirmedSet
+
+__all__ = ["NOTHING", "Confirmed", "ConfirmedSet", "confirm", "find", "leave_out", "read", "write_review", "write_set"]
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1
@@ -56,22 +58,6 @@ class _InSet(msgspec.Struct, forbid_unknown_fields=True):
     question_id: str
     asked: str
     verdict: Literal["unanswerable", "wrong_key"]
-
-
-class Confirmed(NamedTuple):
-    """A question of the set: the sha256 of its wording (`Question.asked`) and the verdict of a person."""
-
-    asked: str
-    verdict: str
-
-
-class ConfirmedSet(dict[Item, Confirmed]):
-    """The questions of an unanswerable set, (clip, question) -> its wording and verdict, and the sha256 of the set."""
-
-    sha256: str | None = None
-
-
-NOTHING = ConfirmedSet()
 
 
 def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
@@ -108,7 +94,7 @@ def find(answers: Answers, share: float = 0.5) -> list[dict[str, Any]]:
 
 def write_review(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write a review file, completely or not at all."""
-    write_whole(path, as_lines(rows), FIX)
+    write_whole(path, as_lines(rows), OWN_FILE)
 
 
 def confirm(path: Path) -> dict[str, Any]:
@@ -142,7 +128,7 @@ def confirm(path: Path) -> dict[str, Any]:
 
 def write_set(content: Mapping[str, Any], path: Path) -> None:
     """Write the content that `confirm` returned, completely or not at all."""
-    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), FIX)
+    write_whole(path, (json.dumps(content, indent=2) + "\n").encode(), OWN_FILE)
 
 
 def read(path: Path) -> ConfirmedSet:
@@ -192,7 +178,8 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
-    check_wording(confirmed, read_asked(system.tasks, confirmed), f"the runs of system {system.name!r}")
+    tasks = [task for task in system.tasks if task.level == "apply"]
+    check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
     kept = {item: score for item, score in system.scores["apply"].items() if item not in confirmed}
     if not kept:
         raise SpeechIQError(

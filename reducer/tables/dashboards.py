@@ -13,21 +13,21 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from speechiq.core.files.checksummed import content_sha256
 from speechiq.core.files.plain import write_whole
-from speechiq.reducer.runs.flags import Flags
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.scores.scoreboard import Scoreboard
 
 VERSION = 1.0
 UNKNOWN = "N/A"
@@ -39,43 +39,11 @@ ADVICE = "name a folder that is yours"
 _SEPARATORS = re.compile(r'["<>:/|\\?*\[\]]+')
 
 
-class Export(NamedTuple):
-    """The scores of a suite as lm-eval's files hold them; lists are in the order of the pool's systems.
-
-    Attributes:
-        suite: Name of the suite and of its group.
-        pool: The systems and their raw scores, with how each category is scored.
-        means: category -> mean raw score, shape (systems,).
-        std: category -> its standard error, shape (systems,); empty without a bootstrap.
-        draws: Of the bootstrap.
-        flags: The failures of each system.
-        of_group: Values of each system's group in addition to the failures, such as `siq,none`.
-        of_task: DerivedColumns values of each system, category -> values, such as `z,none`.
-        higher: Whether a higher value is better, for the metrics that these values add to the group and to its tasks.
-        metadata: Metadata of a system's task, from its name and the category.
-    """
-
-    suite: str
-    pool: ScoreMatrix
-    means: Mapping[str, np.ndarray]
-    std: Mapping[str, np.ndarray]
-    draws: int
-    flags: Sequence[Flags]
-    of_group: Sequence[Mapping[str, float | str]]
-    of_task: Sequence[Mapping[str, Mapping[str, float | str]]]
-    higher: tuple[Mapping[str, bool], Mapping[str, bool]]
-    metadata: Callable[[str, str], dict[str, Any]]
-
-    def task(self, category: str) -> str:
-        """Return the name of a category's task."""
-        return f"{self.suite}_{category}"
-
-
-def write_harness(export: Export, folder: Path) -> list[Path]:
+def write_harness(scoreboard: Scoreboard, folder: Path) -> list[Path]:
     """Write every system's files; those of earlier calls stay, under their own dates.
 
     Args:
-        export: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
+        scoreboard: Without a bootstrap standard errors are `N/A`, as lm-eval writes it.
         folder: Made if needed; gets a folder per system, marked if a folder of that name has another system's results.
 
     Returns:
@@ -86,79 +54,102 @@ def write_harness(export: Export, folder: Path) -> list[Path]:
     """
     now = time.time()
     stamp = datetime.fromtimestamp(now).isoformat(timespec="microseconds").replace(":", "-")
-    asked = _asked(export.pool)
+    asked, pool = _asked(scoreboard.pool), scoreboard.pool
     written = []
-    for j, (system, name) in enumerate(folder_names(export.pool.systems).items()):
+    for j, (system, name) in enumerate(folder_names(pool.systems).items()):
         if _has_another(folder / name, system):
             name = _mark(system, name)
-        results = as_harness(export, j) | {"date": now, "model_name_sanitized": name}
+        results = as_harness(scoreboard, j) | {"date": now, "model_name_sanitized": name}
         path = folder / name / f"results_{stamp}.json"
-        for category, raw in export.pool.raw.items():
+        for category, raw in pool.raw.items():
             scored = ((row, of) for row, of in zip(asked[category], raw[j], strict=True) if not math.isnan(of))
-            rows = starmap(partial(_sample, export.pool.levels[category]), scored)
-            _write(path.with_name(f"samples_{export.task(category)}_{stamp}.jsonl"), rows)
+            rows = starmap(partial(_sample, pool.levels[category]), scored)
+            _write(path.with_name(f"samples_{_task(scoreboard, category)}_{stamp}.jsonl"), rows)
         _write(path, [results], indent=2)
         written.append(path)
     return written
 
 
-def as_harness(export: Export, j: int) -> dict[str, Any]:
+def as_harness(scoreboard: Scoreboard, j: int) -> dict[str, Any]:
     """Return one system's results in the schema of lm-eval 0.4.13 (`lm_eval.result_schema.EvalResults`).
 
     Args:
-        export: As for `write_harness`.
+        scoreboard: As for `write_harness`.
         j: The system's place in the pool.
 
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
-        standard error, and for the group the shares of failures that scores hide (`flags.Flags`), in addition to the
-        values of the export. Clips without a score are in no sample file; `n-samples` has them under `original`.
+        standard error, and for the group SIQ or the mean rank, the further columns, and the shares of failures that
+        scores hide (`flags.Flags`). Clips without a score are in no sample file; `n-samples` has them under `original`.
     """
-    pool, group = export.pool, export.suite
-    system = pool.systems[j]
-    clips = {category: len(of) for category, of in pool.clips.items()}
+    pool, group, ranking = scoreboard.pool, scoreboard.suite, scoreboard.ranking
+    names = {category: _task(scoreboard, category) for category in pool.raw}
     scored = {category: int((~np.isnan(raw[j])).sum()) for category, raw in pool.raw.items()}
-    shares = {f"{flag},none": as_value(share) for flag, share in export.flags[j]._asdict().items()}
-    of_group = {"name": group, "alias": group, "sample_len": sum(scored.values()), **export.of_group[j], **shares}
-    tasks = {
-        export.task(category): {
-            "name": export.task(category),
-            "alias": export.task(category),
-            "sample_len": scored[category],
-            f"{pool.levels[category].column},none": as_value(_shown(pool.levels[category], mean[j])),
-            f"{pool.levels[category].column}_stderr,none": as_value(export.std[category][j]) if export.std else UNKNOWN,
-            **export.of_task[j].get(category, {}),
-        }
-        for category, mean in export.means.items()
-    }
-    of_group_higher, of_task_higher = export.higher
-    better = {
-        export.task(category): {of.column: of.measure.direction == "higher", **of_task_higher}
-        for category, of in pool.levels.items()
-        if category in clips
-    }
-    named = [group, *tasks]
+    of_group = {"name": group, "alias": group, "sample_len": sum(scored.values()), **_of_group(scoreboard, j)}
+    tasks: dict[str, dict[str, Any]] = {}
+    higher: dict[str, dict[str, bool]] = {}
+    for category, name in names.items():
+        measure = pool.levels[category].measure
+        tasks[name] = {"name": name, "alias": name, "sample_len": scored[category], **_column(scoreboard, category, j)}
+        higher[name] = {measure.column: measure.direction == "higher"}
+        if ranking:
+            tasks[name] |= {"z,none": as_value(ranking.scores.levels[category].z[j]), "z_stderr,none": UNKNOWN}
+            higher[name] |= {"z": True}
+        if measure.may_be_undefined:
+            tasks[name] |= {"undefined,none": float(scoreboard.systems[j].count_undefined(category))}
+    higher[group] = {"siq": True} if ranking else {"mean_rank": False}
+    higher[group] |= {column: of.measure.direction == "higher" for column, of in scoreboard.further.levels.items()}
+    higher[group] |= dict.fromkeys(FAILURES, False)
     return {
         "results": tasks | {group: of_group},
         "groups": {group: of_group},
         "group_subtasks": {group: list(tasks)},
-        "configs": {export.task(category): _config(export, category, system) for category in clips},
-        "versions": dict.fromkeys(named, VERSION),
-        "n-shot": dict.fromkeys(named, 0),
-        "higher_is_better": better | {group: {**of_group_higher, **dict.fromkeys(FAILURES, False)}},
+        "configs": {name: _config(scoreboard, category, j) for category, name in names.items()},
+        "versions": dict.fromkeys((group, *tasks), VERSION),
+        "n-shot": dict.fromkeys((group, *tasks), 0),
+        "higher_is_better": higher,
         "n-samples": {
-            export.task(name): {"original": clips[name], "effective": count} for name, count in scored.items()
+            name: {"original": len(pool.clips[category]), "effective": scored[category]}
+            for category, name in names.items()
         },
         "config": {
             "model": SOURCE,
-            "model_args": {"pretrained": system},
-            "bootstrap_iters": export.draws,
+            "model_args": {"pretrained": pool.systems[j]},
+            "bootstrap_iters": scoreboard.bars.draws if scoreboard.bars else 0,
             "limit": None,
         },
         "lm_eval_version": version("lm_eval"),
-        "task_hashes": {export.task(category): content_sha256(pool.clips[category]) for category in clips},
+        "task_hashes": {name: content_sha256(pool.clips[category]) for category, name in names.items()},
         "model_source": SOURCE,
-        "model_name": system,
+        "model_name": pool.systems[j],
+    }
+
+
+def _task(scoreboard: Scoreboard, category: str) -> str:
+    return f"{scoreboard.suite}_{category}"
+
+
+def _of_group(scoreboard: Scoreboard, j: int) -> dict[str, float | str]:
+    """Return SIQ or the mean rank of a system, its further columns, and its failures."""
+    ranking, values = scoreboard.ranking, dict[str, float | str]()
+    if ranking:
+        siq, drawn = ranking.scores.siq[j], ranking.context.bootstrap
+        error = drawn.siq_std[j] if drawn and not math.isnan(siq) else None
+        values = {"siq,none": as_value(siq), "siq_stderr,none": as_value(error)}
+    else:
+        values = {"mean_rank,none": as_value(scoreboard.mean_ranks[j])}
+    for column in scoreboard.further.levels:
+        values |= _column(scoreboard, column, j, column)
+    return values | {f"{flag},none": as_value(of) for flag, of in scoreboard.systems[j].flags._asdict().items()}
+
+
+def _column(scoreboard: Scoreboard, column: str, j: int, name: str = "") -> dict[str, float | str]:
+    """Return the mean of a system in a column and its standard error, under a name or that of the rows' column."""
+    category = scoreboard.columns[column]
+    name = name or category.column
+    return {
+        f"{name},none": as_value(_shown(category, scoreboard.means[column][j])),
+        f"{name}_stderr,none": as_value(scoreboard.bars.std[column][j] if scoreboard.bars else None),
     }
 
 
@@ -202,19 +193,36 @@ def as_value(number: Any) -> float | str:
     return UNKNOWN if number is None or math.isnan(number) else float(number)
 
 
-def _config(export: Export, category: str, system: str) -> dict[str, Any]:
+def _config(scoreboard: Scoreboard, category: str, j: int) -> dict[str, Any]:
     """Return the task's config; its metadata name what the score depends on, and no key of a run's task."""
-    measure = export.pool.levels[category].measure
+    measure, ranking = scoreboard.pool.levels[category].measure, scoreboard.ranking
     metric = {"metric": measure.column, "aggregation": "mean", "higher_is_better": measure.direction == "higher"}
+    depends: dict[str, Any] = {
+        "systems": list(scoreboard.pool.systems),
+        "mismatches": scoreboard.list_mismatches(j),
+        "interval_caution": scoreboard.caution,
+    }
+    if ranking:
+        scale, context = ranking.scores.scale, ranking.context
+        no_siq, norms = context.remarks.no_siq, context.norms
+        depends |= {
+            "rule": None if no_siq else scale.rule,
+            "weight": None if no_siq else scale.levels[category].weight,
+            "no_siq": no_siq,
+            "systems": list(norms.systems if norms else scoreboard.pool.systems),
+            "norms": norms and norms.title,
+            "excluded": context.excluded,
+            "excluded_set": context.excluded_set,
+        }
     return {
-        "task": export.task(category),
-        "group": export.suite,
+        "task": _task(scoreboard, category),
+        "group": scoreboard.suite,
         "output_type": "generate_until",
         "metric_list": [metric],
         "num_fewshot": 0,
         "repeats": 1,
         "should_decontaminate": False,
-        "metadata": {"version": VERSION, **export.metadata(system, category)},
+        "metadata": {"version": VERSION, **depends},
     }
 
 

@@ -1,13 +1,11 @@
-"""Write tables of the terminal as Markdown and LaTeX, for READMEs and papers; cells stay text in both."""
+"""Write grids as Markdown and LaTeX, for READMEs and papers; cells stay text in both."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
+from speechiq.reducer.stats.grid import Grid
 
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]|~$#@<>&]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
@@ -32,30 +30,22 @@ _ESCAPES = {
 }
 
 
-def as_markdown(table: Table) -> str:
-    """Return a table as GitHub's Markdown, with a paragraph per line of its caption.
-
-    Args:
-        table: As it is printed; its title is left out.
-    """
-    head, *body = (["<br>".join(map(escape_markdown, cell)) for cell in row] for row in _rows(table))
-    marks = ["---:" if column.justify == "right" else ":---" for column in table.columns]
+def as_markdown(grid: Grid) -> str:
+    """Return a grid as GitHub's Markdown, with a paragraph per note; its title is left out."""
+    head, *body = (["<br>".join(map(escape_markdown, cell)) for cell in row] for row in _cells(grid))
+    marks = ["---:" if column.form else ":---" for column in grid.shown]
     text = "".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *body))
-    return text + "".join(f"\n{escape_markdown(line)}\n" for line in _lines(table.caption))
+    return text + "".join(f"\n{escape_markdown(note)}\n" for note in grid.notes)
 
 
-def as_latex(table: Table) -> str:
-    """Return a table as a LaTeX float for the package booktabs, title and caption above.
-
-    Args:
-        table: As it is printed.
-    """
-    sides = ["r" if column.justify == "right" else "l" for column in table.columns]
-    head, *body = (f"    {' & '.join(map(_stack, row, sides))} \\\\\n" for row in _rows(table))
-    title, caption = ("; ".join(map(escape_latex, _lines(text))) for text in (table.title, table.caption))
+def as_latex(grid: Grid) -> str:
+    """Return a grid as a LaTeX float for the package booktabs, title and notes above."""
+    sides = ["r" if column.form else "l" for column in grid.shown]
+    head, *body = (f"    {' & '.join(map(_stack, row, sides))} \\\\\n" for row in _cells(grid))
+    title, notes = escape_latex(grid.title), "; ".join(map(escape_latex, grid.notes))
     return (
         "% needs \\usepackage{booktabs}\n"
-        f"\\begin{{table}}\n  \\centering\n  \\caption{{{title}. {caption}}}\n"
+        f"\\begin{{table}}\n  \\centering\n  \\caption{{{title}. {notes}}}\n"
         f"  \\begin{{tabular}}{{{''.join(sides)}}}\n"
         f"    \\toprule\n{head}    \\midrule\n{''.join(body)}    \\bottomrule\n"
         "  \\end{tabular}\n\\end{table}\n"
@@ -81,16 +71,12 @@ def escape_latex(text: str) -> str:
     return _LATEX.sub(lambda found: _ESCAPES.get(found[0], f"\\{found[0]}"), signed)
 
 
-def _rows(table: Table) -> Iterator[list[list[str]]]:
+def _cells(grid: Grid) -> Iterator[list[list[str]]]:
     """Yield the headings, then the rows; a cell is its lines."""
-    yield [_lines(column.header) for column in table.columns]
-    yield from zip(*(map(_lines, column.cells) for column in table.columns), strict=True)
-
-
-def _lines(cell: RenderableType | None) -> list[str]:
-    """Return the lines that the terminal shows of a cell, without empty ones."""
-    text = cell if isinstance(cell, Text) else Text.from_markup(str(cell or ""))
-    return [" ".join(line.split()) for line in text.plain.splitlines() if line.strip()]
+    yield [grid.heading(column) for column in grid.shown]
+    yield from (
+        [[" ".join(line.split()) for line in grid.lines(row, column)] for column in grid.shown] for row in grid.rows
+    )
 
 
 def _stack(cell: list[str], side: str) -> str:

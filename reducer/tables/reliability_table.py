@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
-from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.studies.judges.reliability import Reliability, join_categories, measure
-from speechiq.reducer.tables.table import MISMATCH, SYSTEM, UNKNOWN, show_share
+from speechiq.reducer.stats.grid import UNKNOWN, Column, Grid
+from speechiq.reducer.studies.judges.reliability import POOLED, Reliability
+from speechiq.reducer.tables.scoreboard_table import MISMATCH, SYSTEM
 
 #: Heading -> what it means.
 COLUMNS = {
@@ -28,63 +24,44 @@ COLUMNS = {
     "Match": "answers that match the reference by rule, without a model",
     "Judge and rule": "rank correlation of the judge's score with the score by rule (1 for a match, else F1)",
 }
-#: Name of the rows over all categories.
-POOLED = "every_category"
 SHARES = ("Unjudged", "Unread draws", "Refusals", "Empty", "Equal draws", "Match")
 
 
-def add_pooled(scoreboard: Scoreboard, *, draws: int, seed: int = 0) -> Scoreboard:
-    """Return the scoreboard with the reliability over the answers of all categories, if one judge judged several.
-
-    Args:
-        scoreboard: The scores of a suite.
-        draws: Number of draws for the intervals; 0 leaves them out.
-        seed: Seed of the draws.
-    """
-    judges = {
-        name_judges(task for task in system.tasks if task.level in scoreboard.reliability)
-        for system in scoreboard.systems
-    }
-    if len(scoreboard.reliability) < 2 or any(";" in names for names in judges):
-        return scoreboard
-    answers = [
-        {category: system.scored_answers(category) for category in scoreboard.reliability}
-        for system in scoreboard.systems
-    ]
-    pooled = [measure(join_categories(of), draws=draws, seed=seed) for of in answers]
-    return scoreboard._replace(reliability={**scoreboard.reliability, POOLED: pooled})
-
-
-def as_table(scoreboard: Scoreboard) -> Table:
-    """Return a table with a row per category and system, in the order of the scoreboard, then one over all categories.
+def as_grid(scoreboard: Scoreboard) -> Grid:
+    """Return a grid with a row per category and system, in the order of the scoreboard, then one over all categories.
 
     Args:
         scoreboard: The scores of a suite with a judge.
     """
-    table = Table(title=f"Suite {scoreboard.suite}: reliability of the judge", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    table.add_column("Category", no_wrap=True)
-    table.add_column(SYSTEM, overflow="fold")
-    table.add_column("Answers", justify="right", no_wrap=True)
-    for name in COLUMNS:
-        table.add_column(f"{name}\n%" if name in SHARES else name, justify="right", no_wrap=True)
-    mismatched = {of.system for of in scoreboard.mismatches}
-    for category, found in scoreboard.reliability.items():
-        for row in scoreboard.order:
-            name = scoreboard.pool.systems[row]
-            mark = f" {MISMATCH}" * (name in mismatched)
-            cells = cells_of(found[row])
-            table.add_row(Text(title(category)), Text(name + mark), str(found[row].items), *cells.values())
-    table.caption = Text("\n".join(caption(scoreboard)))
-    return table
+    columns = [Column("category", "Category"), Column("system", SYSTEM), Column("answers", "Answers", ".0f")]
+    columns += [
+        Column(name, f"{name}\n%", ".1f", factor=100.0) if name in SHARES else Column(name, name, ".2f")
+        for name in COLUMNS
+    ]
+    rows = [
+        {
+            "category": title(category),
+            "system": scoreboard.pool.systems[row] + f" {MISMATCH}" * bool(scoreboard.list_mismatches(row)),
+            "answers": found[row].items,
+            **values_of(found[row]),
+        }
+        for category, found in scoreboard.reliability.items()
+        for row in scoreboard.order
+    ]
+    return Grid(f"Suite {scoreboard.suite}: reliability of the judge", columns, rows, [*caption(scoreboard)])
+
+
+def values_of(of: Reliability) -> dict[str, float | Estimate]:
+    """Return heading -> the number of a cell, for the headings of `COLUMNS`."""
+    shares = zip(SHARES, (of.unjudged, of.unread, of.refusals, of.empty, of.equal, of.match), strict=True)
+    return {**dict(shares), "Alpha": of.alpha, "Length": of.length, "Judge and rule": of.rule}
 
 
 def cells_of(of: Reliability) -> dict[str, str]:
     """Return heading -> the text of a cell, in the order of `COLUMNS`."""
-    shares = dict(zip(SHARES, (of.unjudged, of.unread, of.refusals, of.empty, of.equal, of.match), strict=True))
-    estimates = {"Alpha": of.alpha, "Length": of.length, "Judge and rule": of.rule}
-    shown = {name: show_share(None if math.isnan(share) else share) for name, share in shares.items()}
-    shown |= {name: show_estimate(estimate) for name, estimate in estimates.items()}
-    return {name: shown[name] for name in COLUMNS}
+    values = values_of(of)
+    shares = {name: Column(name, name, ".1f", factor=100.0) for name in SHARES}
+    return {name: "\n".join(shares.get(name, Column(name, name, ".2f")).lines(values[name])) for name in COLUMNS}
 
 
 def caption(scoreboard: Scoreboard) -> Iterator[str]:

@@ -1,26 +1,34 @@
-"""Write the scores of a suite without a scale of its own as plain data (docs/reference/scores.md)."""
+"""Write scoreboards as plain data (docs/reference/scores.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from speechiq.core.files.checksummed import shorten
+from speechiq.reducer.runs.conditions import ASPECTS
 from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.scores.ranking import Ranking
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.interval import CONFIDENCE
-from speechiq.reducer.tables.records import POOLED, flatten_ends, known
-from speechiq.reducer.tables.reliability_table import POOLED as OF_ALL
+from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.interval import CONFIDENCE, Interval
+from speechiq.reducer.studies.judges.reliability import POOLED
+
+#: Name of the rows over all data sets.
+ALL_SETS = "all"
 
 
 def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
-    """Return a scoreboard as plain data, unrounded, lowest mean rank first; unknown values are None.
+    """Return a scoreboard as plain data, unrounded, best system first; unknown values are None.
 
     Scores and intervals are as the column has them: an error rate falls with ability. `undefined` is the number of
     items without a score, for categories whose measure counts them; `judge` and `reliability` describe the judge of
-    categories that have one.
+    categories that have one. The scale of SIQ adds keys.
     """
     pool, bars, remarks, further = scoreboard.pool, scoreboard.bars, scoreboard.remarks, scoreboard.further
-    return {
+    content = {
         "measures": {
             category: of.measure.record
             | ({"floor": scoreboard.floors[category]} if category in scoreboard.floors else {})
@@ -50,75 +58,136 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
         "systems": rows_of(scoreboard),
         "remarks": list(remarks.lines(pool.levels)),
     }
+    scale = _describe_scale(scoreboard.ranking) if scoreboard.ranking else {}
+    return {key: plain(value) for key, value in (content | scale).items()}
 
 
 def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
-    """Return one dict per system, lowest mean rank first."""
-    return [
-        {
-            "system": scoreboard.pool.systems[row],
-            "mean_rank": known(scoreboard.mean_ranks[row]),
-            "control": scoreboard.systems[row].control or None,
-            "flags": scoreboard.systems[row].flags._asdict(),
-            "mismatches": [of.text for of in scoreboard.mismatches if of.system == scoreboard.pool.systems[row]],
-            "categories": {category: _cell(scoreboard, category, row) for category in scoreboard.pool.raw},
-            "further": {column: _cell(scoreboard, column, row) for column in scoreboard.further.levels},
-        }
-        | ({"reliability": scoreboard.reliability[OF_ALL][row].plain} if OF_ALL in scoreboard.reliability else {})
-        for row in scoreboard.order
-    ]
+    """Return one dict per system, best first; unknown values are None."""
+    return [plain(_row(scoreboard, row)) for row in scoreboard.order]
 
 
-def csv_rows(
-    scoreboard: Scoreboard, others: Mapping[str, Scoreboard], kinds: Mapping[str, Scoreboard], **common: str
-) -> list[dict[str, Any]]:
-    """Return one row per system, unrounded; columns `<category>_score` and so on.
+def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
+    """Return one row per system with a column per number, such as `<category>_score`.
 
     Args:
         scoreboard: The scores.
-        others: Data set -> the scores on that set alone.
-        kinds: Field -> the scores of each kind, with columns `<kind>_score`; their rows name the field as `by`.
-        **common: Columns that all rows share.
+        **part: Columns that name the part of a suite.
     """
-    parts = [({"dataset": dataset}, of) for dataset, of in ({POOLED: scoreboard} | dict(others)).items()]
-    parts += [({"dataset": POOLED, "by": field}, of) for field, of in kinds.items()]
+    about = {"interval_caution": scoreboard.caution or ""}
+    if scoreboard.ranking:
+        context = scoreboard.ranking.context
+        about |= {
+            "excluded_set": shorten(context.excluded_set or ""),
+            "norms": context.norms.title if context.norms else "",
+        }
     return [
-        _flatten(row) | {"interval_caution": of.caution or ""} | part | common
-        for part, of in parts
-        for row in rows_of(of)
+        {
+            **{key: value for key, value in row.items() if key not in ("categories", "further", "flags")},
+            **row["categories"],
+            **row["further"],
+            **row["flags"],
+            **about,
+            **part,
+        }
+        for row in rows_of(scoreboard)
     ]
 
 
-def _cell(scoreboard: Scoreboard, column: str, row: int) -> dict[str, Any]:
-    measure, bars, holder = scoreboard.columns[column].measure, scoreboard.bars, scoreboard.holder(column, row)
-    ends = bars and [known(measure.sign * end[row] + 0.0) for end in bars.intervals[column]]
-    cell: dict[str, Any] = {
-        "score": known(measure.sign * scoreboard.means[column][row] + 0.0),
-        "direction": measure.direction,
-        "interval": sorted(end for end in ends if end is not None) or None if ends else None,
-        "std": bars and known(bars.std[column][row]),
+def join(contents: Mapping[str, Mapping[str, Any]], first: str) -> dict[str, Any]:
+    """Return the content of a JSON file: that of one suite, and other suites, if there are any, by name.
+
+    Args:
+        contents: Suite -> its content.
+        first: Name of the suite whose keys are those of the file.
+
+    >>> join({"siq": {"a": 1}, "keywords": {"a": 2}}, "siq")
+    {'a': 1, 'suites': {'keywords': {'a': 2}}}
+    """
+    others = {suite: content for suite, content in contents.items() if suite != first}
+    return {**contents.get(first, {}), **({"suites": others} if others else {})}
+
+
+def _describe_scale(ranking: Ranking) -> dict[str, Any]:
+    """Return the keys that the scale of SIQ adds."""
+    scores, context = ranking.scores, ranking.context
+    no_siq, norms, shifts = context.remarks.no_siq, context.norms, context.shifts
+    mismatched = {mismatch.aspect for mismatch in context.mismatches}
+    return {
+        "weights": None if no_siq else {level: of.weight for level, of in scores.scale.levels.items()},
+        "rule": None if no_siq else scores.scale.rule,
+        "norms": norms
+        and {
+            "name": norms.name,
+            "sha256": norms.sha256,
+            "systems": norms.systems,
+            "match": {aspect: aspect not in mismatched for aspect in ASPECTS},
+        },
+        "excluded": context.excluded,
+        "excluded_set": context.excluded_set,
+        "leave_one_out": None
+        if shifts is None
+        else {
+            left: dict(zip(scores.systems, row, strict=True)) for left, row in zip(scores.systems, shifts, strict=True)
+        },
+        "no_siq": no_siq,
     }
+
+
+def _row(scoreboard: Scoreboard, row: int) -> dict[str, Any]:
+    system = scoreboard.systems[row]
+    cells: dict[str, Any] = {"system": system.name}
+    cells |= _place(scoreboard.ranking, row) if scoreboard.ranking else {"mean_rank": scoreboard.mean_ranks[row]}
+    cells |= {
+        "control": system.control or None,
+        "flags": system.flags,
+        "mismatches": scoreboard.list_mismatches(row),
+        "categories": {category: dict(_cell(scoreboard, category, row)) for category in scoreboard.pool.raw},
+        "further": {column: dict(_cell(scoreboard, column, row)) for column in scoreboard.further.levels},
+    }
+    return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
+
+
+def _place(ranking: Ranking, row: int) -> dict[str, Any]:
+    """Return the SIQ of a system, its rank, and the error bars of both."""
+    scores, bars = ranking.scores, ranking.context.bootstrap
+    known = not np.isnan(scores.siq[row])
+    drawn = bars if known else None
+    return {
+        "siq": scores.siq[row],
+        "siq_interval": drawn and _ends(drawn.siq, row),
+        "siq_std": drawn and drawn.siq_std[row],
+        "rank": scores.ranks[row] if known else None,
+        "rank_probabilities": drawn and drawn.ranks[row],
+    }
+
+
+def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of the score of a system in a column."""
+    category, bars, holder = scoreboard.columns[column], scoreboard.bars, scoreboard.holder(column, row)
+    measure = category.measure
+    yield "score", measure.sign * scoreboard.means[column][row]
+    yield "direction", measure.direction
+    yield "interval", bars and _ends(bars.intervals[column], row, measure.sign)
+    yield "std", bars and bars.std[column][row]
+    if scoreboard.ranking:
+        scores, drawn = scoreboard.ranking.scores.levels[column], scoreboard.ranking.context.bootstrap
+        yield "weighted", scores.weighted[row]
+        yield "z", scores.z[row]
+        yield "z_interval", None if drawn is None or np.isnan(scores.z[row]) else _ends(drawn.z[column], row)
     if column in scoreboard.ranks:
-        rank = known(scoreboard.ranks[column][row])
-        cell["rank"] = None if rank is None else int(rank)
+        rank = scoreboard.ranks[column][row]
+        yield "rank", None if np.isnan(rank) else int(rank)
     if measure.may_be_undefined:
-        cell["undefined"] = holder.count_undefined(column)
-    if scoreboard.columns[column].judged and (
-        judges := name_judges(task for task in holder.tasks if task.level == column)
-    ):
-        cell["judge"] = judges
+        yield "undefined", holder.count_undefined(column)
+    judges = name_judges(task for task in holder.tasks if task.level == column) if category.judged else ""
+    if judges:
+        yield "judge", judges
     if column in scoreboard.reliability:
-        cell["reliability"] = scoreboard.reliability[column][row].plain
-    return cell
+        yield "reliability", scoreboard.reliability[column][row]
 
 
-def _flatten(row: dict[str, Any]) -> dict[str, Any]:
-    cells = {"mean_rank": row["mean_rank"], "system": row["system"]}
-    for category, of in {**row["categories"], **row["further"]}.items():
-        low, high = of["interval"] or (None, None)
-        cells |= {f"{category}_{name}": of[name] for name in ("score", "direction")}
-        cells |= {f"{category}_low": low, f"{category}_high": high}
-        cells |= {f"{category}_{name}": of[name] for name in ("std", "rank", "undefined", "judge") if name in of}
-        cells |= flatten_ends({f"{category}_{name}": value for name, value in of.get("reliability", {}).items()})
-    cells |= flatten_ends({f"reliability_{name}": value for name, value in row.get("reliability", {}).items()})
-    return {**cells, "control": row["control"], **row["flags"], "mismatches": "; ".join(row["mismatches"])}
+def _ends(interval: Interval, row: int, sign: float = 1.0) -> list[float] | None:
+    """Return the ends of an interval, the lower first; None if it is not defined."""
+    ends = [sign * float(end[row]) for end in interval]
+    return None if np.isnan(ends).any() else sorted(ends)

@@ -1,25 +1,32 @@
-"""Show the scores of a suite without a scale of its own: a table by category, with intervals."""
+"""Show scoreboards as people read them: a grid with a column per category, with notes below it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
-from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
 
 from speechiq.core.console import count_of
+from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.choice import others_than_usual
-from speechiq.reducer.runs.conditions import summarize
+from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judge_name import name_judges
 from speechiq.reducer.runs.measure import Measure
+from speechiq.reducer.scores.ranking import Context, Ranking
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.tables.scoreboard_records import rows_of
-from speechiq.reducer.tables.table import FLAGS, MISMATCH, SYSTEM, UNKNOWN, flag_lines, show_share, shown_flags
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 
+FLAGS = {
+    "unparsed": ("No letter", "answers without a letter"),
+    "none_of_the_above": ("(E)", "questions answered with (E)"),
+    "incomplete_audio": ("Incomplete", "clips with incomplete audio"),
+    "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
+}
+MISMATCH = "\N{NOT EQUAL TO}"
+SYSTEM = "System"
+TITLE = "Speech IQ"
+TITLE_WITHOUT = "Levels, without Speech IQ"
 INTERVAL = "95 % interval"
 CONSTANT = "the most frequent answer of each data set alone scores"
 UNPAIRED = (
@@ -30,85 +37,164 @@ ORDER = "in the order of mean rank over the categories"
 APART = "; their scores are not combined, since units may differ"
 
 
-def as_table(scoreboard: Scoreboard, dataset: str = "") -> Table:
-    """Return a table of mean scores over their 95 % intervals, one column per category, then the further columns.
+def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None = None) -> Grid:
+    """Return the scores of all systems over their 95 % intervals, or over Z if the suite is on a scale.
 
     Args:
         scoreboard: The scores.
-        dataset: Name of the data set, if the table is about one.
+        part: The part of the suite, such as a data set, if the grid is about one.
+        notes: Lines below the grid; None takes those of `caption`.
     """
-    rows = rows_of(scoreboard)
-    flags = shown_flags(rows)
-    table = Table(
-        title=" ".join(filter(None, [f"Suite {scoreboard.suite}", dataset])), box=SIMPLE_HEAD, padding=(0, 0, 0, 1)
-    )
-    table.add_column("Mean rank" if len(scoreboard.ranks) > 1 else "Rank", justify="right", no_wrap=True)
-    table.add_column(SYSTEM, overflow="fold")
-    for column, of in scoreboard.columns.items():
-        heading = "\n".join([*_wrap(title(column)), *_wrap(of.unit), *[INTERVAL] * (scoreboard.bars is not None)])
-        table.add_column(Text(heading), justify="right", no_wrap=True)
-    for flag in flags:
-        table.add_column(f"{FLAGS[flag][0]}\n%", justify="right", no_wrap=True)
-    for row in rows:
-        mark = f" {MISMATCH}" * bool(row["mismatches"])
-        name = "\n".join([row["system"] + mark, *[f"control: {row['control']}"] * bool(row["control"])])
-        table.add_row(
-            UNKNOWN if row["mean_rank"] is None else f"{row['mean_rank']:.3g}",
-            Text(name),
-            *("\n".join(_cell(scoreboard, column, of)) for column, of in (row["categories"] | row["further"]).items()),
-            *(show_share(row["flags"][flag]) for flag in flags),
-        )
-    table.caption = Text("\n".join(caption(scoreboard)))
-    return table
+    if scoreboard.ranking:
+        heading = ": ".join(filter(None, [TITLE if scoreboard.has_siq else TITLE_WITHOUT, part]))
+    else:
+        heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
+    columns = [*_list_columns(scoreboard)]
+    rows = [_row(scoreboard, row) for row in scoreboard.order]
+    return Grid(heading, columns, rows, [*(caption(scoreboard) if notes is None else notes)])
 
 
-def group_table(scoreboard: Scoreboard, field: str) -> Table:
-    """Return the table of a scoreboard whose categories are the kinds of items by a field.
+def group_grid(scoreboard: Scoreboard, field: str) -> Grid:
+    """Return the grid of a scoreboard whose categories are the kinds of items by a field (`rate_groups`)."""
+    return as_grid(scoreboard, f"by {field}", group_caption(scoreboard, field))
 
-    Args:
-        scoreboard: From `rate_groups`.
-        field: Name of the field.
-    """
-    table = as_table(scoreboard, f"by {field}")
-    table.caption = Text("\n".join(group_caption(scoreboard, field)))
-    return table
+
+def shown_flags(scoreboard: Scoreboard) -> list[str]:
+    """Return the flags that at least one run recorded and that are not 0 for all systems."""
+    values = {flag: {getattr(system.flags, flag) for system in scoreboard.systems} for flag in FLAGS}
+    return [flag for flag in FLAGS if values[flag] not in ({0}, {None})]
+
+
+def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
+    ranking = scoreboard.ranking
+    if ranking is None:
+        yield Column("rank", "Mean rank" if len(scoreboard.ranks) > 1 else "Rank", ".3g")
+    elif scoreboard.has_siq:
+        yield Column("rank", "Rank", ".0f")
+    yield Column("system", SYSTEM)
+    with_interval = scoreboard.bars is not None and not scoreboard.has_siq
+    for name, category in scoreboard.columns.items():
+        lines = [*_wrap(title(name)), *_wrap(category.unit), *[INTERVAL] * with_interval]
+        factor = 100.0 if category.measure.in_per_cent else 1.0
+        yield Column(name, "\n".join(lines), ".2f", ".1f", factor)
+        if _has_z(ranking):
+            yield Column(f"{name}_z", "Z", "+.2f", below=name)
+        yield Column(f"{name}_undefined", "", below=name)
+    if scoreboard.has_siq:
+        yield Column("siq", "SIQ" + f"\n{INTERVAL}" * (scoreboard.bars is not None), ".2f", ".1f", style="bold")
+    for flag in shown_flags(scoreboard):
+        yield Column(flag, f"{FLAGS[flag][0]}\n%", ".1f", factor=100.0)
+
+
+def _has_z(ranking: Ranking | None) -> bool:
+    return ranking is not None and any(scores.z[0] == scores.z[0] for scores in ranking.scores.levels.values())
+
+
+def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
+    system, bars, ranking = scoreboard.systems[row], scoreboard.bars, scoreboard.ranking
+    mark = f" {MISMATCH}" * bool(scoreboard.list_mismatches(row))
+    name = "\n".join([system.name + mark, *[f"control: {system.control}"] * bool(system.control)])
+    cells: dict[str, Cell] = {"system": name, **system.flags._asdict()}
+    for column, category in scoreboard.columns.items():
+        sign = category.measure.sign
+        value = sign * float(scoreboard.means[column][row])
+        cells[column] = value
+        if bars and not scoreboard.has_siq:
+            low, high = sorted(sign * float(end[row]) for end in bars.intervals[column])
+            cells[column] = Estimate(value, low, high)
+        holder = scoreboard.holder(column, row)
+        if category.measure.may_be_undefined and (undefined := holder.count_undefined(column)):
+            cells[f"{column}_undefined"] = f"{undefined} of {len(holder.scores[column])} {category.undefined_word}"
+    if ranking is None:
+        return cells | {"rank": float(scoreboard.mean_ranks[row])}
+    scores, bootstrap = ranking.scores, ranking.context.bootstrap
+    cells |= {f"{level}_z": float(of.z[row]) for level, of in scores.levels.items()}
+    siq: Cell = float(scores.siq[row])
+    if bootstrap and scoreboard.has_siq:
+        siq = Estimate(float(scores.siq[row]), float(bootstrap.siq.low[row]), float(bootstrap.siq.high[row]))
+    return cells | {"siq": siq, "rank": int(scores.ranks[row])}
+
+
+def caption(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the lines below the grid: scale, mismatches, size of the suite, and meaning of the columns."""
+    levels, bars, ranking = scoreboard.pool.levels, scoreboard.bars, scoreboard.ranking
+    systems = count_of(len(scoreboard.systems), "system")
+    if ranking:
+        yield systems + _name_weights(ranking)
+        yield from _name_norms(ranking.context)
+    else:
+        yield f"suite {scoreboard.suite}: {systems}"
+    if scoreboard.mismatches:
+        yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}"
+    if ranking:
+        yield from _name_excluded(ranking.context)
+    else:
+        apart = not any(category.aggregate for category in levels.values())
+        yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
+    yield from scoreboard.remarks.lines(levels)
+    yield from _undefined_lines(scoreboard)
+    if bars:
+        why = "no clip in them separates the systems" if ranking else "they have no clip of some category"
+        left_out = f", {bars.left_out} of them left out: {why}"
+        yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
+        yield from filter(None, [scoreboard.caution])
+    if ranking and ranking.context.bootstrap and scoreboard.has_siq:
+        low, high = ranking.context.bootstrap.siq
+        if (low == high).any():
+            yield "an interval of zero width means nothing: too few clips separate the systems"
+    if others := others_than_usual(levels):
+        yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
+    yield from _join_names(_judge_lines(scoreboard))
+    if ranking:
+        chances = {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
+        yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
+    else:
+        yield from _join_names(_measure_lines(scoreboard))
+    yield from _further_lines(scoreboard)
+    yield from _flag_lines(scoreboard)
 
 
 def group_caption(scoreboard: Scoreboard, field: str) -> Iterator[str]:
-    """Yield the lines below the table of the kinds."""
-    (of, *_), bars = scoreboard.pool.levels.values(), scoreboard.bars
-    yield f"suite {scoreboard.suite} by {field}: the mean over the items of all categories, {_sizes(scoreboard)}"
+    """Yield the lines below the grid of the kinds."""
+    (category, *_), bars = scoreboard.pool.levels.values(), scoreboard.bars
+    sizes = ", ".join(f"{title(kind)} {count.items}" for kind, count in scoreboard.remarks.counts.items())
+    yield f"suite {scoreboard.suite} by {field}: the mean over the items of all categories, {sizes}"
     yield UNPAIRED
-    yield f"{of.unit}, {of.measure.direction} is better"
+    yield f"{category.unit}, {category.measure.direction} is better"
     if bars:
         yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}"
         yield from filter(None, [scoreboard.caution])
 
 
-def _sizes(scoreboard: Scoreboard) -> str:
-    return ", ".join(f"{title(kind)} {of.items}" for kind, of in scoreboard.remarks.counts.items())
+def _name_weights(ranking: Ranking) -> str:
+    scale = ranking.scores.scale
+    weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
+    return f"; level weights ({scale.rule}): {weights}" * (not ranking.context.remarks.no_siq)
 
 
-def caption(scoreboard: Scoreboard) -> Iterator[str]:
-    """Yield the lines below the table: the size of the suite, mismatches, and the meaning of the columns."""
-    levels, bars = scoreboard.pool.levels, scoreboard.bars
-    yield f"suite {scoreboard.suite}: {count_of(len(scoreboard.systems), 'system')}"
-    if scoreboard.mismatches:
-        yield f"{MISMATCH} not asked the same, scored on shared items: {summarize(scoreboard.mismatches)}"
-    apart = not any(of.pooled for of in levels.values())
-    yield ORDER + APART * apart if len(levels) > 1 else "in the order of rank"
-    yield from scoreboard.remarks.lines(levels)
-    yield from _undefined_lines(scoreboard)
-    if bars:
-        left_out = f", {bars.left_out} of them left out: they have no clip of some category"
-        yield f"intervals from {bars.draws} draws of clips, seed {bars.seed}" + left_out * bool(bars.left_out)
-        yield from filter(None, [scoreboard.caution])
-    if others := others_than_usual(levels):
-        yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
-    yield from _join_names(_judge_lines(scoreboard))
-    yield from _join_names(_measure_lines(scoreboard))
-    yield from _further_lines(scoreboard)
-    yield from flag_lines(rows_of(scoreboard))
+def _name_norms(context: Context) -> Iterator[str]:
+    if norms := context.norms:
+        differ = {mismatch.aspect for mismatch in context.mismatches}
+        parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
+        shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
+        systems = count_of(len(norms.systems), "system")
+        yield f"on the scale of norms {norms.name!r} ({shorten(norms.sha256)}) of {systems}: {shown}"
+
+
+def _name_excluded(context: Context) -> Iterator[str]:
+    if context.excluded:
+        which = shorten(context.excluded_set or "")
+        yield f"left out of Apply: {count_of(context.excluded, 'question')} of the unanswerable set {which}".rstrip()
+
+
+def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:
+    """Yield the meanings of the columns of flags, and which flags have no column."""
+    shown = shown_flags(scoreboard)
+    yield from (f"{FLAGS[flag][0]}: {FLAGS[flag][1]}" for flag in shown)
+    flags = scoreboard.systems[0].flags._asdict()
+    for value, words in ((0, "none"), (None, "not recorded")):
+        if named := [FLAGS[flag][1] for flag in FLAGS if flag not in shown and flags[flag] == value]:
+            yield f"{words}: {', '.join(named)}"
 
 
 def _measure_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
@@ -136,8 +222,10 @@ def _show(measure: Measure, value: float) -> str:
 
 
 def _wrap(text: str) -> list[str]:
-    """Return a heading in lines as wide as an interval, if its words allow it."""
-    return wrap(text, len(INTERVAL), break_long_words=False, break_on_hyphens=False)
+    """Return a heading in lines as wide as an interval, if its words allow it; a per cent sign stays with its word."""
+    held = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = wrap(held, len(INTERVAL), break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:
@@ -154,18 +242,6 @@ def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _join_names((name, f"{of.unit}, {of.measure.direction} is better") for name, of in beside.items())
     for column in further.left_out:
         yield f"{title(column)}: not shown, since its categories are scored by different measures"
-
-
-def _cell(scoreboard: Scoreboard, column: str, of: dict[str, Any]) -> Iterator[str]:
-    level = scoreboard.columns[column]
-    factor = 100.0 if level.measure.in_per_cent else 1.0
-    yield UNKNOWN if of["score"] is None else f"{factor * of['score']:z.2f}"
-    if of["interval"]:
-        low, high = of["interval"]
-        yield f"{factor * low:z.1f} to {factor * high:z.1f}"
-    if of.get("undefined"):
-        items = len(scoreboard.holder(column, 0).scores[column])
-        yield f"{of['undefined']} of {items} {level.undefined_word}"
 
 
 def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from math import isnan
 
-from rich.box import HORIZONTALS, SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
-from speechiq.core.console import printable
-from speechiq.reducer.runs.flags import Flags
-from speechiq.reducer.runs.texts import ClipTexts, differing
-from speechiq.reducer.scores.remarks import title as title_of
+from speechiq.reducer.runs.texts import ClipTexts, differing, read_texts
+from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid
 from speechiq.reducer.studies.comparison import Comparison, Row, Share
-from speechiq.reducer.tables.table import FLAGS, UNKNOWN, show_share
+from speechiq.reducer.studies.pair_comparison import Compared
+from speechiq.reducer.tables.scoreboard_table import FLAGS
 
 MEANINGS = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 RULE = "favors: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
@@ -23,29 +19,56 @@ BRACKETS = "[words] in brackets differ between the two texts; they need not be e
 SIDES = {1: "A", -1: "B", 0: "neither"}
 
 
-def as_table(comparison: Comparison, *flags: Flags, stacked: bool = False) -> Table:
-    """Return the table of differences: a row per score, then the flags.
-
-    A word error rate falls with ability, so that there a difference below 0 speaks for A.
+def as_grid(compared: Compared) -> Grid:
+    """Return the grid of differences: the rows of the comparison, then the flags; the verdict and the notes below it.
 
     Args:
-        comparison: As `compare` made it.
-        *flags: Of A and of B, if they are shown.
-        stacked: Whether intervals are printed below the differences, for narrow terminals.
+        compared: The comparison of two systems.
     """
-    table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
-    table.add_column("", no_wrap=True)
-    for heading in ("A", "B", *(["A - B\n95 % interval"] if stacked else ["A - B", "95 % of A - B", "p"])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("favors\np" if stacked else "favors", no_wrap=True)
-    between = "\n" if stacked else " "
-    for row in comparison.rows:
-        style = {"Z": "dim", "": "bold"}.get(row.unit, "")
-        table.add_row(between.join(filter(None, (row.label, row.unit))), *_cells(row, stacked), style=style)
-    table.add_section()
-    for flag, (name, _) in FLAGS.items() if flags else ():
-        table.add_row(f"{name} %", *(show_share(getattr(of, flag)) for of in flags))
-    return table
+    found = compared.found
+    columns = [
+        Column("name", ""),
+        Column("a", "A", ".2f"),
+        Column("b", "B", ".2f"),
+        Column("difference", "A - B\n95 % interval", "+.2f"),
+        Column("p", "p", ".4f"),
+        Column("favors", "favors"),
+    ]
+    rows: list[dict[str, Cell]] = []
+    styles = []
+    for row in found.rows:
+        name, difference = " ".join(filter(None, (row.label, row.unit))), row.difference
+        scores: dict[str, Cell] = {
+            "a": difference.a,
+            "b": difference.b,
+            "difference": difference.estimate,
+            "p": difference.p,
+        }
+        rows.append({"name": name, **scores, "favors": favors_of(row)})
+        styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
+    for flag, (name, _) in FLAGS.items() if compared.flags else ():
+        a, b = (
+            UNKNOWN if share is None else f"{100 * share:.1f}" for share in (getattr(of, flag) for of in compared.flags)
+        )
+        rows.append({"name": f"{name} %", "a": a, "b": b})
+        styles.append("")
+    notes = [verdict(found), *compared.notes, RULE, *([MEANINGS] if compared.flags else [])]
+    return Grid(f"A: {found.a}\nB: {found.b}", columns, rows, notes, styles)
+
+
+def clip_grids(compared: Compared, count: int) -> list[Grid]:
+    """Return a grid for each of the clips that drive the difference: its reference, both texts, and the answers.
+
+    Words that are not in the other text are in [brackets].
+
+    Args:
+        compared: The comparison of two systems.
+        count: The most clips.
+    """
+    shares = [share for share in compared.found.clips if share.total][:count]
+    texts = [read_texts(tasks, [share.clip for share in shares]) for tasks in compared.texts]
+    whole = f"{sum(share.total for share in compared.found.clips):+z.2f} {compared.unit}"
+    return [_clip_grid(share, whole, *(of[share.clip] for of in texts)) for share in shares]
 
 
 def verdict(comparison: Comparison) -> str:
@@ -66,37 +89,16 @@ def verdict(comparison: Comparison) -> str:
     )
 
 
-def clip_table(share: Share, whole: str, one: ClipTexts, other: ClipTexts) -> Table:
-    """Return a table of a clip's part in the difference, its reference, both texts, and the answers.
-
-    Words that are not in the other text are in [brackets].
-
-    Args:
-        share: The clip's part.
-        whole: The difference that it is a part of, with its unit.
-        one: Texts of A.
-        other: Texts of B.
-    """
-    parts = ", ".join(f"{title_of(level)} {part:+z.2f}" for level, part in share.levels.items())
-    title = _plain(f"{share.clip}: {share.total:+z.2f} of {whole} ({parts})")
-    table = Table(title=title, title_justify="left", title_style="bold", box=HORIZONTALS, show_lines=True, expand=True)
-    for heading in ("Reference", "A", "B"):
-        table.add_column(heading, overflow="fold", ratio=1)
-    table.add_row(_plain(one.reference or other.reference), *map(_marked, differing(one.text, other.text)))
-    questions = {name: answer.question for texts in (other, one) for name, answer in texts.answers.items()}
+def _clip_grid(share: Share, whole: str, a: ClipTexts, b: ClipTexts) -> Grid:
+    parts = ", ".join(f"{title(level)} {part:+z.2f}" for level, part in share.levels.items())
+    marked = [_mark(words) for words in differing(a.text, b.text)]
+    rows: list[dict[str, Cell]] = [{"reference": _join(a.reference or b.reference), "a": marked[0], "b": marked[1]}]
+    questions = {name: answer.question for texts in (b, a) for name, answer in texts.answers.items()}
     for name in sorted(questions):
-        answers = (texts.answers[name].answer if name in texts.answers else "" for texts in (one, other))
-        table.add_row(_plain(questions[name]), *map(_plain, answers))
-    return table
-
-
-def _cells(row: Row, stacked: bool) -> list[str]:
-    of, favors = row.difference, favors_of(row)
-    interval = UNKNOWN if isnan(of.low) else f"{of.low:+z.2f} to {of.high:+z.2f}"
-    scores, difference, p = [f"{of.a:z.2f}", f"{of.b:z.2f}"], f"{of.value:+z.2f}", f"{of.p:.4f}"
-    if stacked:
-        return [*scores, f"{difference}\n{interval}", f"{favors}\n{p}"]
-    return [*scores, difference, interval, p, favors]
+        answers = [_join(texts.answers[name].answer) if name in texts.answers else "" for texts in (a, b)]
+        rows.append({"reference": _join(questions[name]), "a": answers[0], "b": answers[1]})
+    columns = [Column("reference", "Reference"), Column("a", "A"), Column("b", "B")]
+    return Grid(f"{_join(share.clip)}: {share.total:+z.2f} of {whole} ({parts})", columns, rows)
 
 
 def favors_of(row: Row) -> str:
@@ -104,14 +106,12 @@ def favors_of(row: Row) -> str:
     return UNKNOWN if isnan(row.difference.low) else SIDES[row.side]
 
 
-def _marked(words: list[tuple[str, bool]]) -> Text:
-    text = Text()
-    for differs, run in groupby(words, key=lambda word: word[1]):
-        part = " ".join(printable(word) for word, _ in run)
-        text.append(" " if text else "").append(f"[{part}]" if differs else part, "bold" if differs else "")
-    return text
+def _mark(words: list[tuple[str, bool]]) -> str:
+    """Return words as a text, those that differ in brackets."""
+    runs = ((differs, " ".join(word for word, _ in run)) for differs, run in groupby(words, key=lambda word: word[1]))
+    return " ".join(f"[{text}]" if differs else text for differs, text in runs)
 
 
-def _plain(text: str) -> Text:
-    """Return text of a run, never markup, in one line and without what steers a terminal."""
-    return Text(printable(" ".join(text.split())))
+def _join(text: str) -> str:
+    """Return text of a run in one line."""
+    return " ".join(text.split())

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from speechiq.core.clip import file_sha256
+from speechiq.core.audio_file import file_sha256
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_lines import as_lines
 from speechiq.core.files.plain import exists

@@ -37,7 +37,7 @@ def to_transcribe(doc: Mapping[str, Any]) -> list[AudioItems]:
     return [AudioItems(doc["audio"], purpose="transcribe")]
 
 
-def to_reply(doc: Mapping[str, Any]) -> list[AudioItems]:
+def to_answer_freely(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of tasks with free answers: the clip, and a question without options."""
     return [AudioItems(doc["audio"], purpose="answer", question=doc.get("instruction", doc["question"]))]
 
@@ -53,7 +53,7 @@ def to_answer(doc: Mapping[str, Any]) -> list[AudioItems]:
     return [AudioItems(doc["audio"], purpose="answer", question=doc["question"], options=options)]
 
 
-def to_speak(doc: Mapping[str, Any]) -> list[AudioItems]:
+def to_reply_aloud(doc: Mapping[str, Any]) -> list[AudioItems]:
     """Return the `doc_to_audio` of tasks that are answered aloud: the clip is the query."""
     return [AudioItems(doc["audio"], purpose="reply")]
 

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.cache.clip_folder import ADVICE, CLIPS, save_audio
 from speechiq.core.cache.folder import cache_dir
-from speechiq.core.clip import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import write_whole
 from speechiq.core.ids import check_plain, complete_ids, shorten
 from speechiq.core.recordings.inspection import read_length
 from speechiq.siq_tasks.forms import read_form
 from speechiq.siq_tasks.loaders.asked import Columns
-from speechiq.siq_tasks.loaders.docs import KINDS, Loaded, build_docs
+from speechiq.siq_tasks.loaders.docs import GROUPS, Loaded, build_docs
 from speechiq.siq_tasks.loaders.hub_versions import describe_new_version, find_commit
 from speechiq.siq_tasks.loaders.row_choice import Where, choose_rows, read_ids, read_where
-from speechiq.siq_tasks.loaders.row_kinds import KindColumns, read_kind_columns, read_kinds
+from speechiq.siq_tasks.loaders.row_groups import GroupColumns, read_group_columns, read_groups
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, Source, open_rows, read_source
 from speechiq.siq_tasks.loaders.subset import SELECTIONS, TIES, choose, counts, ids_sha256
@@ -36,8 +36,8 @@ from speechiq.siq_tasks.questions.location import locate
 
 log = logging.getLogger(__name__)
 ENTITIES = "entities"
-#: Keys by which rows are chosen and sorted into kinds.
-CHOICE = ("leave_out", "where", "kind_columns")
+#: Keys by which rows are chosen and sorted into groups.
+CHOICE = ("leave_out", "where", "group_columns")
 
 #: Version of the prepared form of a data set; raise it if data sets must be prepared again, as after stricter checks.
 LAYOUT = 4
@@ -47,8 +47,8 @@ class Prepared(NamedTuple):
     """Hold the clips of one test, and how they were chosen.
 
     Attributes:
-        clips: `id`, `text`, maybe `entities` and `kinds`, the items of a clip and its `warnings`, longest first. If the
-            form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
+        clips: `id`, `text`, maybe `entities` and `groups`, the items of a clip and its `warnings`, longest first. If
+            the form asks rows: one entry per row, with `question_id` (the id of the row) and `row` (the values of its
             columns); `id` is that of the first row with the same audio.
         record: Additions to the task's metadata: `subset_ids`, `subset_sha256`, `left_out` (number of rows that cannot
             be scored), `rows`, and `dataset_commit` for a data set from the Hub.
@@ -115,7 +115,7 @@ def prepare(
     ties: str = TIES[0],
     leave_out: Any = None,
     where: Any = None,
-    kind_columns: Any = None,
+    group_columns: Any = None,
     **metadata: Any,
 ) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
@@ -128,7 +128,7 @@ def prepare(
         ties: Order of clips of one length: `id`, or `order` (of the data set).
         leave_out: Ids of rows to leave out, without the data set: one, a list, or several separated by `;`.
         where: The rows to take: column -> a value or several, with `*` for any text; None takes all.
-        kind_columns: Field of doc -> the column of its kinds, for scores by kind; see `row_kinds`.
+        group_columns: Field of doc -> the column of its groups, for scores by group; see `row_groups`.
         **metadata: Fields of `Source`, and for a form that asks rows those of `Columns`; other keys that lm-eval passes
             are ignored.
 
@@ -142,16 +142,16 @@ def prepare(
     dataset = check_plain(dataset, "metadata.dataset")
     source, asked = read_source(metadata), read_row_questions(metadata)
     unwanted, wanted = read_ids(leave_out), read_where(where)
-    kinds = read_kind_columns(kind_columns)
+    groups = read_group_columns(group_columns)
     key = [LAYOUT, dataset, source, source.state(), subset, selection, ties]
-    key += [part for part in ((asked and asked.columns), sorted(unwanted), wanted, kinds) if part]
+    key += [part for part in ((asked and asked.columns), sorted(unwanted), wanted, groups) if part]
     name = hashlib.sha256(json.dumps(key, default=repr).encode()).hexdigest()
     manifest = cache_dir(CLIPS, f"{dataset}-{name[:16]}.json")
     test = _read_manifest(manifest)
     if test is None:
         commit = find_commit(source)
         pinned = source if commit is None else source._replace(dataset_revision=commit)
-        test = _prepare(dataset, pinned, asked, unwanted, wanted, kinds, subset, selection, ties)
+        test = _prepare(dataset, pinned, asked, unwanted, wanted, groups, subset, selection, ties)
         if commit is not None:
             test.record["dataset_commit"] = commit
         write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
@@ -201,13 +201,13 @@ def _prepare(
     asked: RowQuestions | None,
     unwanted: Collection[str],
     wanted: Where,
-    kinds: KindColumns,
+    groups: GroupColumns,
     subset: int | str,
     selection: str,
     ties: str,
 ) -> Prepared:
     columns = asked.columns.names if asked else []
-    with open_rows(source, [*columns, *wanted, *(of.column for of in kinds.values())]) as rows:
+    with open_rows(source, [*columns, *wanted, *(of.column for of in groups.values())]) as rows:
         places = choose_rows(_name_rows(dataset, source, rows, unwanted), rows, wanted, source.dataset_path)
         scored = {key: i for key, i in places.items() if _is_scored(rows.read(i), source, asked)}
         if not scored:
@@ -225,8 +225,8 @@ def _prepare(
             asks = {"question_id": key, "row": {name: row[name] for name in columns}} if asked else {}
             entities = _read_entities(row, f"{source.dataset_path} row {scored[key]}")
             audio = save_audio(rows.audio[scored[key]], key)
-            of_kinds = {KINDS: read_kinds(kinds, rows, scored[key])} if kinds else {}
-            clips.append({"id": key, "text": text, **entities, **of_kinds, **audio, **asks})
+            grouped = {GROUPS: read_groups(groups, rows, scored[key])} if groups else {}
+            clips.append({"id": key, "text": text, **entities, **grouped, **audio, **asks})
     if asked:
         first: dict[str, str] = {}
         clips = [clip | {"id": first.setdefault(clip["sha256"], clip["id"])} for clip in clips]

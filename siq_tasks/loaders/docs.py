@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from datasets import Dataset
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms.chain import read_transforms
 from speechiq.siq_tasks.forms import read_form
@@ -17,8 +17,8 @@ from speechiq.siq_tasks.forms import read_form
 QUESTION_ITEMS = ("question_id", "question", "options", "answer")
 #: Fields of a clip that its doc has too, if the data set has them.
 EXTRA_ITEMS = ("entities",)
-#: Field -> kind of a clip, for scores by kind (`split_by`).
-KINDS = "kinds"
+#: Field -> group of a clip, for scores by group (`group_by`).
+GROUPS = "groups"
 #: Items of questions that are in the columns of a data set: further right answers, the right letter or label, the gold
 #: of most questions, the wording of the instruction, and what a good reply has.
 ROW_ITEMS = ("accepted", "gold", "majority", "instruction", "instruction_id", "checklist", "keywords")
@@ -44,14 +44,14 @@ def build_docs(
 
     Args:
         dataset: Name of the data set.
-        clips: `id`, `text` (reference), maybe `entities` and `kinds`, and the items of `core.clip.file_clip`.
+        clips: `id`, `text` (reference), maybe `entities` and `groups`, and the items of `core.clip.file_clip`.
         questions: `id` (of the clip), and items of `QUESTION_ITEMS` and `ROW_ITEMS`. A question of a question file has
             `options` (4 texts) and `answer` (A to D).
         metadata: Metadata of the task; its form states whether there is one doc per clip or per question.
 
     Raises:
-        SpeechIQError: A clip cannot be decoded, the form or one of its settings is invalid, or a kind has the name of a
-            field.
+        SpeechIQError: A clip cannot be decoded, the form or one of its settings is invalid, or a group has the name of
+            a field.
     """
     form = read_form(metadata)
     settings = form.read_settings(metadata)
@@ -67,7 +67,7 @@ def build_docs(
         for clip in clips
     }
     for clip in clips:
-        docs[clip["id"]] = _add_kinds(docs[clip["id"]], clip.get(KINDS, {}))
+        docs[clip["id"]] = _add_groups(docs[clip["id"]], clip.get(GROUPS, {}))
     for doc in docs.values():
         audio = doc["audio"]
         AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
@@ -79,11 +79,11 @@ def build_docs(
     return Dataset.from_list(list(docs.values()))
 
 
-def _add_kinds(doc: dict[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return a doc with its kinds; nothing is scored by them."""
-    if taken := sorted(kinds.keys() & {*doc, *QUESTION_ITEMS, *ROW_ITEMS}):
-        raise SpeechIQError(f"metadata.kind_columns: {taken[0]!r} is a field of every doc; choose another name")
-    return {**doc, **kinds}
+def _add_groups(doc: dict[str, Any], groups: Mapping[str, str]) -> dict[str, Any]:
+    """Return a doc with its groups; nothing is scored by them."""
+    if taken := sorted(groups.keys() & {*doc, *QUESTION_ITEMS, *ROW_ITEMS}):
+        raise SpeechIQError(f"metadata.group_columns: {taken[0]!r} is a field of every doc; choose another name")
+    return {**doc, **groups}
 
 
 def digest_content(docs: Iterable[Mapping[str, Any]]) -> str:

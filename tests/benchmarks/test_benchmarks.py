@@ -12,9 +12,9 @@ from tests.reducer.browser import CHROMIUM
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 SMALLEST = {
     "coverage": ("--clips", "5", "--sets", "2", "--draws", "20", "--populations", "like"),
-    "growth": ("--clips", "1", "--times", "1", "2"),
+    "growth": ("--clips", "1", "--times", "1"),
     "hand_overs": (),
-    "long_form": ("--minutes", "0.1", "0.2"),
+    "long_form": ("--minutes", "0.1"),
     "proportions": ("--sets", "3"),
     "prepare_subset": ("--clips", "2", "4", "--rounds", "1"),
     "report_size": ("--systems", "3", "--clips", "4", "5", "--browser", str(CHROMIUM)),
@@ -22,7 +22,7 @@ SMALLEST = {
     "resume_killed": ("--kills", "1", "--limit", "1"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
     "stage_memory": ("--clips", "1"),
-    "startup": ("--starts", "1", "--lists", "1"),
+    "startup": ("--starts", "1", "--lists", "0"),
     "suite_vs_limit": ("--clips", "1", "--rounds", "1"),
     "suite_vs_request_at_a_time": ("--clips", "1"),
 }
@@ -34,18 +34,24 @@ def test_every_benchmark_is_run_here():
     assert {file.stem for file in FOLDER.glob("*.py")} == {name.removesuffix("_killed") for name in SMALLEST} | OTHERS
 
 
+def environment(tiny_cascade):
+    return os.environ | {"BENCHMARK_ASR": tiny_cascade.asr, "BENCHMARK_LLM": tiny_cascade.llm}
+
+
+@pytest.mark.checks
 @pytest.mark.parametrize("name", SMALLEST)
-def test_runs_at_its_smallest_size(name, demo_models, tmp_path):
+def test_runs_at_its_smallest_size(name, tiny_cascade, tmp_path):
     script = str(FOLDER / f"{name.removesuffix('_killed')}.py")
-    done = run("python", script, *SMALLEST[name], env=os.environ | {"BENCHMARK_RESULTS": str(tmp_path)})
+    done = run("python", script, *SMALLEST[name], env=environment(tiny_cascade) | {"BENCHMARK_RESULTS": str(tmp_path)})
     assert done.returncode == 0, done.stderr[-3000:]
     (written,) = tmp_path.glob("*.json")
     assert {"benchmark", "machine", "versions"} <= json.loads(written.read_text()).keys()
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("way", ["run_suite('{}', '1')", "run_pipeline('{}', '1', '')", "run_pipeline('{}', '1', 'x')"])
-def test_our_ways_of_the_comparison_with_peers(way, demo_models, tmp_path):
+def test_our_ways_of_the_comparison_with_peers(way, tiny_cascade, tmp_path):
     file = tmp_path / "run.json"
-    done = run("python", "-c", f"import peer; peer.{way.format(file)}", cwd=FOLDER)
+    done = run("python", "-c", f"import peer; peer.{way.format(file)}", cwd=FOLDER, env=environment(tiny_cascade))
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(json.loads(file.read_text())["texts"]) == 1

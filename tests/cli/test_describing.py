@@ -54,8 +54,9 @@ def test_one_engine_is_shown_with_its_options():
 
 
 def test_tasks_are_listed_and_shown():
-    assert json.loads(siq("tasks", "list", "--json").stdout) == [task._asdict() for task in list_tasks()]
-    assert all(task.name in siq("tasks", "list").stdout for task in list_tasks())
+    tasks, table = list_tasks(), siq("tasks", "list").stdout
+    assert json.loads(siq("tasks", "list", "--json").stdout) == [task._asdict() for task in tasks]
+    assert all(task.name in table for task in tasks)
     content = json.loads(siq("tasks", "show", "siq_demo", "--json").stdout)
     assert [task["name"] for task in content["tasks"]] == [
         f"siq_demo_{level}" for level in ("remember", "understand", "apply")

@@ -19,14 +19,14 @@ from speechiq.cli.evaluation_record import describe_run, read_record, write_reco
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.progress import VARIABLE, Progress, progress_bar
-from speechiq.harness_patch import processes
+from speechiq.harness_patch import dry_run, processes
 from speechiq.harness_patch.inventory import Inventory, SystemWork, TaskWork
 from speechiq.harness_patch.processes import Settings, lm_eval_command
 from tests.conftest import run
 from tests.reducer.conftest import levels, write_run
+from tests.warm import run_warm
 
 LETTERS = ("letter:A", "letter:B", "letter:C")
-GOLD = "gold+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
 
 
 def siq_eval(*arguments):
@@ -204,11 +204,23 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
     assert processes.find_reason(log, 137) == "lm_eval ended with exit code 137: MemoryError"
 
 
+@pytest.fixture
+def warm_check(monkeypatch):
+    """Check systems in a process that is forked from a warm one, where the command starts an interpreter."""
+
+    def check(systems, settings):
+        given = {"systems": list(systems), **settings._asdict()}
+        done = run_warm(dry_run.main, json.dumps(given, default=str))
+        assert done.returncode, done.stdout
+        raise SpeechIQError(done.stderr.splitlines()[-1])
+
+    monkeypatch.setattr(processes, "check", check)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, fault",
     [
-        (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such demo model"),
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "faster-whispr:x+hf:y"], "did you mean faster-whisper?"),
         (["letter:B", "--device", "nonsense"], "--device nonsense"),
@@ -221,11 +233,20 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
         (["demo,speaks=flit:slt", "letter:B"], "flit"),
     ],
 )
-def test_everything_is_checked_before_the_first_run(demo_models, tmp_path, arguments, fault):
+def test_everything_is_checked_before_the_first_run(demo_models, warm_check, tmp_path, monkeypatch, arguments, fault):
     (tmp_path / "few.jsonl").write_text('{"id": "demo/earnings-1", "text": "Good morning."}\n')
-    environment = os.environ | {"SIQ_QUESTIONS": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    done = run("siq", "eval", *arguments, "-o", "out", cwd=tmp_path, env=environment)
-    assert done.returncode == 1 and fault in done.stderr and "[1/" not in done.stderr, done.stderr
+    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    done = siq_eval(*arguments, "-o", "out")
+    assert isinstance(done.exception, SpeechIQError) and fault in str(done.exception) and "[1/" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_the_command_itself_checks_everything_before_the_first_run(demo_models, tmp_path):
+    systems = ("letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct")
+    done = run("siq", "eval", *systems, "-o", "out", cwd=tmp_path)
+    assert done.returncode == 1 and "demo:whisper-bse: no such demo model" in done.stderr and "[1/" not in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -291,10 +312,10 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 
 
-def test_a_dry_run_shows_what_the_cache_has(demo_models, tmp_path):
+def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, tmp_path):
     environment = os.environ | {"SIQ_STORE": str(tmp_path / "store")}
-    command = ("siq", "eval", "pocketsphinx:en-us+demo:SmolLM2-135M-Instruct,llm_answer=likelihood", "--limit", "1")
-    command += ("--tasks", "siq_demo", "-o", str(tmp_path / "out"))
+    command = ("siq", "eval", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "1", "--tasks", "siq_demo")
+    command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out"))
     before = run(*command, "--dry-run", env=environment)
     assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
     assert run(*command, env=environment).returncode == 0
@@ -302,15 +323,17 @@ def test_a_dry_run_shows_what_the_cache_has(demo_models, tmp_path):
     assert ": cached: asr 1 of 1 rows, text 6 of 6 rows\n" in after.stdout, after.stderr
 
 
+@pytest.mark.slow
 def test_norms_for_another_suite_are_refused_before_anything_runs(tmp_path):
     done = run("siq", "eval", "letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo", "-o", str(tmp_path))
     assert done.returncode == 1 and "only SIQ has norms, and the tasks are of suite audiobench_demo" in done.stderr
     assert "[1/1]" not in done.stderr
 
 
-def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp_path):
-    command = [sys.executable, "-m", "speechiq.cli.main", "eval", "demo", GOLD, "letter:B", "--limit", "2"]
-    command += ["-o", str(tmp_path / "out")]
+def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path):
+    gold = f"gold+{tiny_cascade.llm},llm_answer=likelihood"
+    command = [sys.executable, "-m", "speechiq.cli.main", "eval", tiny_cascade.spec, gold, "letter:B", "--limit", "2"]
+    command += ["--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out")]
     stopped = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not list(tmp_path.glob("out/logs/*.log")):
         time.sleep(0.1)
@@ -321,7 +344,7 @@ def test_demo_models_run_from_end_to_end_and_ctrl_c_is_one_line(demo_models, tmp
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
-    assert systems[-1]["system"] == "letter:B" and len(systems) == 3
+    assert {system["system"] for system in systems} == {tiny_cascade.spec, gold.partition(",")[0], "letter:B"}
 
 
 def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):

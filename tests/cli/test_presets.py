@@ -53,7 +53,11 @@ def test_each_system_is_compared_on_both_versions_of_a_set(tmp_path):
     assert done.exit_code == 0, (done.output, done.exception)
     rows = json.loads(out.read_text())["references"]
     assert [(row["dataset"], row["system"], row["clips"]) for row in rows] == [("vox", "good", 10), ("vox", "bad", 10)]
-    assert all(row["share"] == pytest.approx(0.2) and row["low"] <= row["difference"] <= row["high"] for row in rows)
+    assert all(
+        row["share"] == pytest.approx(0.2)
+        and row["difference"]["low"] <= row["difference"]["value"] <= row["difference"]["high"]
+        for row in rows
+    )
     assert "Errors of the references" in done.output and "20.0" in done.output
 
 

@@ -15,7 +15,7 @@ from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.studies.robustness.study import study
 from speechiq.reducer.tables.robustness_table import as_tables
-from speechiq.reducer.tables.table import fits
+from speechiq.reducer.tables.terminal import fits
 from speechiq.tools.curves import SIZE, take
 from tests.reducer.browser import Visit
 from tests.reducer.studies.robustness.test_curves import STRENGTHS, write_study

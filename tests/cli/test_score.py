@@ -23,7 +23,7 @@ def siq(*arguments: object):
 
 
 def python(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True)
 
 
 def test_score_prints_and_writes(two_runs):

@@ -114,14 +114,14 @@ def test_ctrl_c_ends_at_once_and_reports_how_many_are_done():
         if item == 2:
             time.sleep(0.2)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            held.wait(30)
+            held.wait(120)
         return item
 
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt, match=r"^stopped by hand after 2 of 9$"):
         run_side_by_side(range(9), work, 1)
     held.set()
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 60
 
 
 def test_no_calls_are_no_work():

@@ -118,15 +118,15 @@ def test_files_of_ended_runs_are_merged_without_damaged_and_duplicate_lines(tmp_
     for file in list(stage.folder.glob("*.jsonl"))[:2]:
         file.write_bytes(file.read_bytes() + b"torn")
         os.utime(file, (stage.used, stage.used))
-    at_work = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
-    at_work.add({"c": 3})
+    keep_loaded = StageCache({"stage": "llm", "model": "llm"}, tmp_path)
+    keep_loaded.add({"c": 3})
     listed = CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"])
     assert listed.exit_code == 0 and "3 files of ended runs merged" in listed.stderr
     assert len(list(stage.folder.glob("*.jsonl"))) == 2 and len(list(tmp_path.rglob("*.jsonl"))) == 3
     (merged,) = stage.folder.glob("*-merged-*.jsonl")
     assert merged.read_bytes().count(b"\n") == 2 and merged.stat().st_mtime <= list_stages(tmp_path)[0].used
-    at_work.fetch(["a", "b"])
-    assert at_work.rows == {"a": 1, "b": 2, "c": 3}
+    keep_loaded.fetch(["a", "b"])
+    assert keep_loaded.rows == {"a": 1, "b": 2, "c": 3}
     assert "merged" not in CliRunner().invoke(app, ["store", "prune", "--older-than", "30", "--yes"]).stderr
 
 

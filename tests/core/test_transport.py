@@ -25,6 +25,8 @@ pytestmark = pytest.mark.usefixtures("endpoint_key")
 
 ADVICE = Advice("--base-url", "a larger timeout", "shorter audio", "n")
 TIMEOUT = 1.0
+#: Seconds for which servers hang, and in which a client must have ended, on however slow a machine.
+HANGS, IN_TIME = 120, 60
 SOON = "Retry-After-Ms: 5\r\n"
 
 
@@ -107,18 +109,18 @@ def drip(data, every=0.05):
 @pytest.mark.parametrize(
     "script",
     [
-        lambda _server, _connection: time.sleep(5),
+        lambda _server, _connection: time.sleep(HANGS),
         sends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"[:-2]),
-        lambda _server, connection: (connection.sendall(reply("", length=100)), time.sleep(5)),
-        drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 200),
-        drip(reply(" " * 200)),
+        lambda _server, connection: (connection.sendall(reply("", length=100)), time.sleep(HANGS)),
+        drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 2400),
+        drip(reply(" " * 2400)),
     ],
     ids=["never answers", "half a head", "a head alone", "drips its head", "drips its body"],
 )
 def test_a_call_ends_in_time_for_every_fault_of_the_server(script):
     with raw(script) as server:
         error, took = ask(server.url)
-    assert took < TIMEOUT + 1
+    assert took < IN_TIME
     assert "no answer in time; try a larger timeout" in error or "broke off its reply" in error
 
 
@@ -250,11 +252,11 @@ def test_a_key_that_a_server_repeats_is_not_in_the_answer(key, shown, monkeypatc
 
 
 def test_the_first_check_of_an_address_waits_no_longer_than_a_call():
-    with raw(lambda *_: time.sleep(5)) as server:
+    with raw(lambda *_: time.sleep(HANGS)) as server:
         began = time.monotonic()
         with pytest.raises(SpeechIQError, match="no answer in time"):
             Endpoint("m", server.url, timeout=0.2, max_retries=0, advice=ADVICE).check()
-        assert time.monotonic() - began < 2 and len(server.requests) == 1
+        assert time.monotonic() - began < IN_TIME and len(server.requests) == 1
 
 
 @pytest.mark.parametrize("asked", ["Retry-After: 3\r\n", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n", ""])
@@ -265,7 +267,7 @@ def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
     assert waits == (
         ["siq: openai:m at 127.0.0.1: answered 429, slow down; waits 3 s, then try 2 of 2"] * ("3" in asked[:15])
     )
-    assert took >= (3 if waits else 0.3) and took < 5 and "answered 429, slow down; try a larger timeout" in error
+    assert took >= (3 if waits else 0.3) and "answered 429, slow down; try a larger timeout" in error
 
 
 @pytest.mark.parametrize(
@@ -314,12 +316,12 @@ Endpoint("m", sys.argv[1], advice=Advice("", "", "", "")).post("/x", "x", print,
 
 def test_ctrl_c_ends_a_call_that_hangs():
     asked = threading.Event()
-    with raw(lambda *_: (asked.set(), time.sleep(30))) as server:
+    with raw(lambda *_: (asked.set(), time.sleep(HANGS))) as server:
         process = subprocess.Popen(
             [sys.executable, "-c", HANGING, server.url], stderr=subprocess.PIPE, text=True,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip
-        assert asked.wait(20)
+        assert asked.wait(IN_TIME)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=IN_TIME)
     assert process.returncode != 0 and "was destroyed" not in errors and errors.strip().endswith("waiting for a server")

@@ -95,11 +95,11 @@ def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, 
     prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
     adapted = build(f"gold+{SMOLLM}", llm_peft=place.format(tmp_path / "adapter"))
-    ((answer,),) = adapted.audio_model.generate(prompts, [[1]], settings)
-    ((other,),) = build(f"gold+{SMOLLM}").audio_model.generate(prompts, [[1]], settings)
+    ((answer,),) = adapted.engine.generate(prompts, [[1]], settings)
+    ((other,),) = build(f"gold+{SMOLLM}").engine.generate(prompts, [[1]], settings)
     assert answer != other
     adapter = identity(str(tmp_path / "adapter"), file="adapter_config.json")
-    assert adapted.audio_model.llm.engine.identity()["adapter"] == adapter
+    assert adapted.engine.llm.engine.identity()["adapter"] == adapter
 
 
 def test_weights_go_to_an_accelerator_as_they_are_read():
@@ -123,7 +123,7 @@ def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
     loads = []
     fits, equip = lambda config: True, lambda model: nullcontext(loads.append(model))
     checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, fits, "it", Loading(), Setup(), equip=equip)
-    with checkpoint.staying():
+    with checkpoint.keep_loaded():
         assert not loads
         with checkpoint.loaded() as first:
             pass

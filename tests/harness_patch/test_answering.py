@@ -7,7 +7,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.harness_patch.systems.answering import way_of_answering
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.system import Question
+from speechiq.harness_patch.systems.question import Question
 from tests.records import named
 
 OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
@@ -65,14 +65,14 @@ def test_a_cascade_asks_its_recognizer_once_for_the_clips_of_questions(demo_mode
         seed=0,
         references=texts,
     )
-    asked, transcribe = [], system.audio_model.asr.transcribe
+    asked, transcribe = [], system.engine.asr.transcribe
     monkeypatch.setattr(
-        system.audio_model.asr, "transcribe", lambda clips: asked.append(len(clips)) or transcribe(clips)
+        system.engine.asr, "transcribe", lambda clips, **keep: asked.append(len(clips)) or transcribe(clips, **keep)
     )
     questions = [about(clip, max_gen_toks=2) for clip in texts]
     answers = system.answer(questions, 1)
     assert [answer.coverage for (answer,) in answers] == [1.0, 1.0]
-    assert asked == [2] and not system.audio_model._known
+    assert asked == [2] and not system.engine._known
     system.answer(questions[:1], 1)
     assert asked == [2, 1]
 

@@ -22,10 +22,10 @@ from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.independence import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.audio_api import AudioAPI
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.cached import CachedAudio
 from speechiq.reducer import read_systems
 from tests.conftest import KEY, run
 from tests.engines.opener import open_engine
@@ -97,7 +97,7 @@ def test_a_prompt_without_a_place_for_its_clip_has_it_first_and_one_without_clip
 
 def test_a_clip_longer_than_the_model_takes_is_asked_about_whole_and_transcribed_in_chunks(clip):
     with serving(lambda prompt, _: " and".join(f" {len(read_wav(p))}" for p in prompt if "text" not in p)) as server:
-        ear = open_ear(server, longest=1, num_concurrent=1)
+        ear = open_ear(server, max_audio_s=1, num_concurrent=1)
         (answers,) = ear.generate([Prompt.about("<audio> What?", (clip,))], [[1]], SAMPLED)
         first, second = map(int, answers[0].split(" and "))
         assert first + second == 24_000 and max(first, second) <= 16_000
@@ -205,7 +205,7 @@ def test_a_mark_in_a_text_without_clips_is_a_word(settings):
 
 
 def test_with_own_seeds_a_call_an_answer_is_made_from_the_start(clip):
-    answers, requests = ask(lambda *_: "B", Prompt.about("<audio>", (clip,)), n=3, own_seeds=True, num_concurrent=1)
+    answers, requests = ask(lambda *_: "B", Prompt.about("<audio>", (clip,)), n=3, seed_per_call=True, num_concurrent=1)
     assert len(answers) == 3 and [asked["seed"] for asked in requests] == [7, 8, 9]
 
 
@@ -217,7 +217,7 @@ def test_what_is_refused_for_a_reason_of_its_own_stays_an_error(clip):
 
 def test_a_clip_is_written_down_once_at_temperature_0_by_the_levels_own_words(clip):
     with serving(lambda *_: " hello there ") as server:
-        ear = CachedAudio(open_ear(server), None)
+        ear = CachedEngine(open_ear(server), None)
         assert texts(ear.transcribe(write_down(clip, clip))) == ["hello there"] * 2
         assert texts(ear.transcribe([Prompt.about("Write it down.", [clip])])) == ["hello there"]
         (asked,) = server.requests
@@ -263,7 +263,7 @@ def wait(_prompt, _number):
         (lambda *_: (500, SOON, '{"error": {"message": "out of memory"}}'), {}, "answered 500, .*out of memory"),
         (lambda *_: (429, SOON, "{}"), {}, "answered 429, .*; try a larger timeout or a smaller num_concurrent"),
         (lambda *_: (401, {}, '{"error": {"message": "no such key: {key}"}}'), {}, r"\*\*\*.*; check OPENAI_API_KEY"),
-        (lambda *_: (413, {}, "{}"), {}, "answered 413, .*longest=SECONDS"),
+        (lambda *_: (413, {}, "{}"), {}, "answered 413, .*max_audio_s=SECONDS"),
         (wait, {"timeout": 0.2, "max_retries": 0}, "no answer in time; try a larger timeout"),
         (lambda *_: (200, {"Content-Type": "text/html"}, "<html>hello</html>"), {}, "sent no chat completion"),
         (lambda *_: (200, {}, "{"), {}, "sent no chat completion"),
@@ -292,7 +292,7 @@ def build(**options):
         ({"audio_part": "mp3"}, "audio_part=mp3: unknown; give audio_url or input_audio"),
         ({"num_concurrent": 0}, "^num_concurrent=0: not a whole number of 1 or more; give one"),
         ({"timeout": "soon"}, "^timeout=soon: not a number of seconds from 0.01"),
-        ({"longest": 0.5}, "^longest=0.5: not a number of seconds from 1 to 86400"),
+        ({"max_audio_s": 0.5}, "^max_audio_s=0.5: not a number of seconds from 1 to 86400"),
         ({"api_key": KEY}, "api_key: no such option of the openai engine; it has .*key_variable"),
     ],
 )
@@ -387,7 +387,7 @@ def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
     def script(_prompt, number):
         if number > 3:
             enough.set()
-            held.wait(60)
+            held.wait(120)
         return "hello"
 
     program = str(Path(sys.executable).with_name("lm_eval"))
@@ -400,9 +400,9 @@ def test_ctrl_c_ends_a_run_at_once_in_one_line_and_leaves_no_results(tmp_path):
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
-            assert enough.wait(60)
+            assert enough.wait(120)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=60)
         finally:
             process.kill()
             held.set()

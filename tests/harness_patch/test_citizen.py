@@ -21,6 +21,7 @@ dataset_path: parquet
 dataset_name: null
 dataset_kwargs: {{data_files: {{test: {rows}}}}}
 training_split: null
+generation_kwargs: {{until: [], max_gen_toks: 8}}
 """
 CHOICE = """
 task: {name}

@@ -3,21 +3,24 @@
 import json
 import pickle
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from speechiq.core.checkpoints.names import resolve
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.clip import as_clip
+from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.metrics.distance.embedder import Embedder, check_embedder
+from speechiq.metrics.distance.embedder import ROLE, check_embedder
+from speechiq.metrics.distance.language_model import LanguageModel
 from tests.engines import tiny
 from tests.engines import tiny_recognizers as tiny_recognizers
+from tests.warm import run_warm
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +52,7 @@ def models(demo_models, tmp_path_factory):
 
 def text(folder, clip):
     system = build_system(f"gold+{folder}", {}, device="cpu", batch_size=1, seed=0)
-    system.audio_model.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
+    system.engine.llm.generate([TextPrompt("Hello")], [[1]], {"max_gen_toks": 2, "do_sample": False})
 
 
 def ger(folder, clip):
@@ -68,7 +71,7 @@ def audio(folder, clip):
 
 def embed(folder, clip):
     check_embedder(str(folder))
-    Embedder(str(folder)).embed(["so it goes"], lambda places, rows: None)
+    LanguageModel(ROLE, str(folder)).read(["so it goes"], "last", lambda places, rows: None, {})
 
 
 #: Beginning of a stage -> the small model in it.
@@ -205,16 +208,12 @@ class Processor(ProcessorMixin):
 def generate(*args, **kwargs):
     pass
 """
-PROGRAM = """
-import sys
-from tests.harness_patch import test_hostile
-from speechiq.core.errors import SpeechIQError, print_in_one_line
-from speechiq.core.clip import as_clip
-import numpy as np
-clip = as_clip({"array": np.zeros(16000, np.float32), "sampling_rate": 16000})
-print_in_one_line()
-getattr(test_hostile, sys.argv[1])(sys.argv[2], clip)
-"""
+
+
+def open_named_stage():
+    """Open the stage that is named first, from the folder that is named second, as a process of its own."""
+    print_in_one_line()
+    globals()[sys.argv[1]](sys.argv[2], as_clip({"array": np.zeros(16_000, np.float32), "sampling_rate": 16_000}))
 
 
 def bring_code(folder, marker, known):
@@ -242,14 +241,11 @@ def bring_code(folder, marker, known):
 
 
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("open_stage", STAGES)
-def test_code_of_a_checkpoint_never_runs_with_any_stdin(models, tmp_path, open_stage, known):
+@pytest.mark.parametrize("stage", STAGES)
+def test_code_of_a_checkpoint_never_runs_with_any_stdin(models, tmp_path, stage, known):
     marker = tmp_path / "marker"
-    folder = harmed(models, tmp_path, STAGES[open_stage], lambda folder: bring_code(folder, marker, known))
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, open_stage.__name__, str(folder)], input="y\n" * 50, text=True,
-        capture_output=True,
-    )  # fmt: skip
+    folder = harmed(models, tmp_path, STAGES[stage], lambda folder: bring_code(folder, marker, known))
+    done = run_warm(open_named_stage, stage.__name__, str(folder), stdin="y\n" * 50)
     assert not marker.exists()
     assert "Traceback" not in done.stderr and "[y/N]" not in done.stdout + done.stderr
     if not known:
@@ -265,7 +261,5 @@ def test_the_tokenizer_of_an_embedder_runs_no_code(models, tmp_path):
         shutil.copy(models / "text" / "config.json", folder)
 
     folder = harmed(models, tmp_path, "text", harm)
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "embed", str(folder)], input="y\n" * 50, text=True, capture_output=True
-    )
+    done = run_warm(open_named_stage, "embed", str(folder), stdin="y\n" * 50)
     assert not marker.exists() and "Traceback" not in done.stderr and "[y/N]" not in done.stdout + done.stderr

@@ -59,7 +59,7 @@ def build(spec, **options):
 
 def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):
     system = build(f"{ear}+{writer}", asr_trust_remote_code=True, llm_trust_remote_code=True, asr_chunk_s=20)
-    asr, llm = system.audio_model.asr.engine, system.audio_model.llm
+    asr, llm = system.engine.asr.engine, system.engine.llm
     assert isinstance(asr, CTCASR)
     assert system.transcribe([Prompt.about("", [demo_clips[0].part(0.0, 2.0)])])[0].text
     assert llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 3})

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from tests.conftest import run
+from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +62,7 @@ registry.load_plugins = manager.discover_plugin_task_paths = lambda: None
 from speechiq.harness_patch import _lm_eval
 before = manager.TaskManager.__init__.__wrapped__
 manager.TaskManager.__init__ = before
-_lm_eval.add_task_folders(manager)
+_lm_eval.add_task_folders(manager, list)
 assert manager.TaskManager.__init__ is before
 """
     assert "hf" in start(first=first)["models"]
@@ -93,7 +94,7 @@ def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(val
 )
 def test_an_address_with_a_secret_is_refused_before_lm_eval_logs_it(model, arguments, more, place, tmp_path):
     command = "--model", model, "--model_args", arguments, *more, "--tasks", "siq_demo_remember", "--output_path", "out"
-    done = run("lm_eval", *command, cwd=tmp_path)
+    done = run_warm(lm_eval, *command, cwd=tmp_path)
     last = done.stderr.splitlines()[-1]
     assert done.returncode != 0 and last.startswith(f"siq: error: {model}: {place}: the address contains a "), (
         done.stderr

@@ -3,28 +3,41 @@
 import json
 import os
 import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from speechiq.harness_patch.ranks import assign
 from tests.conftest import run
 from tests.served import free_port
+from tests.warm import lm_eval, run_warm, run_warm_ranks
 
 pytestmark = pytest.mark.slow
 
-SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
-ASK = ("--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "4", "--log_samples")
 CPU = os.environ | {"ACCELERATE_USE_CPU": "true", "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}
 LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--num_processes"
 TIMES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def evaluate(folder, *launch, ask=ASK, limit=5, expect=0, store="off"):
-    command = (*launch, "-m", "lm_eval", *ask, "--limit", str(limit), "--output_path", str(folder))
+def launch(*launcher, ask, folder, limit, store="off"):
+    """Start several processes by `accelerate launch`; return what they printed on stderr."""
+    command = (*launcher, "-m", "lm_eval", *ask, "--limit", str(limit), "--output_path", str(folder))
     done = run(*command, env=CPU | {"SIQ_STORE": str(store)})
-    assert done.returncode == expect, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[-3000:]
     return done.stderr
+
+
+def evaluate(folder, *, ask, limit, processes=1, fails=False, store="off"):
+    """Run one process, or several without the launcher; return what they printed on stderr."""
+    arguments = (*ask, "--limit", str(limit), "--output_path", str(folder))
+    env = CPU | {"SIQ_STORE": str(store)}
+    if processes == 1:
+        ranks = [run_warm(lm_eval, *arguments, env=env)]
+    else:
+        ranks = run_warm_ranks(processes, lm_eval, *arguments, env=env, port=free_port())
+    printed = "\n".join(rank.stderr for rank in ranks)
+    assert {bool(rank.returncode) for rank in ranks} == {fails}, printed[-3000:]
+    return printed
 
 
 def read(folder):
@@ -42,17 +55,22 @@ def read(folder):
 
 
 @pytest.fixture(scope="module")
-def one(demo_models, tmp_path_factory):
+def ask(tiny_cascade):
+    return (*tiny_cascade.ask("siq_demo"), "--batch_size", "4")
+
+
+@pytest.fixture(scope="module")
+def one(ask, tmp_path_factory):
     folder = tmp_path_factory.mktemp("one")
-    evaluate(folder, "python")
+    evaluate(folder, ask=ask, limit=5)
     return read(folder)
 
 
-@pytest.fixture(scope="module", params=["2", "3"])
-def several(request, demo_models, tmp_path_factory):
+@pytest.fixture(scope="module")
+def several(ask, tmp_path_factory):
     """A run of several processes that share a store: its place, and its output."""
     folder = tmp_path_factory.mktemp("several")
-    return folder, evaluate(folder / "runs", *LAUNCH, request.param, store=folder / "store")
+    return folder, launch(*LAUNCH, "3", ask=ask, folder=folder / "runs", limit=5, store=folder / "store")
 
 
 def test_uneven_shards_give_the_same_rows_and_scores(one, several):
@@ -64,20 +82,21 @@ def test_uneven_shards_give_the_same_rows_and_scores(one, several):
     assert len(set(re.findall(r"transcribing: 100%.*?(\d+/\d+)", several[1]))) == 1
 
 
-@pytest.mark.parametrize("several", ["2"], indirect=True)
-def test_what_several_processes_kept_one_reads_and_computes_nothing(one, several, tmp_path):
-    evaluate(tmp_path, "python", store=several[0] / "store")
+def test_what_several_processes_kept_one_reads_and_computes_nothing(ask, one, several, tmp_path):
+    evaluate(tmp_path, ask=ask, limit=5, store=several[0] / "store")
     assert read(tmp_path) == (*one[:2], {})
 
 
-def test_two_nodes_on_loopback_are_ranked_by_the_global_index(one, tmp_path):
+def test_two_nodes_on_loopback_are_ranked_by_the_global_index(ask, one, tmp_path):
     port = str(free_port())
     node = ("accelerate", "launch", "--multi_gpu", "--num_machines", "2", "--num_processes", "2",
             "--main_process_ip", "127.0.0.1", "--main_process_port", port, "--machine_rank")  # fmt: skip
-    other = threading.Thread(target=evaluate, args=(tmp_path / "b", *node, "1"))
-    other.start()
-    evaluate(tmp_path / "a", *node, "0")
-    other.join()
+    with ThreadPoolExecutor() as pool:
+        nodes = [
+            pool.submit(launch, *node, rank, ask=ask, folder=tmp_path / name, limit=5)
+            for rank, name in (("0", "a"), ("1", "b"))
+        ]
+    assert all(node.result() is not None for node in nodes)
     assert read(tmp_path / "a")[:2] == one[:2]
     assert not list((tmp_path / "b").rglob("results_*.json"))
 
@@ -129,8 +148,8 @@ def test_no_process_ends_before_the_results_are_written_or_by_an_abort(tmp_path)
     assert done.returncode == 0 and "written" in done.stdout, done.stderr[-3000:]
 
 
-def test_fewer_docs_than_processes_is_one_line(demo_models, tmp_path):
-    printed = evaluate(tmp_path, *LAUNCH, "2", limit=1, expect=1)
+def test_fewer_docs_than_processes_is_one_line(ask, tmp_path):
+    printed = evaluate(tmp_path, ask=ask, limit=1, processes=2, fails=True)
     assert "siq_demo_apply: 1 docs for 2 processes leave one without work; raise --limit" in printed
 
 

@@ -67,15 +67,15 @@ def test_what_was_spoken_and_what_was_written_are_judged_by_likelihood(run):
     lowest, highest = rubric.scale
     for row in rows.values():
         item = read_item(row["filtered_resps"])
-        for text, points in ((item["texts"], "judge_points"), (item["texts_written"], "judge_written_points")):
+        for text, points in ((item["texts"], "judge_points"), (item["texts_written"], "text_score")):
             shares = json.loads(text[0])
             assert list(shares) == list(rubric.labels) and sum(shares.values()) == pytest.approx(1, abs=1e-4)
             expected = sum(score * shares[label] for label, score in rubric.labels.items())
             assert row[points] == pytest.approx(expected, abs=1e-3) and lowest < row[points] < highest
         assert row["judge"] == pytest.approx((row["judge_points"] - lowest) / (highest - lowest))
-        assert row["judge_gap"] == pytest.approx(row["judge_points"] - row["judge_written_points"])
+        assert row["speech_gap"] == pytest.approx(row["judge_points"] - row["text_score"])
         assert row["spoken"] == 1 and row["unjudged"] == 0 and math.isnan(row["judge_agreement"])
-        assert 0 <= row["said_as_written"] < 0.5 and 2 < row["speech_quality"] < 5
+        assert 0 <= row["speech_text_wer"] < 0.5 and 2 < row["speech_quality"] < 5
 
 
 def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(run, tmp_path, monkeypatch):
@@ -83,14 +83,16 @@ def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(ru
     assert work.keys() >= WORK
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     before = snapshot()
-    done = CliRunner().invoke(app, ["judge", str(folder), "--judge", "match", "-o", str(tmp_path / "match")])
+    done = CliRunner().invoke(
+        app, ["judge", str(folder), "--judge", "exact_match", "-o", str(tmp_path / "exact_match")]
+    )
     assert done.exit_code == 0 and not since(before).usage, done.output
     likelihood = ["--judge", JUDGE["judge"], "--by", JUDGE["judge_by"], "-o", str(tmp_path / "again")]
     done = CliRunner().invoke(app, ["judge", str(folder), *likelihood])
     again = since(before).usage
     assert done.exit_code == 0 and again["judgments"] == 4 and not again.keys() & WORK, done.output
-    for of, changed in (("match", True), ("again", False)):
+    for of, changed in (("exact_match", True), ("again", False)):
         for name, row in read_rows(tmp_path / of).items():
-            kept = ("said_as_written", "speech_quality", "response_seconds", "words")
+            kept = ("speech_text_wer", "speech_quality", "response_seconds", "words")
             assert {column: row[column] for column in kept} == {column: rows[name][column] for column in kept}
             assert (row["judge_points"] != pytest.approx(rows[name]["judge_points"], abs=1e-4)) == changed

@@ -1,64 +1,82 @@
-"""Runs that were killed, and runs that have all they need: real lm_eval processes over a store of their own."""
+"""Runs that were killed, and runs that have all they need: real processes over a store of their own."""
 
 import json
 import os
-import random
-import subprocess
+import signal
 import sys
-import time
 
 import pytest
 
+from speechiq.core.cache.row_files import RowFile
 from speechiq.core.cache.stages import list_stages
-from tests.conftest import run
+from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.slow
 
-SYSTEM = "pretrained=demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct,llm_answer=likelihood"
-ASK = ("-m", "lm_eval", "--model", "hf-audio", "--model_args", SYSTEM, "--tasks", "siq_demo", "--batch_size", "1",
-       "--limit", "4", "--device", "cpu", "--log_samples", "--output_path")  # fmt: skip
+
+def lm_eval_until_killed():
+    """Run lm-eval until its response cache has a number of rows and half of the next one, then kill the process."""
+    append, left = RowFile.append, int(sys.argv.pop(1))
+
+    def append_until_killed(file, lines):
+        nonlocal left
+        rows = lines.splitlines(keepends=True)
+        if left < len(rows):
+            append(file, b"".join(rows[:left]) + rows[left][: len(rows[left]) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= len(rows)
+        append(file, lines)
+
+    RowFile.append = append_until_killed
+    lm_eval()
 
 
 def environment(store):
     return os.environ | {"SIQ_STORE": str(store), "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}
 
 
-def evaluate(folder, store):
-    done = run("python", *ASK, str(folder), env=environment(store))
-    assert done.returncode == 0, done.stderr[-3000:]
-    (file,) = folder.rglob("results_*.json")
-    samples = {path.name.partition("_2")[0]: path.read_bytes() for path in folder.rglob("samples_*.jsonl")}
-    return samples, json.loads(file.read_text())["config"]["siq"]
-
-
 def count(store):
     return {stage.stage["stage"]: stage.rows for stage in list_stages(store)}
 
 
-def kill_after(rows, arguments, store, seconds=0.0):
-    """Start a run, and kill it `seconds` after its store has `rows` rows."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([sys.executable, *arguments], env=environment(store), **quiet)
-    while process.poll() is None and sum(count(store).values()) < rows:
-        time.sleep(0.1)
-    time.sleep(seconds)
-    process.kill()
-    process.wait()
+def run_killed(rows, arguments, store):
+    """Start a run that is killed in the middle of a write, when the cache has `rows` more rows."""
+    done = run_warm(lm_eval_until_killed, str(rows), *arguments, env=environment(store))
+    assert done.returncode == -signal.SIGKILL, done.stderr[-3000:]
 
 
 @pytest.fixture(scope="module")
-def whole(demo_models, tmp_path_factory):
+def evaluate(tiny_cascade):
+    """Return a function that runs a tiny cascade, and returns its samples and what it did."""
+    ask = (*tiny_cascade.ask("siq_demo"), "--batch_size", "1", "--limit", "4", "--device", "cpu")
+
+    def evaluate(folder, store, killed_after=None):
+        arguments = (*ask, "--output_path", str(folder))
+        if killed_after is not None:
+            return run_killed(killed_after, arguments, store)
+        done = run_warm(lm_eval, *arguments, env=environment(store))
+        assert done.returncode == 0, done.stderr[-3000:]
+        (file,) = folder.rglob("results_*.json")
+        samples = {path.name.partition("_2")[0]: path.read_bytes() for path in folder.rglob("samples_*.jsonl")}
+        return samples, json.loads(file.read_text())["config"]["siq"]
+
+    return evaluate
+
+
+@pytest.fixture(scope="module")
+def whole(evaluate, tmp_path_factory):
     """A run without interruption, and its store."""
     folder = tmp_path_factory.mktemp("whole")
     return *evaluate(folder / "runs", folder / "store"), folder / "store"
 
 
-def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_path):
+def test_a_run_that_is_killed_ends_with_the_same_samples(evaluate, whole, tmp_path):
     expected, described, _ = whole
-    store, moments = tmp_path / "store", random.Random(5)
-    for rows in (1, 6):
-        kill_after(rows, [*ASK, str(tmp_path / "killed")], store, moments.random())
+    store, while_transcribing, while_answering = tmp_path / "store", 1, 5
+    for rows in (while_transcribing, while_answering):
+        evaluate(tmp_path / "killed", store, killed_after=rows)
     before = count(store)
+    assert before["asr"] == 4 and sum(before.values()) == while_transcribing + while_answering
     samples, last = evaluate(tmp_path / "runs", store)
     assert samples == expected
     assert count(store) == count(whole[2])
@@ -68,13 +86,13 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_samples(whole, tmp_pa
     assert last["usage"].get("prefills", 0) <= described["usage"]["prefills"] - read
 
 
-def test_a_rerun_computes_nothing_and_loses_no_word(whole, tmp_path):
+def test_a_rerun_computes_nothing_and_loses_no_word(evaluate, whole, tmp_path):
     samples, described = evaluate(tmp_path, whole[2])
     assert samples == whole[0]
     assert described["usage"] == {} and described["system"] == whole[1]["system"]
 
 
-def test_a_damaged_row_alone_is_computed_again(whole, tmp_path):
+def test_a_damaged_row_alone_is_computed_again(evaluate, whole, tmp_path):
     (asr,) = (stage.folder for stage in list_stages(whole[2]) if stage.stage["stage"] == "asr")
     (file,) = asr.glob("*.jsonl")
     lines = file.read_bytes().splitlines(keepends=True)

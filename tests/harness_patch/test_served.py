@@ -57,7 +57,7 @@ def test_a_served_whisper_transcribes_a_long_clip_to_its_end_in_chunks(url, demo
     longest = max(demo_clips, key=lambda clip: clip.duration)
     shortest = min(demo_clips, key=lambda clip: clip.duration)
     model = resolve("demo:whisper-tiny.en")
-    asr = open_engine(OpenAIASR, model, batch_size=1, base_url=url, longest=30, num_concurrent=2)
+    asr = open_engine(OpenAIASR, model, batch_size=1, base_url=url, max_audio_s=30, num_concurrent=2)
     for transcript, clip in zip(asr.transcribe([longest, shortest]), [longest, shortest], strict=True):
         reference = normalize(references[clip])
         assert jiwer.wer(reference, normalize(transcript.text)) < 0.25
@@ -68,7 +68,7 @@ def test_a_served_audio_model_transcribes_answers_five_times_and_repeats_itself_
     one, other = (clip.part(0.0, 1.0) for clip in demo_clips[:2])
     prompts = [Prompt.about("Hear <audio> now. Which?", (one,)), Prompt.about("Hear <audio> now. Which?", (other,))]
     seeds = [[1, 2, 3, 4, 5]] * 2
-    seeded = {"own_seeds": True, "num_concurrent": 1}  # this server's seed is of its process, not of a call
+    seeded = {"seed_per_call": True, "num_concurrent": 1}  # this server's seed is of its process, not of a call
     first, second = open_ear(ear, url, **seeded).generate(prompts, seeds, SAMPLED)
     assert len(set(first)) == 5 and first != second
     as_url = open_ear(ear, url, audio_part="audio_url", **seeded).generate(prompts, seeds, SAMPLED)

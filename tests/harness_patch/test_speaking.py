@@ -4,26 +4,38 @@ from contextlib import contextmanager
 
 import pytest
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.core.response import Response
 from speechiq.core.usage import usage
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
+from speechiq.harness_patch.systems.answering import Generate
 from speechiq.harness_patch.systems.build import build_system, name_system
-from speechiq.harness_patch.systems.cached import CachedSpeech
-from speechiq.harness_patch.systems.speaking import REPLY, WithVoice
-from speechiq.harness_patch.systems.system import Question
+from speechiq.harness_patch.systems.question import REPLY, Question
+from speechiq.harness_patch.systems.voices import Speaking
 from tests.engines.opener import open_engine
 from tests.engines.speech.tiny_voice import make_voice
 from tests.records import named
 
 
 class Writes:
-    """A system that answers each question with fixed texts."""
+    """A model that answers each prompt with fixed texts."""
 
-    def answer(self, questions, n):
-        return [[Response(f"answer {k}", coverage=1.0) for k in range(n)] for _ in questions]
+    def __init__(self):
+        self.log = []
+
+    @contextmanager
+    def keep_loaded(self):
+        self.log.append("loaded")
+        yield
+        self.log.append("freed")
+
+    def generate(self, prompts, seeds, settings):
+        return [[f"answer {k}" for k, _ in enumerate(row)] for row in seeds]
+
+    def coverage(self, prompts):
+        return [1.0] * len(prompts)
 
     def describe(self):
         return {"kind": "audio"}
@@ -33,7 +45,11 @@ class Writes:
 def speaking(tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     folder = make_voice(tmp_path / "voice")
-    return lambda: WithVoice(Writes(), CachedSpeech(open_engine(TransformersSpeech, folder), tmp_path / "store"), 1)
+    return lambda: speak(Writes(), CachedEngine(open_engine(TransformersSpeech, folder), tmp_path / "store"))
+
+
+def speak(model, voice):
+    return Speaking(model, Generate("answer"), 1, voice)
 
 
 def ask(name, purpose):
@@ -84,23 +100,6 @@ def test_a_missing_program_and_options_without_a_voice_are_refused():
         build_system("gold+a/model", {"speaks_dtype": "float16"}, device="cpu", batch_size=1, seed=0)
 
 
-class Resident(Writes):
-    """Act as a system, and record when its model is in memory."""
-
-    def __init__(self):
-        self.log = []
-
-    @contextmanager
-    def at_work(self):
-        self.log.append("loaded")
-        yield
-        self.log.append("freed")
-
-    def answer(self, questions, n):
-        with self.at_work():
-            return super().answer(questions, n)
-
-
 class Speaks:
     """Act as a voice, and record when it speaks."""
 
@@ -113,9 +112,9 @@ class Speaks:
 
 
 def test_the_model_that_writes_is_freed_before_the_voice_is_loaded():
-    system = Resident()
-    speaking = WithVoice(system, Speaks(system.log), 1)
-    with speaking.at_work():
+    system = Writes()
+    speaking = speak(system, Speaks(system.log))
+    with speaking.keep_loaded():
         speaking.answer([ask("0", REPLY)], 1)
     assert system.log == ["loaded", "freed", "speaks"]
 

@@ -31,9 +31,7 @@ def stop(folder, module, *command):
 @pytest.mark.parametrize(
     ("module", "command"),
     [
-        ("requests", [LM_EVAL, "ls", "tasks"]),
         ("torch", [LM_EVAL, "run", "--model", "hf-audio", "--model_args", "pretrained=demo", "--tasks", "siq_demo"]),
-        ("requests", [sys.executable, "-m", "lm_eval", "ls", "tasks"]),
         ("msgspec", [SIQ, "demo", "run"]),
         ("requests", [SIQ, "run", "ls", "tasks"]),
     ],

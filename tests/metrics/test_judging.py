@@ -190,7 +190,7 @@ def test_pairs_are_judged_in_both_orders(store):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"judge": "mtch"}, "judge=mtch: not of the form ENGINE:MODEL; did you mean match"),
+        ({"judge": "exact_mtch"}, "judge=exact_mtch: not of the form ENGINE:MODEL; did you mean exact_match"),
         ({"judge": "openai:"}, "judge=openai:: not of the form ENGINE:MODEL"),
         ({"judge": 3}, "judge=3: not a judge"),
         ({"judge": "opnai:gpt-4o"}, "judge=opnai:gpt-4o: unknown engine; did you mean openai"),
@@ -198,19 +198,19 @@ def test_pairs_are_judged_in_both_orders(store):
         ({"judge": "faster-whisper:large-v3"}, r"faster-whisper is an engine for speech \(asr\), a judge reads text"),
         ({"judge": "gold:x"}, r"gold is an engine for speech \(asr\)"),
         ({"judge": "hf:no/such-model-anywhere"}, "no/such-model-anywhere"),
-        ({"judge_draws": 3}, "judge_draws=3: judge=match is a rule"),
+        ({"judge_draws": 3}, "judge_draws=3: judge=exact_match is a rule"),
         ({"judge_draws": 0}, "judge_draws=0: not a whole number from 1 to 1000"),
         ({"judge_draws": "many"}, "judge_draws=many: not a whole number"),
         ({"judge_seed": -1}, "judge_seed=-1: not a whole number"),
         ({"judge_by": "vote"}, "judge_by=vote: unknown; give generate or likelihood"),
-        ({"judge_by": "likelihood"}, "judge_by=likelihood: judge=match has no probabilities"),
+        ({"judge_by": "likelihood"}, "judge_by=likelihood: judge=exact_match has no probabilities"),
         ({"judge_rubric": "grade_0_50"}, "judge_rubric=grade_0_50: unknown; did you mean grade_0_5"),
         (
             {"judge_rubric": "pairwise"},
             "judge_rubric=pairwise: a pairwise rubric, but one of kind score is needed here",
         ),
-        ({"judge_base_url": "http://x/v1"}, "judge_base_url=http://x/v1: judge=match has no such option"),
-        ({"judge_temperature": 0.5}, "judge_temperature=0.5: judge=match has no such option"),
+        ({"judge_base_url": "http://x/v1"}, "judge_base_url=http://x/v1: judge=exact_match has no such option"),
+        ({"judge_temperature": 0.5}, "judge_temperature=0.5: judge=exact_match has no such option"),
         ({"judge_drows": 2}, "judge_drows: no such option of a judge; did you mean judge_draws"),
         ({"judge_temperature": -1, "judge": "openai:m"}, "judge_temperature=-1: not a number from 0 to 10"),
         ({"judge_max_gen_toks": 0, "judge": "openai:m"}, "judge_max_gen_toks=0: not a whole number of 1 or more"),
@@ -280,10 +280,10 @@ def test_the_filter_of_lm_eval_and_the_columns_of_its_items(store):
         row = score(docs[0], [judged])
         assert row.keys() == {
             *("judge", "judge_points", "judge_agreement", "unjudged", "refusal", "empty_answer"),
-            *("match", "match_f1", "answer_words", "audio_coverage"),
+            *("exact_match", "f1", "answer_words", "audio_coverage"),
         }
         assert (row["judge"], row["judge_points"], row["judge_agreement"], row["unjudged"]) == (0.6, 3.0, 0.0, 0.0)
-        assert row["match"] == 1.0 and row["answer_words"] == 3.0 and math.isnan(row["audio_coverage"])
+        assert row["exact_match"] == 1.0 and row["answer_words"] == 3.0 and math.isnan(row["audio_coverage"])
         row = score(docs[0], [empty])
         assert row["judge"] == 0.0 and row["empty_answer"] == 1.0 and math.isnan(row["judge_agreement"])
     unjudged = score(docs[0], [judged | {"scores": [None] * 3}])

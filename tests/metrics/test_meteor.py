@@ -14,7 +14,7 @@ from nltk.translate.meteor_score import meteor_score, single_meteor_score
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.rules import wordnet
 from speechiq.metrics.rules.meteor import meteor, score, split_words
 from speechiq.tools.make_wordnet import make
@@ -70,7 +70,7 @@ def names(synsets) -> set[str]:
 def write_pairs(reader, count: int) -> list[tuple[str, str]]:
     """Return example sentences of WordNet, and each with words inflected, replaced by synonyms, dropped and moved."""
     draw = random.Random(14)
-    texts = {text for synset in reader.all_synsets() for text in synset.examples() if len(text.split()) > 4}
+    texts = {text for synset in reader.all_synsets("v") for text in synset.examples() if len(text.split()) > 4}
     pairs = []
     for reference in draw.sample(sorted(texts), count):
         words = []
@@ -85,13 +85,13 @@ def write_pairs(reader, count: int) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.network
 def test_scores_are_those_of_nltk_with_the_complete_wordnet(full):
-    pairs = write_pairs(full, 200)
+    pairs = write_pairs(full, 60)
     theirs = [single_meteor_score(*map(split_words, pair), wordnet=full) for pair in pairs]
     assert [meteor(*pair) for pair in pairs] == theirs
     without = [single_meteor_score(*map(split_words, pair), wordnet=wordnet.WordNet({}, {})) for pair in pairs]
-    assert sum(one != other for one, other in zip(theirs, without, strict=True)) > 30  # synonyms decide many pairs
+    assert sum(one != other for one, other in zip(theirs, without, strict=True)) > 15  # synonyms decide many pairs
     assert 0.3 < sum(theirs) / len(theirs) < 0.8
-    assert meteor(*zip(*pairs, strict=True)) == pytest.approx(sum(theirs) / 200)
+    assert meteor(*zip(*pairs, strict=True)) == pytest.approx(sum(theirs) / 60)
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_caption_is_scored_with_its_coverage():
 @pytest.mark.slow
 def test_the_table_is_read_only_when_it_is_needed():
     code = (
-        "import sys, speechiq.metrics.rules.meteor as m; from speechiq.metrics import wordnet;"
+        "import sys, speechiq.metrics.rules.meteor as m; from speechiq.metrics.rules import wordnet;"
         "assert 'nltk' not in sys.modules and not wordnet.load.cache_info().currsize;"
         "m.meteor('a', 'a'); assert wordnet.load.cache_info().currsize"
     )

@@ -13,11 +13,11 @@ from speechiq.core.response import Response
 from speechiq.core.transforms.noise import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.reply import scores as reply
-from speechiq.metrics.reply.quality import rate
-from speechiq.metrics.reply.settings import read_settings
+from speechiq.metrics.reply.rater import rate
+from speechiq.metrics.reply.scores import read_settings
 from speechiq.metrics.reply.transcript import find_audible, open_reply_asr, transcribe_replies
 from speechiq.reducer.runs.judged import read_item, read_stored
 from speechiq.siq_tasks.wildspeech import queries
@@ -45,6 +45,7 @@ def score(items, asked):
     return [reply.score(doc, [item]) for doc, item in zip(asked, items, strict=True)]
 
 
+@pytest.mark.slow
 def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     clip, text = clean
     noise = np.random.default_rng(0).standard_normal(len(clip.samples)) * np.std(clip.samples)
@@ -56,13 +57,13 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     )
     items = reply.Reply().apply(given, asked)
     clear, drowned, mute, typed, nothing = score(items, asked)
-    assert clear["said_as_written"] < drowned["said_as_written"] - 0.3
+    assert clear["speech_text_wer"] < drowned["speech_text_wer"] - 0.3
     assert clear["spoken"] == 1 and clear["response_seconds"] == pytest.approx(clip.duration)
-    assert mute["silent"] == 1 and mute["judge_points"] == 1 and mute["judge_gap"] == -9
-    assert mute["said_as_written"] == 1 and math.isnan(mute["speech_quality"])
-    assert typed["spoken"] == 0 and typed["judge_points"] == typed["judge_written_points"] == 10
-    assert all(math.isnan(typed[name]) for name in ("judge_gap", "said_as_written", "response_seconds"))
-    assert nothing["judge_points"] == 1 and nothing["empty_answer"] == 1 and math.isnan(nothing["said_as_written"])
+    assert mute["silent"] == 1 and mute["judge_points"] == 1 and mute["speech_gap"] == -9
+    assert mute["speech_text_wer"] == 1 and math.isnan(mute["speech_quality"])
+    assert typed["spoken"] == 0 and typed["judge_points"] == typed["text_score"] == 10
+    assert all(math.isnan(typed[name]) for name in ("speech_gap", "speech_text_wer", "response_seconds"))
+    assert nothing["judge_points"] == 1 and nothing["empty_answer"] == 1 and math.isnan(nothing["speech_text_wer"])
     rows = [json.loads(str(item)) for item in items]
     assert rows[0]["audio"]["sha256"] == clip.source.sha256 and rows[3]["audio"] is None
     assert [read_stored([str(item)]).answer for item in items] == [row["answer"] for row in rows]
@@ -78,7 +79,7 @@ def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(v
         *(Response(row["text"], clip) for heard in (clear, noisy) for row, clip in zip(clips, heard, strict=True))
     )
     asked = docs(len(given))
-    found = [row["said_as_written"] for row in score(reply.Reply().apply(given, asked), asked)]
+    found = [row["speech_text_wer"] for row in score(reply.Reply().apply(given, asked), asked)]
     assert np.mean(found[:2]) < 0.4 and np.mean(found[2:]) > np.mean(found[:2]) + 0.3, found
 
 
@@ -91,7 +92,7 @@ def test_a_stored_reply_is_judged_again_by_its_texts():
     assert [(case.answer, case.checklist) for case in cases] == [("said", "Is kind."), ("wrote", "Is kind.")]
     again = reply.renew(stored, [Judgment((4.0, math.nan), ("4", "?")), Judgment((8.0, 6.0), ("8", "6"))])
     row = reply.score(asked, [again])
-    assert (row["judge_points"], row["judge_written_points"], row["judge_gap"]) == (4.0, 7.0, -3.0)
+    assert (row["judge_points"], row["text_score"], row["speech_gap"]) == (4.0, 7.0, -3.0)
     assert row["speech_quality"] == 3.5 and again["audio"] == item["audio"] and again["scores"] == [4.0, None]
 
 
@@ -107,7 +108,7 @@ def test_another_language_and_a_long_reply_are_flagged():
 def test_without_keywords_there_is_no_match_and_no_score_by_rule():
     asked = docs(1, keywords=[])
     (row,) = score(reply.Reply().apply(answers(Response("Yes.")), asked), asked)
-    assert math.isnan(row["match"]) and row["unjudged"] == 1
+    assert math.isnan(row["keyword_share"]) and row["unjudged"] == 1
 
 
 def test_equal_settings_share_a_recognizer_and_one_without_an_identity_is_not_cached(tmp_path, monkeypatch):

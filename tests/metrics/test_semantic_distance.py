@@ -11,8 +11,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.metrics.distance import assistant, encoder, gram
 from speechiq.metrics.distance.assistant import PROMPTS, Choice, find_head, read_vectors
+from speechiq.metrics.distance.language_model import LanguageModel
 from speechiq.metrics.distance.semantic import KINDS, Distances, measure, read_distance, semantic_distance
 from speechiq.metrics.distance.text_model import TextModel
+from speechiq.metrics.models import forget_models
 from tests.metrics import tiny_text
 
 PAIRS = [
@@ -62,8 +64,7 @@ def own_store(tmp_path, monkeypatch):
 
 def forget():
     """Forget what is in memory, as another process has nothing there."""
-    for cached in (assistant._stage_cache, assistant._find_head, encoder._stage_cache):
-        cached.cache_clear()
+    forget_models()
 
 
 @torch.inference_mode()
@@ -157,12 +158,8 @@ def test_a_batch_changes_nothing(tiny, settings, monkeypatch):
     alone = measure(PAIRS, settings)
     forget()
     monkeypatch.setattr("speechiq.metrics.distance.text_model.CPU_BATCH", 4)
-    for load in (assistant.load_assistant, encoder.load_encoder):
-        load.cache_clear()
     for kind, values in measure(PAIRS, settings).items():
         np.testing.assert_allclose(values, alone[kind], rtol=0, atol=1e-5)
-    for load in (assistant.load_assistant, encoder.load_encoder):
-        load.cache_clear()
     forget()
 
 
@@ -200,7 +197,7 @@ def test_that_a_head_is_not_linear_is_remembered(own_store, tiny, monkeypatch):
 
 
 def test_one_model_is_in_memory_at_a_time(tiny):
-    models = [assistant.Assistant(tiny["llama"]), encoder.Encoder(tiny["encoder"])]
+    models = [LanguageModel(assistant.ROLE, tiny["llama"]), encoder.Encoder(encoder.ROLE, tiny["encoder"])]
     for model in models:
         model.load()
     assert [model._model is None for model in models] == [True, False]
@@ -299,12 +296,12 @@ def test_the_chat_template_is_another_prompt(tiny, tmp_path):
 
 
 def test_states_that_overflow_are_refused(tiny):
-    model = assistant.Assistant(tiny["llama"])
+    model = LanguageModel(assistant.ROLE, tiny["llama"])
     model.load().base_model.norm.weight.data[:] = torch.nan
     with pytest.raises(
         SpeechIQError, match=r"its states overflow in float32; give --metadata assistant_dtype=bfloat16"
     ):
-        model.read("last", ["who"], lambda *_: None)
+        model.read(["who"], "last", lambda *_: None, {})
 
 
 @pytest.mark.slow

@@ -7,9 +7,10 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import since, snapshot, usage
-from speechiq.metrics.distance import embedder
-from speechiq.metrics.distance.embedder import Embedder, check_embedder, load_embedder, read_embedding
+from speechiq.metrics.distance.embedder import ROLE, check_embedder, read_embedding
 from speechiq.metrics.distance.embedder import embed as states
+from speechiq.metrics.distance.language_model import LanguageModel
+from speechiq.metrics.models import forget_models
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, score, similarity
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
@@ -34,13 +35,13 @@ def embed(hypotheses, references, **options):
 def read(embedder, texts):
     """Return the states of an embedder itself, without the cache."""
     rows = {}
-    embedder.embed(texts, lambda places, found: rows.update(zip(places, found, strict=True)))
+    embedder.read(texts, "last", lambda places, found: rows.update(zip(places, found, strict=True)), {})
     return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
 
 
 def test_the_time_of_embedding_is_measured(demo_models):
     before = snapshot()
-    read(load_embedder(EMBEDDER), ["gout"])
+    read(LanguageModel(ROLE, EMBEDDER), ["gout"])
     assert since(before).speeds()["embedding"]["work_seconds"] > 0
 
 
@@ -71,13 +72,13 @@ def test_batches_equal_one_plain_forward_pass_per_text(cosines, demo_models):
 
 @pytest.mark.parametrize(("dtype", "difference"), [("float32", 1e-5), ("bfloat16", 1e-2)])
 def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(demo_models, dtype, difference):
-    together, alone = (read(Embedder(EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
+    together, alone = (read(LanguageModel(ROLE, EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
     assert cosine(together, alone).min() > 1 - difference
-    np.testing.assert_array_equal(together.argmax(1), read(load_embedder(EMBEDDER), REFERENCES).argmax(1))
+    np.testing.assert_array_equal(together.argmax(1), read(LanguageModel(ROLE, EMBEDDER), REFERENCES).argmax(1))
 
 
 def test_a_state_that_overflows_is_refused(demo_models):
-    broken = Embedder(EMBEDDER)
+    broken = LanguageModel(ROLE, EMBEDDER)
     broken.load().norm.weight.data[:] = torch.nan
     with pytest.raises(SpeechIQError, match=f"embedder={EMBEDDER}: its states overflow in float32; give --metadata"):
         read(broken, ["x"])
@@ -89,14 +90,14 @@ def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, mon
 
     monkeypatch.setattr(AutoModel, "from_pretrained", from_pretrained)
     with pytest.raises(SpeechIQError, match=r"does not fit into memory in float32; .* --metadata embedder_dtype=bfl"):
-        read(Embedder(EMBEDDER), ["x"])
+        read(LanguageModel(ROLE, EMBEDDER), ["x"])
 
 
 def test_a_text_that_is_known_is_embedded_by_no_model(demo_models, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     before = usage["embeddings"]
     first = states(REFERENCES, EMBEDDER)
-    embedder._stage_cache.cache_clear()
+    forget_models()
     again = states(REFERENCES[::-1], EMBEDDER)
     np.testing.assert_array_equal(first, again[::-1])
     assert usage["embeddings"] - before == len(REFERENCES)
@@ -143,8 +144,8 @@ def test_an_embedder_that_is_no_language_model_is_refused_by_its_config(demo_mod
 def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
     chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
     assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
-    tokens = load_embedder(EMBEDDER, "chat")._tokenize(["Hello"])
-    assert load_embedder(EMBEDDER, "chat").tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
+    tokens = LanguageModel(ROLE, EMBEDDER).tokenize(["Hello"], "chat")
+    assert LanguageModel(ROLE, EMBEDDER).tokenizer.decode(tokens[0]).endswith("<|im_start|>assistant\n")
 
 
 def test_normalized_texts_differ_in_what_the_normalizer_leaves(demo_models):
@@ -161,7 +162,7 @@ def test_an_unknown_way_to_embed_is_named(demo_models, option):
 
 def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is_loaded(demo_models, monkeypatch):
     monkeypatch.setattr(AutoModel, "from_pretrained", lambda *_, **__: pytest.fail("loaded"))
-    load_embedder.cache_clear()
+    forget_models()
     doc = {"id": "demo/a", "text": "so"} | read_embedding({"embedder": EMBEDDER})
     with pytest.raises(SpeechIQError, match=r"the transcript of demo/a has [\d,]{6} tokens, but the model takes 8,192"):
         Embed().apply(["so it goes " * 4000], [doc])

@@ -6,8 +6,7 @@ import pytest
 from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.usage import usage
 from speechiq.engines._shared.distillmos import HOP, WINDOW, cut_windows
-from speechiq.metrics.reply.quality import rate, speech_quality
-from speechiq.metrics.reply.rater import read_rater
+from speechiq.metrics.reply.rater import rate, read_rater, speech_quality
 from speechiq.siq_tasks.demo import demo
 from speechiq.siq_tasks.demo.fetch import fetch
 
@@ -15,8 +14,6 @@ from speechiq.siq_tasks.demo.fetch import fetch
 PUBLISHED = {
     "demo/earnings-1": 4.53727,
     "demo/parliament-1": 3.12813,
-    "demo/medical-1": 4.43977,
-    "demo/austen": 4.08127,
 }
 FIRST_3_S = 4.30853
 

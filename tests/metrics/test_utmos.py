@@ -10,9 +10,8 @@ from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.engines._shared import utmos
-from speechiq.metrics.reply.quality import rate, speech_quality
-from speechiq.metrics.reply.rater import rater_of
-from speechiq.metrics.reply.settings import read_settings
+from speechiq.metrics.reply.rater import rate, rater_of, speech_quality
+from speechiq.metrics.reply.scores import read_settings
 from speechiq.siq_tasks.demo import demo
 
 #: Clip and number of its first samples -> the score by the published code (torch.hub, `tarepan/SpeechMOS:v1.2.0`,
@@ -73,6 +72,7 @@ def read(file, **metadata):
     return read_settings({"reply_asr": "pocketsphinx:en-us", "speech_quality": f"utmos:{file}"} | metadata)
 
 
+@pytest.mark.slow
 def test_scores_are_shared_by_the_content_of_the_weights_not_by_their_place(write, clips, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     one, moved, other = (read(write(value, name)) for value, name in ((0.01, "a.pt"), (0.01, "b/a.pt"), (0.02, "c.pt")))

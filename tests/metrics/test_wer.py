@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
-from speechiq.harness_patch.lm_eval_types import CarryingText
+from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import ErrorRate, Errors, cer, count_errors, pool, score, wer
 

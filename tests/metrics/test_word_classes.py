@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.metrics.distance.semantic import score
-from speechiq.metrics.words import entities as tagging
+from speechiq.metrics.models import forget_models
 from speechiq.metrics.words import word_classes
 from speechiq.metrics.words.entities import check_entities, entity_wer, find_entities
 from speechiq.metrics.words.normalizer import normalize
@@ -169,7 +169,7 @@ def test_a_tagger_finds_the_words_that_the_pipeline_of_transformers_finds(tmp_pa
         assert [word for entity in entities for word in entity.split()] == expected
     assert any(found), "the random tagger finds something"
     before = usage["embeddings"]
-    tagging._stage_cache.cache_clear()
+    forget_models()
     assert find_entities(references, folder) == found and usage["embeddings"] == before
     rate = entity_wer(references[:2], ["", ""], ner=folder)
     assert rate == 1.0

@@ -16,14 +16,14 @@ SWITCHES = [
 class Visit:
     """A page in a tab of its own; requests that leave it are stopped and listed in `requests`."""
 
-    def __init__(self, chromium, file: Path, **options: Any) -> None:
+    def __init__(self, chromium, file: Path, fragment: str = "", **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
         self.file, self.requests, self.errors = file, [], []
         self.context.route("**/*", self._judge)
         self.tab = self.context.new_page()
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
-        self.open()
+        self.open(fragment)
 
     def open(self, fragment: str = "") -> None:
         self.tab.goto("about:blank")

@@ -11,6 +11,7 @@ from speechiq.core.files.checksummed import add_checksum
 from speechiq.metrics.choice import vote
 from speechiq.reducer.runs.answers import Question
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
+from tests.records import describe
 
 METRIC = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -59,15 +60,14 @@ def write_run(
         samples: Whether `--log_samples` was given.
         metadata: level -> what its task told beside the usual.
         columns: level -> further columns of its sample rows.
-        results: DerivedColumns keys of the results file.
+        results: Further keys of the results file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stamp = f"2025-01-01T00-00-{date:09.6f}"
     configs = {
         f"{tasks}_{number}": {
             "task": f"{tasks}_{number}",
-            "metadata": {"version": 1, "level": level, "dataset": "demo", "prompt_version": 1}
-            | (metadata or {}).get(level, {}),
+            "metadata": describe(level) | (metadata or {}).get(level, {}),
         }
         for number, level in enumerate(scores)
     }

@@ -25,7 +25,7 @@ METADATA = {
         "unit": "judge %",
         "range": [0, 1],
         "undefined": "counted",
-        "alternatives": {"match": {"unit": "match %"}},
+        "alternatives": {"exact_match": {"unit": "exact match %"}},
     },
     "settings": {
         "judge": None,
@@ -46,7 +46,7 @@ JUDGE = {
     "judge_by": "generate",
     "judge_identity": "a" * 64,
 }
-MATCH = JUDGE | {"judge": "match", "judge_draws": 1, "judge_identity": "b" * 64}
+EXACT_MATCH = JUDGE | {"judge": "exact_match", "judge_draws": 1, "judge_identity": "b" * 64}
 SCALE = 0, 5
 
 
@@ -57,7 +57,7 @@ def judged_row(clip: str, question: str, scores: Sequence[float | None], **other
         clip: Id of the clip.
         question: Id of the question.
         scores: Score of each draw on the scale 0 to 5; None for one that could not be read.
-        others: `answer`, `match`, `refusal`, and other columns that differ from the usual.
+        others: `answer`, `exact_match`, `refusal`, and other columns that differ from the usual.
     """
     answer = others.pop("answer", f"an answer to {question}")
     known = [score for score in scores if score is not None]
@@ -82,8 +82,8 @@ def judged_row(clip: str, question: str, scores: Sequence[float | None], **other
         "unjudged": float(not known),
         "refusal": 0.0,
         "empty_answer": float(not answer),
-        "match": 0.0,
-        "match_f1": 0.5,
+        "exact_match": 0.0,
+        "f1": 0.5,
         "answer_words": float(len(answer.split())),
         "audio_coverage": 1.0,
     } | others

@@ -56,12 +56,12 @@ def test_a_ranking_has_the_numbers_of_siq_score(ranking, runs):
     for row, (_, scores) in zip(rows, frame.iterrows(), strict=True):
         assert (scores["rank"], scores["siq"]) == (row["rank"], row["siq"])
         assert [scores["siq_low"], scores["siq_high"]] == row["siq_interval"]
-        remember = row["levels"]["remember"]
+        remember = row["categories"]["remember"]
         assert scores["remember"] == pytest.approx(100 * remember["score"])
         assert [scores["remember_low"], scores["remember_high"]] == pytest.approx(
             [100 * end for end in remember["interval"]]
         )
-        assert [scores["apply_z_low"], scores["apply_z_high"]] == row["levels"]["apply"]["z_interval"]
+        assert [scores["apply_z_low"], scores["apply_z_high"]] == row["categories"]["apply"]["z_interval"]
         assert scores["incomplete_audio"] == row["flags"]["incomplete_audio"]
         assert np.isnan(scores["unparsed"]) and row["flags"]["unparsed"] is None
     assert frame.attrs["units"] == {"remember": "WER %", "understand": "sim. %", "apply": "acc. %"}

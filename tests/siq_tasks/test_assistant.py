@@ -21,7 +21,7 @@ OFF = {"assistant": "off", "encoder": "off", "rare_words": "off"}
 
 
 def load(task: str):
-    manager = TaskManager(include_defaults=False, metadata=OFF | {"judge": "match"})
+    manager = TaskManager(include_defaults=False, metadata=OFF | {"judge": "exact_match"})
     return manager.load(task)["tasks"][task]
 
 

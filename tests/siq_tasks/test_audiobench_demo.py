@@ -11,6 +11,7 @@ from speechiq.siq_tasks.demo.demo import list_clips
 from speechiq.siq_tasks.task_files import read_task
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
 from tests.conftest import run
+from tests.warm import lm_eval, run_warm
 
 CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
 TASKS = [task for task in list_tasks(check_files=False) if task.suite == "audiobench_demo"]
@@ -75,12 +76,12 @@ def test_the_package_has_the_files_of_the_tool():
 
 
 @pytest.mark.slow
-def test_the_group_runs_by_lm_eval_and_is_scored(demo_models, tmp_path):
+def test_the_group_runs_by_lm_eval_and_is_scored(tiny_cascade, tmp_path):
     runs = tmp_path / "runs"
-    for recognizer in ("demo:whisper-tiny.en", "silence"):
-        done = run(
-            "lm_eval", "run", "--model", "hf-audio", "--model_args",
-            f"pretrained={recognizer}+demo:SmolLM2-135M-Instruct", "--tasks", "audiobench_demo", "--limit", "1",
+    for recognizer in (tiny_cascade.asr, "silence"):
+        done = run_warm(
+            lm_eval, "run", "--model", "hf-audio", "--model_args",
+            f"pretrained={recognizer}+{tiny_cascade.llm}", "--tasks", "audiobench_demo", "--limit", "1",
             "--gen_kwargs", "max_gen_toks=16", "--log_samples", "--output_path", str(runs),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]

@@ -167,6 +167,7 @@ def test_folders_without_audio_and_sets_without_voices_are_refused(docs, tmp_pat
         with_condition(docs.select([0]), "babble:3@0.5")
 
 
+@pytest.mark.slow
 def test_another_process_makes_the_same_docs_and_samples(docs, tmp_path):
     soundfile.write(tmp_path / "noise.wav", np.random.default_rng(0).standard_normal(SAMPLING_RATE) * 0.1, 16_000)
     conditions = [KINDS[kind].example.replace("FOLDER", str(tmp_path)) for kind in KINDS]

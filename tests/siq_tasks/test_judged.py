@@ -91,7 +91,7 @@ def test_free_answers_are_judged_in_lm_eval_and_a_second_run_asks_nothing(evalua
         columns = {name.partition(",")[0]: value for name, value in found["results"]["free_demo"].items()}
         scores = [row["judge"] for row in found["samples"]["free_demo"]]
         assert sorted(map(str, scores)) == ["0.0", "1.0", "nan"] and columns["judge"] == 0.5
-        assert columns["unjudged"] == columns["match"] == pytest.approx(1 / 3) and columns["refusal"] > 0
+        assert columns["unjudged"] == columns["exact_match"] == pytest.approx(1 / 3) and columns["refusal"] > 0
         recorded = found["configs"]["free_demo"]["metadata"]
         assert recorded["judge"] == "openai:judge" and recorded["judge_rubric"] == "right_wrong"
         assert len(recorded["judge_rubric_sha256"]) == 64 and recorded["judge_draws"] == 1
@@ -110,7 +110,7 @@ def test_free_answers_are_judged_in_lm_eval_and_a_second_run_asks_nothing(evalua
     [
         ({"judge": "openai:judge", "judge_draws": 0}, "judge_draws=0: not a whole number"),
         ({"judge": "silence:x"}, r"silence is an engine for speech \(asr\)"),
-        ({"jugde": "match"}, "did you mean judge"),
+        ({"jugde": "exact_match"}, "did you mean judge"),
         ({"judge_rubrik": "grade_0_5"}, "judge_rubrik: no such option of a judge; did you mean judge_rubric"),
     ],
 )

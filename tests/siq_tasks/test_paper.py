@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.siq_tasks.catalog.tasks import list_tasks
 from speechiq.siq_tasks.demo import demo
-from tests.conftest import run
 from tests.siq_tasks.conftest import write_parquet
+from tests.warm import lm_eval as run_lm_eval
+from tests.warm import run_warm
 
 README = """---
 configs:
@@ -25,7 +26,6 @@ SETS = {
     "paper_voxpopuli": ("en", "test", "raw_text", "parliament"),
     "paper_medasr": ("default", "train", "transcription", "medical"),
 }
-LLM = "demo:SmolLM2-135M-Instruct"
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +67,8 @@ def sources(folder, *sets):
 
 
 def lm_eval(system, output, metadata, tasks="siq_paper", **env):
-    return run(
-        "lm_eval", "--model", "hf-audio", "--model_args", f"pretrained={system}", "--tasks", tasks,
+    return run_warm(
+        run_lm_eval, "--model", "hf-audio", "--model_args", f"pretrained={system}", "--tasks", tasks,
         "--metadata", ",".join(metadata), "--batch_size", "auto", "--log_samples", "--output_path", str(output),
         env=os.environ | env,
     )  # fmt: skip
@@ -85,11 +85,11 @@ def test_the_tasks_name_the_sources_of_the_authors():
 
 
 @pytest.mark.slow
-def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
+def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path / "questions"))
     monkeypatch.setenv("SIQ_CACHE", os.environ.get("SIQ_CACHE", ""))
     store = {"SIQ_STORE": str(tmp_path / "store")}
-    metadata = [*sources(authors), "subset=2", f"embedder={LLM}"]
+    metadata = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}"]
     sets = tmp_path / "sets.yaml"
     sets.write_text("".join(f"{dataset}: {{dataset_path: {authors / dataset}}}\n" for dataset in SETS))
     early = lm_eval("letter:A", tmp_path / "early", [f"sets={sets}", *metadata[len(SETS) :]], **store)
@@ -106,7 +106,7 @@ def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
         assert done.exit_code == 0, (done.output, done.exception)
         assert "4 entries: 4 joined" in done.output
     for asr in ("gold", "silence", "pocketsphinx:en-us"):
-        done = lm_eval(f"{asr}+{LLM},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
+        done = lm_eval(f"{asr}+{tiny_cascade.llm},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
         assert done.returncode == 0, done.stderr[-2000:]
         assert "left out" not in done.stderr
     speeds = CliRunner().invoke(app, ["score", str(tmp_path / "runs"), "--speed"]).output
@@ -134,7 +134,7 @@ def test_from_released_questions_to_siq(authors, tmp_path, monkeypatch):
         (["paper_medasr.subst=2"], "paper_medasr.subst=2: no task of this run reads it; did you mean"),
     ],
 )
-def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tmp_path, metadata, message):
-    given = [*sources(authors), "subset=2", f"embedder={LLM}", *metadata]
+def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tiny_cascade, tmp_path, metadata, message):
+    given = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}", *metadata]
     done = lm_eval("letter:A", tmp_path, given, "siq_paper_earnings22,siq_paper_medasr,siq_paper_voxpopuli")
     assert done.returncode == 1 and message in done.stderr

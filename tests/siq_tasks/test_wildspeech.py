@@ -3,7 +3,7 @@
 import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
-from speechiq.core.clip import AudioFile
+from speechiq.core.audio_file import AudioFile
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.loaders import audio
@@ -48,7 +48,7 @@ def test_each_task_takes_the_rows_of_its_category(own_cache, rows, category):
     number = int(TAKEN[category])
     assert doc["id"] == f"wildspeech/{TAKEN[category]}" and doc["question"] == ROWS["user_query"][number]
     assert doc["checklist"] == (ROWS["checklist"][number] or "")
-    assert doc["noise"] == NOISE[number] and task.config.metadata["split_by"] == ["noise"]
+    assert doc["noise"] == NOISE[number] and task.config.metadata["group_by"] == ["noise"]
     (items,) = task.doc_to_audio(doc)
     assert items["purpose"] == "reply" and doc["question"] not in str(items)
     assert task.config.metadata["reply_asr"] == "pocketsphinx:en-us"
@@ -74,7 +74,7 @@ def test_a_category_without_rows_shows_the_values_of_the_column(own_cache, rows)
     assert "\n" not in str(refused.value)
 
 
-def test_a_kind_of_noise_can_be_chosen(own_cache, rows):
+def test_a_group_of_noise_can_be_chosen(own_cache, rows):
     where = {"taskType": "Text*", "modification_type": ["natural_noise"]}
     assert [doc["id"] for doc in load("siq_wildspeech_tc", dataset_path=rows, where=where).eval_docs] == [
         "wildspeech/00000"
@@ -88,7 +88,7 @@ def test_a_column_that_is_missing_is_refused(own_cache, rows):
 
 def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
     named = load("siq_wildspeech_tc", dataset_path=rows)
-    without = load("siq_wildspeech_tc", dataset_path=rows, kind_columns=None)
+    without = load("siq_wildspeech_tc", dataset_path=rows, group_columns=None)
     (doc,), (plain,) = named.eval_docs, without.eval_docs
     assert doc == plain | {"noise": "natural_noise"}
     assert named.config.metadata["content_sha256"] == without.config.metadata["content_sha256"]
@@ -97,16 +97,16 @@ def test_kinds_are_in_docs_and_no_part_of_what_is_scored(own_cache, rows):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("noise", "metadata.kind_columns: 'noise' is not valid .*; write FIELD: {column: COLUMN"),
-        ({"noise": {"column": "x"}}, "metadata.kind_columns: .* missing required field `kinds`"),
-        ({"a b": {"column": "taskType", "kinds": [], "otherwise": "x"}}, "'a b' is not a plain name"),
-        ({"text": {"column": "taskType", "kinds": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
-        ({"noise": {"column": "sound", "kinds": [], "otherwise": "x"}}, "no column 'sound'"),
+        ("noise", "metadata.group_columns: 'noise' is not valid .*; write FIELD: {column: COLUMN"),
+        ({"noise": {"column": "x"}}, "metadata.group_columns: .* missing required field `values`"),
+        ({"a b": {"column": "taskType", "values": [], "otherwise": "x"}}, "'a b' is not a plain name"),
+        ({"text": {"column": "taskType", "values": [], "otherwise": "x"}}, "'text' is a field of every doc; choose"),
+        ({"noise": {"column": "sound", "values": [], "otherwise": "x"}}, "no column 'sound'"),
     ],
 )
-def test_kind_columns_that_cannot_be_read_are_refused(own_cache, rows, columns, message):
+def test_group_columns_that_cannot_be_read_are_refused(own_cache, rows, columns, message):
     with pytest.raises(SpeechIQError, match=message) as refused:
-        load("siq_wildspeech_tc", dataset_path=rows, kind_columns=columns)
+        load("siq_wildspeech_tc", dataset_path=rows, group_columns=columns)
     assert "\n" not in str(refused.value)
 
 
@@ -127,7 +127,7 @@ def test_the_bundled_queries_are_in_five_categories_and_have_noisy_twins():
         assert all("transforms" in other["audio"] and "transforms" not in one["audio"] for one, other in pairs)
         assert clean.config.metadata["content_sha256"] != noisy.config.metadata["content_sha256"]
     assert count == len(clips) == len({clip["id"] for clip in clips}) == 27
-    assert audio.to_speak({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
+    assert audio.to_reply_aloud({"audio": {"path": "x"}})[0] == {"path": "x", "purpose": "reply"}
 
 
 def test_bundled_queries_are_spoken_by_people_and_by_four_programs():

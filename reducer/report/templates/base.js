@@ -19,7 +19,6 @@ const addressOf = (id) => `#clip/${encodeURIComponent(id)}`;
 const fixed = (value, digits = 1) => (value === null || value === undefined ? NONE : value.toFixed(digits));
 /** Rows per page of a list; on paper a list has one page. */
 const pageSize = (usual) => (document.documentElement.classList.contains("printing") ? 1e6 : usual);
-const read = (id) => JSON.parse($(`data-${id}`).textContent);
 
 /** What a printed page needs: lists to show again without pages, and work to do first. */
 const onPaper = { lists: [], work: [] };
@@ -71,5 +70,5 @@ function player(id) {
   return source ? h("audio", { controls: true, preload: "none", src: source, "aria-label": `Clip ${id}` }) : null;
 }
 
-const sounds = read("sounds");
+const sounds = JSON.parse(await unpack("sounds"));
 document.querySelectorAll("[data-static]").forEach((note) => note.remove());

@@ -1,4 +1,4 @@
-const figures = read("charts");
+const figures = JSON.parse(await unpack("charts"));
 const CONFIG = { displayModeBar: false };
 const drawn = new Set();
 

@@ -8,7 +8,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import shorten
 from speechiq.reducer.runs.conditions import CLIPS, Mismatch, by_level
 from speechiq.reducer.runs.conditions import compare as compare_conditions
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.norms.norms import Norms
 from speechiq.reducer.scores.score_matrix import levels_of, refuse_missing

@@ -12,7 +12,7 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.checksummed import add_checksum, shorten
 from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, summarize
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.rows import Item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import DEFAULT_RULE, LevelScale, Scale, calibrate

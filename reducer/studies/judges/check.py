@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,14 @@ from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.corrected import Corrected, correct
 from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import UNKNOWN, Column, Grid
 from speechiq.reducer.studies.judges.human_scores import HumanScores
 from speechiq.reducer.studies.judges.settings import JudgeSettings
 
 #: The fewest scored answers from which agreement is computed.
 FEWEST = 10
+#: Most grades of a table of grades.
+MOST_GRADES = 11
 ALL = ""
 
 
@@ -44,6 +47,22 @@ class Group(NamedTuple):
     spearman: Estimate
     bias: Estimate
     corrected: Corrected
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the numbers with a name for each; means are on the scale of the rubric."""
+        corrected = self.corrected
+        return {
+            "system": self.system,
+            "category": self.category,
+            "answers": corrected.answers,
+            "scored": corrected.mean.n,
+            "kappa": self.kappa,
+            "spearman": self.spearman,
+            "bias": self.bias,
+            "judge": corrected.judge,
+            "corrected": corrected.mean,
+        }
 
 
 class Agreement(NamedTuple):
@@ -75,6 +94,21 @@ class Checked(NamedTuple):
     confusion: np.ndarray
     unjudged: int
     persons: list[Agreement]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the numbers of the rubric as a record for files."""
+        return {
+            "rubric": self.rubric.name,
+            "rubric_sha256": self.rubric.sha256,
+            "scale": self.rubric.scale,
+            "unjudged": self.unjudged,
+            "groups": [group.record for group in self.groups],
+            "left_out": self.left_out,
+            "grades": self.grades,
+            "confusion": self.confusion,
+            "persons": self.persons,
+        }
 
 
 def check(
@@ -204,3 +238,70 @@ def _compare_persons(scores: HumanScores, ids: set[str]) -> Iterator[Agreement]:
             first, second = (np.array([scores[person][id] for id in both]) for person in (one, other))
             kappa = agreement.weighted_kappa(first, second, np.ones((1, len(both))))
             yield Agreement(one, other, len(both), float(kappa[0]))
+
+
+def as_grids(checked: Checked, settings: JudgeSettings) -> Iterator[Grid]:
+    """Yield the grids of one rubric: agreement, corrected scores, and the judge's grades by the person's.
+
+    Args:
+        checked: What the scores show.
+        settings: The judge.
+    """
+    rubric = checked.rubric
+    low, high = rubric.scale
+    names = [Column("system", "System"), Column("category", "Category")]
+    rows = [
+        group.record | {"system": group.system or "all", "category": group.category or "all"}
+        for group in checked.groups
+    ]
+    yield Grid(
+        f"Judge {settings.name} against persons, rubric {rubric.name} ({low} to {high})",
+        [
+            *names,
+            Column("scored", "Scored", "d"),
+            Column("kappa", "Weighted kappa\n95 % interval", ".2f"),
+            Column("spearman", "Spearman\n95 % interval", ".2f"),
+            Column("bias", "Bias\n95 % interval", "+.2f"),
+        ],
+        rows,
+        ["bias: mean of judge minus person, on the scale of the rubric", *_notes(checked)],
+    )
+    yield Grid(
+        "Mean scores in % of the scale",
+        [
+            *names,
+            Column("answers", "Answers", "d"),
+            Column("judge", "Judge", ".1f"),
+            Column("corrected", "Corrected\n95 % interval", ".1f"),
+        ],
+        [row | {"judge": _percent(row["judge"], rubric), "corrected": _percent_of(row, rubric)} for row in rows],
+        ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
+    )
+    if len(checked.grades) <= MOST_GRADES:
+        yield Grid(
+            "Answers by grade",
+            [Column("person", "Person"), *(Column(str(grade), f"judge {grade}", "d") for grade in checked.grades)],
+            [
+                {"person": str(grade)} | dict(zip(map(str, checked.grades), counts, strict=True))
+                for grade, counts in zip(checked.grades, checked.confusion.tolist(), strict=True)
+            ],
+        )
+
+
+def _percent(score: float, rubric: Rubric) -> float:
+    return 100 * rubric.as_share(score)
+
+
+def _percent_of(row: Mapping[str, Any], rubric: Rubric) -> Estimate:
+    value, low, high = (_percent(score, rubric) for score in row["corrected"][:3])
+    return Estimate(value, low, high)
+
+
+def _notes(checked: Checked) -> Iterator[str]:
+    if checked.left_out:
+        yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
+    if checked.unjudged:
+        yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
+    for pair in checked.persons:
+        kappa = UNKNOWN if math.isnan(pair.kappa) else f"{pair.kappa:.2f}"
+        yield f"persons {pair.one} and {pair.other}: weighted kappa {kappa} on {count_of(pair.answers, 'answer')}"

@@ -9,11 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.reducer.runs.judge_columns import Judged
-from speechiq.reducer.runs.samples import Item
+from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.bootstrap import bootstrap
 from speechiq.reducer.stats.estimate import Estimate, plain
+
+#: Name of the reliability over all categories.
+POOLED = "every_category"
 
 
 class Reliability(NamedTuple):
@@ -92,6 +97,27 @@ def measure(judged: Mapping[Item, Judged], *, draws: int, seed: int = 0) -> Reli
         rule=correlate([of.rule for of in answers]),
         constant=len(answers) > 1 and len(np.unique(known)) == 1,
     )
+
+
+def add_reliability(scoreboard: Scoreboard) -> Scoreboard:
+    """Return a scoreboard with the reliability of the judge of each category, with intervals as its error bars.
+
+    If one judge judged several categories, also the reliability over all their answers (`POOLED`).
+    """
+    draws, seed = (scoreboard.bars.draws, scoreboard.bars.seed) if scoreboard.bars else (0, 0)
+    answers = {
+        category: [system.scored_answers(category) for system in scoreboard.systems] for category in scoreboard.ranks
+    }
+    judged = {category: systems for category, systems in answers.items() if any(systems)}
+    found = {category: [measure(of, draws=draws, seed=seed) for of in systems] for category, systems in judged.items()}
+    judges = {name_judges(task for task in system.tasks if task.level in found) for system in scoreboard.systems}
+    if len(found) > 1 and not any(";" in names for names in judges):
+        joined = [
+            join_categories({category: systems[row] for category, systems in judged.items()})
+            for row in range(len(scoreboard.systems))
+        ]
+        found[POOLED] = [measure(of, draws=draws, seed=seed) for of in joined]
+    return scoreboard._replace(reliability=found)
 
 
 def join_categories(answers: Mapping[str, Mapping[Item, Judged]]) -> dict[Item, Judged]:

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_columns import Judged
 from speechiq.reducer.runs.judge_name import KEYS, name_judges
-from speechiq.reducer.runs.samples import Item, show_item
+from speechiq.reducer.runs.judged import Judged
+from speechiq.reducer.runs.rows import Item, show_item
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.bootstrap import bootstrap
-from speechiq.reducer.stats.estimate import Estimate, plain
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 
 ALL = "all systems"
 FIX = "judge the stored answers of one run again: `siq judge RUNS --judge ENGINE:MODEL`"
@@ -60,11 +62,6 @@ class JudgeAgreement(NamedTuple):
     ordinal: bool
     spearman: Estimate
     equal: float
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Return the numbers as plain data; None for NaN."""
-        return dict(plain(self))
 
 
 class Pairs(NamedTuple):
@@ -179,3 +176,44 @@ def _measure(
         spearman=over(partial(agreement.spearman, one, other)),
         equal=float(agreement.share_equal(ratings, once)[0]),
     )
+
+
+MEANINGS = (
+    "scores in percent of the rubric's scale; answers that one of the judges left unjudged are left out",
+    "A - B: mean difference, above 0 if A is more generous",
+    "Kappa: Cohen's, quadratic weights; Alpha: Krippendorff's; 1 full agreement, 0 that of chance",
+    "Spearman: rank correlation; Equal: answers with equal scores",
+    "two judges can agree and both be wrong: `siq judge check` compares a judge with people",
+)
+
+
+def as_grid(agreements: Sequence[JudgeAgreement], draws: int, seed: int) -> Grid:
+    """Return a grid with a row per category and system.
+
+    Args:
+        agreements: The agreements.
+        draws: Number of draws for the intervals.
+        seed: Seed of the draws.
+    """
+    columns = [
+        Column("title", "Category"),
+        Column("system", "System"),
+        Column("answers", "Answers", "d"),
+        Column("mean_a", "A %", ".2f", factor=100),
+        Column("mean_b", "B %", ".2f", factor=100),
+        Column("bias", "A - B", "+.2f", factor=100),
+        Column("kappa", "Kappa", ".2f"),
+        Column("alpha", "Alpha", ".2f"),
+        Column("spearman", "Spearman", ".2f"),
+        Column("equal", "Equal %", ".1f", factor=100),
+        Column("unjudged_a", "Unjudged\nA", "d"),
+        Column("unjudged_b", "B", "d", below="unjudged_a"),
+    ]
+    judges = {(title(of.category), of.judge_a, of.judge_b, of.ordinal) for of in agreements}
+    notes = [
+        f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
+        for category, a, b, ordinal in sorted(judges)
+    ]
+    bars = [f"intervals: 95 %, from {draws} draws of clips, seed {seed}"] if draws else []
+    rows = [of._asdict() | {"title": title(of.category)} for of in agreements]
+    return Grid("Agreement of two judges", columns, rows, [*notes, *MEANINGS, *bars])

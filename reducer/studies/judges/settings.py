@@ -19,7 +19,7 @@ class JudgeSettings(NamedTuple):
     """The judge of some tasks.
 
     Attributes:
-        name: `ENGINE:MODEL` or `match`.
+        name: `ENGINE:MODEL` or `exact_match`.
         sha256: A short digest of all settings of the judge.
         rubrics: Task -> the rubric of its judge.
     """

@@ -166,7 +166,7 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
 
     def means(counts: np.ndarray) -> np.ndarray:
         sums, sizes = counts[:, places] @ raw.T, counts[:, places].sum(axis=1, keepdims=True)
-        return np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0)
+        return np.asarray(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
 
     drawn = resample(means, clips.names, draws=draws, seed=seed).values[1:]
     ends = Interval(*np.array([_ends(of) for of in drawn.T]).T)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.labels import Labels
 from speechiq.reducer.stats.agreement import weighted_kappa
 from speechiq.reducer.stats.bootstrap import bootstrap
-from speechiq.reducer.stats.estimate import Estimate, plain
+from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Column, Grid
 
 
 class Agreement(NamedTuple):
@@ -47,10 +48,16 @@ def compare(sources: Sequence[Labels], draws: int = 1000, seed: int = 0) -> list
     return [_compare(one, other, draws, seed) for one, other in combinations(sources, 2)]
 
 
-def as_records(rows: Sequence[Agreement]) -> list[dict[str, Any]]:
-    """Return one record per pair, with None for what is not defined."""
-    ends = [{"kappa": row.kappa.value, "low": row.kappa.low, "high": row.kappa.high} for row in rows]
-    return [plain(row._asdict() | kappa) for row, kappa in zip(rows, ends, strict=True)]
+def as_grid(rows: Sequence[Agreement]) -> Grid:
+    """Return a grid with one row per pair of sources."""
+    columns = [
+        Column("one", "One"),
+        Column("other", "Other"),
+        Column("items", "Items", "d"),
+        Column("agree", "Equal %", ".1f", factor=100),
+        Column("kappa", "Cohen's kappa\n95 % interval", ".3f"),
+    ]
+    return Grid("Agreement of labels", columns, [row._asdict() for row in rows])
 
 
 def _compare(one: Labels, other: Labels, draws: int, seed: int) -> Agreement:

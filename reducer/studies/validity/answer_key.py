@@ -11,7 +11,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.columns import Columns, join_columns
+from speechiq.reducer.runs.samples import SampleTable, join_columns
 from speechiq.reducer.studies.validity.tables import Tables
 from speechiq.reducer.studies.validity.units import RIGHT, Key, answers, clip_of
 
@@ -55,15 +55,15 @@ def label_answers(tables: Tables, column: str | None = None) -> Success:
     return Success(success, notes + [f"controls left out: {', '.join(sorted(controls))}"] * bool(controls))
 
 
-def read_right(columns: Iterable[Columns], column: str | None = None) -> dict[Key, float]:
+def read_right(columns: Iterable[SampleTable], column: str | None = None) -> dict[Key, float]:
     """Return (system, item) -> how right the answer is, from 0 to 1.
 
     Raises:
         SpeechIQError: As for `label_answers`.
     """
     columns = list(columns)
-    if column is not None and not any(column in table.values for table in columns):
-        known = {name for table in columns if answers(table.task) for name in table.values}
+    if column is not None and not any(column in table.signed for table in columns):
+        known = {name for table in columns if answers(table.task) for name in table.signed}
         near = did_you_mean(column, known)
         raise SpeechIQError(
             f"--column {column}: no task has it; {near}choose from {', '.join(sorted(known)) or 'none'}"

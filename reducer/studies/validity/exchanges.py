@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.written import read_written
+from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.studies.validity.answer_key import find_gold
 from speechiq.reducer.studies.validity.tables import Tables
 from speechiq.reducer.studies.validity.units import Key, answers

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from speechiq.reducer.runs.columns import Columns, read_columns
 from speechiq.reducer.runs.conditions import compare_systems, summarize
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import Item
-from speechiq.reducer.runs.suites import categories_of, group
-from speechiq.reducer.runs.systems import System, find_tasks, name_control
+from speechiq.reducer.runs.rows import Item
+from speechiq.reducer.runs.samples import SampleTable, read_table
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group, name_control
 from speechiq.reducer.scores.comparability import require_equal
 
 
@@ -23,7 +23,7 @@ class Tables(NamedTuple):
         warnings: One line per choice that was made between runs.
     """
 
-    columns: list[Columns]
+    columns: list[SampleTable]
     warnings: list[str]
 
     @property
@@ -40,8 +40,8 @@ class Tables(NamedTuple):
     def items(self) -> dict[str, set[Item]]:
         """Return system -> the items that it ran."""
         found: dict[str, set[Item]] = {}
-        for task, values in self.columns:
-            found.setdefault(task.system, set()).update(item for items in values.values() for item in items)
+        for table in self.columns:
+            found.setdefault(table.task.system, set()).update(table.items)
         return found
 
 
@@ -62,7 +62,7 @@ def read_tables(runs: Iterable[Path], allow_missing: bool = False, allow_mismatc
         warnings = [*warnings, f"not on equal terms: {summarize(mismatches)}"]
     else:
         require_equal(mismatches)
-    return Tables([read_columns(task) for task in tasks], warnings)
+    return Tables([read_table(task, columns=task.signs) for task in tasks], warnings)
 
 
 def _systems(tasks: list[TaskRun]) -> list[System]:

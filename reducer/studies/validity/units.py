@@ -10,13 +10,13 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.columns import Columns, join_columns
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import FLAGS, Item, show_item
+from speechiq.reducer.runs.rows import Item, show_item
+from speechiq.reducer.runs.samples import FLAGS, SampleTable, join_columns
 
 #: Columns that say whether an answer is right; of a clip, the first that a task has counts. A task
 #: with one of them answers.
-RIGHT = ("acc", "mention", "judge", "match")
+RIGHT = ("acc", "contains_answer", "judge", "exact_match")
 #: Columns of transcripts that are not metrics of it: failures that are counted apart.
 NOT_METRICS = {*FLAGS, "corrector_trimmed", "corrector_refused"}
 
@@ -71,7 +71,7 @@ def answers(task: TaskRun) -> bool:
 
 
 def gather(
-    tables: Sequence[Columns],
+    tables: Sequence[SampleTable],
     success: Mapping[Key, bool],
     metrics: Collection[str] | None = None,
     defined: str | None = None,
@@ -80,7 +80,7 @@ def gather(
     """Return the labeled units with their metrics.
 
     Args:
-        tables: Columns of all tasks.
+        tables: Sample tables of all tasks.
         success: (system, item) -> whether it succeeded.
         metrics: Names of metrics; None means all that every unit has and that vary.
         defined: Keep only units of which this metric is defined.
@@ -128,9 +128,9 @@ def gather(
     return Units(tuple(system for system, _ in keys), tuple(item for _, item in keys), failed, found, notes)
 
 
-def _names(tables: Iterable[Columns]) -> dict[str, float]:
+def _names(tables: Iterable[SampleTable]) -> dict[str, float]:
     """Return name -> sign of every column."""
-    return {name: table.task.signs[name] for table in tables for name in table.values}
+    return {name: table.task.signs[name] for table in tables for name in table.signed}
 
 
 def clip_of(key: Key) -> Key:

@@ -50,7 +50,7 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
 
 def test_a_clip_longer_than_the_recognizer_takes_is_sent_in_chunks_and_joined(clip):
     with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
-        (transcript,) = open_asr(server.url, longest=1).transcribe([clip])
+        (transcript,) = open_asr(server.url, max_audio_s=1).transcribe([clip])
     chunks = [float(word) for word in transcript.text.split()]
     assert len(chunks) >= 3 and max(chunks) <= 1 and sum(chunks) == pytest.approx(2.5, abs=0.01)
     assert transcript.coverage == 1.0
@@ -67,7 +67,7 @@ def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
     ("reply", "message"),
     [
         ((500, {"Retry-After-Ms": "5"}, "{}"), "answered 500, "),
-        ((413, {}, '{"error": {"message": "too large, {key}"}}'), r"too large.*\*\*\*.*asr_longest=SECONDS"),
+        ((413, {}, '{"error": {"message": "too large, {key}"}}'), r"too large.*\*\*\*.*asr_max_audio_s=SECONDS"),
         ((404, {}, "no such page"), "answered 404, .*; check asr_base_url and the model's name"),
         ((200, {"Content-Type": "text/html"}, "<html>"), "sent no transcription"),
         ((200, {}, '{"words": []}'), "sent no transcription"),

@@ -195,7 +195,7 @@ def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch
 def test_a_clip_is_encoded_once_and_read_once_for_its_questions(folder, clips):
     engine, prompts = load(folder), ask(clips)
     usage.clear()
-    with engine.at_work():
+    with engine.keep_loaded():
         engine.transcribe(write_down(clips))
         assert usage["encoded_clips"] == usage["prefills"] == 3
         engine.generate(prompts, seeds(prompts, 5), SAMPLED)

@@ -15,8 +15,7 @@ from speechiq.engines._shared.speech import SHORTEST_S
 from speechiq.engines.reply.openai import EndpointReply
 from speechiq.engines.speech.flite import Flite
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.speaking import REPLY
-from speechiq.harness_patch.systems.system import Question
+from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.siq_tasks.wildspeech.queries import list_clips
 from tests.conftest import KEY
 from tests.core.recordings import OPEN_END
@@ -53,7 +52,7 @@ def ask(number=1):
 def test_a_query_is_answered_aloud(spoken):
     clip, reply = spoken
     with serving(lambda *_: reply) as server:
-        model = open_model(server.url, voice="verse", longest=30, max_tokens=2000)
+        model = open_model(server.url, voice="verse", max_audio_s=30, max_tokens=2000)
         ((first, second),) = model.reply(ask(), [[3, 4]], SAMPLED)
     assert (first.text, first.audio, first.coverage) == ("Good evening.", clip, 1.0) and second == first
     sent = server.requests[0]

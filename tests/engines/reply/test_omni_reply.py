@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from speechiq.core.clip import AudioFile, file_clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.reply.hf import OmniReply
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.speaking import REPLY
-from speechiq.harness_patch.systems.system import Question
+from speechiq.harness_patch.systems.question import REPLY, Question
 from speechiq.siq_tasks.wildspeech.queries import list_clips
 from tests.conftest import run
 from tests.engines import tiny

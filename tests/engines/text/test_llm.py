@@ -13,8 +13,8 @@ from speechiq.core.usage import usage
 from speechiq.engines._shared import sampling
 from speechiq.engines._shared.prefill import prefill_text, write
 from speechiq.engines._shared.sampling import processors, sampling_settings
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.harness_patch.systems.cached import CachedText
 from tests.engines.opener import open_engine
 
 NAME = "demo:SmolLM2-135M-Instruct"
@@ -196,12 +196,12 @@ def test_each_warper_that_a_checkpoint_asks_for_is_applied_and_recorded(llm, pla
 
 def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp_path, monkeypatch):
     settings = {"max_gen_toks": 2, "do_sample": True}
-    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
+    CachedEngine(llm, tmp_path).generate(ASKED, seeds(1), settings)
     usage.clear()
-    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
+    CachedEngine(llm, tmp_path).generate(ASKED, seeds(1), settings)
     assert not usage["prefills"]
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
-    CachedText(llm, tmp_path).generate(ASKED, seeds(1), settings)
+    CachedEngine(llm, tmp_path).generate(ASKED, seeds(1), settings)
     assert usage["prefills"] == len(PROMPTS)
     greedy = {"max_gen_toks": 2, "do_sample": False}
     assert llm.effective(greedy) == greedy

@@ -17,11 +17,11 @@ from speechiq.engines._shared import sampling
 from speechiq.engines._shared.sampling import DEFAULTS
 from speechiq.engines.asr.controls import Gold
 from speechiq.engines.base import Setup
+from speechiq.engines.cached import CachedEngine
 from speechiq.engines.registry import build as build_engine
 from speechiq.engines.text import lm_eval_model_types
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.harness_patch.systems.build import build_system
-from speechiq.harness_patch.systems.cached import CachedText
 from speechiq.harness_patch.systems.corrected import EXTRA, SLACK, Corrected
 from tests.engines.opener import open_engine
 from tests.records import named
@@ -98,11 +98,11 @@ def test_lm_evals_transformers_sample_as_generate_does_without_settings(harness)
 
 def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
     build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
-    first = CachedText(build(), tmp_path)
+    first = CachedEngine(build(), tmp_path)
     first.generate(ASKED, SEEDS, SAMPLED)
     first.generate(ASKED, SEEDS, GREEDY)
     monkeypatch.setitem(sampling.DEFAULTS, "top_k", 3)
-    second = CachedText(build(), tmp_path)
+    second = CachedEngine(build(), tmp_path)
     computed = []
     ask = second.engine.generate
     monkeypatch.setattr(second.engine, "generate", lambda *asked, **how: computed.append(asked) or ask(*asked, **how))
@@ -117,7 +117,7 @@ def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monk
     created = []
     create = llm._create
     monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
-    with llm.at_work():
+    with llm.keep_loaded():
         assert "_lm" not in vars(llm)
         llm.generate(ASKED, SEEDS, GREEDY)
         llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
@@ -143,7 +143,7 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     clips = [named(str(i)) for i in range(2)]
     gold = open_engine(Gold, "", batch_size=1)
     gold.references = dict(zip(clips, texts, strict=True))
-    assert len(Corrected(gold, CachedText(engine, None)).transcribe(clips)) == 2
+    assert len(Corrected(gold, CachedEngine(engine, None)).transcribe(clips)) == 2
     assert limits == [2 ** math.ceil(math.log2(EXTRA + SLACK * count)) for count in counts]
     assert len(created) == 1 and "_lm" not in vars(engine)
 

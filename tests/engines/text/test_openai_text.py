@@ -53,8 +53,8 @@ def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_fiv
 
 def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
     with serving(lambda *_: (200, {}, completion([None], "length"))) as server:
-        ger = build(f"gold+openai:m+{LLM}", ger_base_url=server.url).audio_model.asr.ger
-        llm = build("gold+openai:m", llm_base_url=server.url).audio_model.llm
+        ger = build(f"gold+openai:m+{LLM}", ger_base_url=server.url).engine.asr.ger
+        llm = build("gold+openai:m", llm_base_url=server.url).engine.llm
         for text, wanted in ((ger, "ger_max_gen_toks"), (llm, "--gen_kwargs max_gen_toks")):
             with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
                 text.generate(ASKED, [[1], [2]], GREEDY)
@@ -139,7 +139,7 @@ def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_mo
     continuations = [[" three", " cheese"], [" blue", " bluer", " a"], [" three"]]
     ours = open_engine(TransformersLLM, LLM, batch_size=2).loglikelihood(contexts, continuations)
     with serving(Completions()) as server:
-        llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").audio_model.llm
+        llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").engine.llm
         theirs = llm.loglikelihood(contexts, continuations)
         assert {asked["max_tokens"] for asked in server.requests} == {1} and all(a["echo"] for a in server.requests)
     for one, other in zip(chain(*ours), chain(*theirs), strict=True):

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from speechiq.core.clip import AudioFile, Clip
+from speechiq.core.audio_file import AudioFile
+from speechiq.core.clip import Clip
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint

@@ -56,7 +56,7 @@ def commands_of_judged(folder: Path) -> list[Command]:
     """Return the commands that read them."""
     runs = folder / "runs"
     return [
-        ["judge", runs, "--judge", "match", "-o", folder / "again"],
+        ["judge", runs, "--judge", "exact_match", "-o", folder / "again"],
         ["judge", "agree", runs, folder / "others", "--bootstrap", "60", "-o", folder / "out.json"],
         ["judge", "check", runs, "-n", "5", "-o", folder / "out.html"],
         ["judge", "check", runs, "--scores", folder / "scores.jsonl", "-o", folder / "out.json"],

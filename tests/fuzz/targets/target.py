@@ -18,7 +18,7 @@ class Target(NamedTuple):
     Attributes:
         prepare: (folder) -> the files that may be damaged, all valid.
         run: (folder, random source) -> what is wrong with how the command behaved, or None.
-        cases: Cases of a short run, some seconds of work.
+        cases: Cases that take some seconds; `make test` runs a share of them, `make fuzz` all and more.
         refuses: Whether valid files may be refused too, because `run` adds hostile values of its own.
     """
 

@@ -12,6 +12,7 @@ import pytest
 from speechiq.metrics.choice import vote
 from speechiq.metrics.words.wer import score as score_words
 from speechiq.reducer import report
+from tests.records import describe
 from tests.reducer.browser import Visit
 
 NAME = "<img src=x onerror=hacked=4>%{x}"
@@ -45,7 +46,7 @@ def write_system(
         letters: Answers to the questions in turn, B is right; all five answers to a question are the same.
         described: What `hf-audio` recorded of the system.
         texts: clip -> reference.
-        columns: DerivedColumns columns of every row.
+        columns: Further columns of every row.
     """
     rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
     for number, (clip, text) in enumerate(texts.items()):
@@ -64,7 +65,7 @@ def write_system(
     for level, of_level in rows.items():
         lines = "".join(json.dumps(row) + "\n" for row in of_level)
         folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
-    configs = {f"t_{level}": {"metadata": {"version": 1, "level": level, "dataset": "t"}} for level in rows}
+    configs = {f"t_{level}": {"metadata": describe(level, dataset="t")} for level in rows}
     called = {"model": "hf-audio", "model_args": {"pretrained": name, "hub_token": "secret"}}
     config = called | {"siq": {"pretrained": name, "system": described or {}}}
     results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}

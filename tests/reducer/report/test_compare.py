@@ -69,8 +69,7 @@ def test_further_pairs_and_pages_without_draws_have_scores_alone(runs: Path, mon
 
 def test_a_pair_without_intervals_says_so(visit, runs: Path, tmp_path: Path):
     report.write(report.build([runs], bootstrap=0), tmp_path / "report.html")
-    here = visit(tmp_path / "report.html")
-    here.open("#compare/a/b")
+    here = visit(tmp_path / "report.html", fragment="#compare/a/b")
     verdict = here.tab.locator("#compare-verdict", has_text="The intervals of this pair are not on the page")
     verdict.wait_for()
     assert "siq compare 'a' 'b' RUNS" in verdict.inner_text()

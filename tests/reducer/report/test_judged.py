@@ -17,15 +17,12 @@ def page(tmp_path_factory) -> Path:
     """A page of two systems; one refuses once, and one answer of the other is unjudged."""
     place = tmp_path_factory.mktemp("judged")
     for system, shift in (("good", 3), ("bad", 0)):
-        rows = [
-            judged_row(f"talks/{i}", "q", [i % 3 + shift, i % 3 + shift], match_f1=(i % 3 + shift) / 5)
-            for i in range(8)
-        ]
+        rows = [judged_row(f"talks/{i}", "q", [i % 3 + shift, i % 3 + shift], f1=(i % 3 + shift) / 5) for i in range(8)]
         if system == "good":
             rows[2] = judged_row("talks/2", "q", [None, None], answer="<b>bold</b>")
         else:
             rows[5] |= {"refusal": 1.0}
-            rows[6] |= {"match": 1.0, "judge": 0.0}
+            rows[6] |= {"exact_match": 1.0, "judge": 0.0}
         write_judged(place / system, rows, system)
     result = CliRunner().invoke(app, ["report", str(place), "-o", str(place / "r.html"), "--bootstrap", "100"])
     assert result.exit_code == 0, (result.exception, result.output)

@@ -32,8 +32,7 @@ def test_it_opens_with_all_charts_and_nothing_is_fetched(visit):
 
 
 def test_what_models_wrote_stays_text(visit):
-    here = visit()
-    here.open(f"#clip/{quote(HOSTILE, safe='')}")
+    here = visit(fragment=f"#clip/{quote(HOSTILE, safe='')}")
     here.see_all()
     here.tab.locator(".detail .transcript").first.wait_for()
     here.tab.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'hacked = 3'}))")
@@ -50,8 +49,7 @@ def test_what_models_wrote_stays_text(visit):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_everyone_can_read_it(visit, size, theme):
-    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True)
-    here.open("#clip/set%2Ftwo")
+    here = visit(viewport=SIZES[size], color_scheme=theme, bypass_csp=True, fragment="#clip/set%2Ftwo")
     here.tab.locator(".detail").wait_for()
     here.see_all()
     here.tab.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
@@ -119,23 +117,40 @@ def test_links_and_marks_lead_to_the_clip(visit):
 
 def test_a_review_is_kept_exported_and_confirmed(visit, tmp_path):
     here = visit()
-    cards = here.tab.locator("#review .card")
-    count = cards.count()
-    assert count >= 2
-    cards.nth(0).get_by_label("Unanswerable").check()
-    cards.nth(0).get_by_label("Note").fill("says <nothing> of it")
-    for number in range(1, count):
-        cards.nth(number).get_by_label("Answerable", exact=True).check()
+    card = here.tab.locator("#review .card")
+    card.wait_for()
+    count = int(card.locator(".head").inner_text().split(" of ")[1].split()[0])
+    assert count >= 2 and card.count() == 1
+    here.tab.keyboard.press("1")
+    assert here.tab.locator("#review-count").inner_text() == f"0 of {count} judged", "keys work in the review alone"
+    assert card.locator(".revealed").count() == 0
+    card.get_by_label("Unanswerable").check()
+    assert "(B) \u2713" in card.locator(".revealed").inner_text()
+    card.get_by_label("Note").fill("says <nothing> of it")
+    for _ in range(1, count):
+        card.locator(".next").click()
+        here.tab.keyboard.press("3")
     here.open()
-    assert here.tab.locator("#review-count").inner_text() == f"{count} of {count} judged"
+    card.wait_for()
+    assert here.tab.locator("#review-count").inner_text() == f"{count} of {count} judged: save the file"
     with here.tab.expect_download() as download:
-        here.tab.click("#review-export")
+        here.tab.click("#review-save")
     file = tmp_path / "review.jsonl"
     download.value.save_as(file)
     first = json.loads(file.read_text(encoding="utf-8").splitlines()[0])
     assert (first["verdict"], first["note"]) == ("unanswerable", "says <nothing> of it")
     confirmed = unanswerable.confirm(file)
     assert confirmed["reviewed"] == count and len(confirmed["questions"]) == 1
+
+
+def test_a_review_can_be_saved_before_its_end(visit, tmp_path):
+    here = visit()
+    with here.tab.expect_download() as download:
+        here.tab.click("#review-save")
+    file = tmp_path / "review.jsonl"
+    download.value.save_as(file)
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) >= 2 and all((row["verdict"], row["note"]) == (None, "") for row in rows)
 
 
 def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
@@ -145,14 +160,14 @@ def test_pages_of_a_list_turn_by_keyboard(visit, tmp_path):
         write_system(tmp_path / name, name, change, letters, texts=texts)
     report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
     here = visit(tmp_path / "report.html")
-    for section, pages in (("review", 6), ("clips", 2)):
+    for section, pages in (("review", 60), ("clips", 2)):
         here.tab.locator(f"#{section}").scroll_into_view_if_needed()
-        here.tab.locator(f"#{section} .pages button", has_text="Next").focus()
+        here.tab.locator(f"#{section} nav.pages button", has_text="Next").focus()
         for turned in range(2, pages + 1):
             here.tab.keyboard.press("Enter")
             here.tab.locator(f"#{section} .pages", has_text=f"{turned} of {pages}").wait_for()
             held = "Next" if turned < pages else "Previous"
-            here.tab.locator(f"#{section} .pages button:focus", has_text=held).wait_for()
+            here.tab.locator(f"#{section} nav.pages button:focus", has_text=held).wait_for()
     assert here.errors == []
 
 
@@ -185,8 +200,7 @@ def test_light_and_dark_recolor_the_charts(visit):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("section", ["firmness", "suspects", "review", "clips"])
 def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, size):
-    here = visit(viewport=SIZES[size])
-    here.open(f"#{section}")
+    here = visit(viewport=SIZES[size], fragment=f"#{section}")
     here.tab.locator("#clips-wer .point").first.wait_for(state="attached")
     here.tab.locator("#clip-table tbody tr").first.wait_for(state="attached")
     top = "(id) => document.getElementById(id).getBoundingClientRect().top"
@@ -198,8 +212,7 @@ def test_an_address_leads_to_its_section_while_the_page_grows(visit, section, si
 
 @pytest.mark.parametrize("address", ["%ZZ", "no%2Fsuch"])
 def test_an_address_of_no_clip_is_named(visit, address):
-    here = visit()
-    here.open(f"#clip/{address}")
+    here = visit(fragment=f"#clip/{address}")
     here.tab.locator("#clip-missing", has_text="No clip of this report is called").wait_for()
     assert here.errors == []
 

@@ -32,7 +32,7 @@ def reply_row(query, audio):
     row = judged_row(query["id"], query["id"], [7.0], filtered_resps=[json.dumps(said)])
     doc = {"question": query["text"], "text": query["text"], "answer": "", "checklist": query["checklist"]}
     doc |= {"audio": {"path": query["path"], "sha256": query["sha256"], "duration": query["duration"]}}
-    return row | {"doc": row["doc"] | doc | {"reply": {"reply_asr": "x"}}, "said_as_written": 0.5 if audio else None}
+    return row | {"doc": row["doc"] | doc | {"reply": {"reply_asr": "x"}}, "speech_text_wer": 0.5 if audio else None}
 
 
 @pytest.fixture(scope="module")

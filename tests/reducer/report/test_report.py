@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import report
-from speechiq.reducer.report import data, items, page, suspects
+from speechiq.reducer.report import data, items, suspects
 from speechiq.reducer.report.build import content
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies import unanswerable
 from tests.reducer.conftest import levels, write_run
 from tests.reducer.report.conftest import NAME, cascade, write_system
@@ -48,10 +48,12 @@ def test_a_rule_is_checked_before_any_run_is_read(tmp_path):
 
 
 def test_verdicts_belong_to_the_wording_of_a_question(gathered):
-    item, *_ = questions = gathered.answers.questions
+    questions, candidate = gathered.answers.questions, unanswerable.find(gathered.answers)[0]
+    item = candidate["id"], candidate["question_id"]
     reworded = questions | {item: questions[item]._replace(question="And whose is it now?")}
     other = gathered._replace(answers=gathered.answers._replace(questions=reworded))
-    assert content(gathered)["key"] != content(other)["key"]
+    kept, new = ([row["key"] for row in content(study)["data"]["review"]["items"]] for study in (gathered, other))
+    assert len(kept) == len(new) >= 2 and len({*kept} & {*new}) == len(kept) - 1
 
 
 def test_one_system_has_a_page_with_norms_and_without(study, tmp_path):
@@ -148,9 +150,3 @@ def test_half_of_a_character_breaks_nothing(tmp_path):
         )
     report.write(report.build([tmp_path], bootstrap=0), tmp_path / "report.html")
     assert "set/<wbr>\ufffd" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_json_cannot_end_its_element():
-    data_of_models = {"</script><!--": "\u2028&\ud800"}
-    text = str(page.embed(data_of_models))
-    assert not {*"<>&\u2028"} & {*text} and json.loads(text) == data_of_models

@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 from speechiq.cli.main import app
 from speechiq.reducer import report
 from speechiq.reducer.report import provenance, sets
-from speechiq.reducer.runs.systems import find_tasks
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.by_dataset import macro_average, rank_by_dataset
+from speechiq.reducer.scores.scoreboard import from_ranking
 from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"a": 0.9, "b": 0.1, "c": 0.5}
@@ -47,7 +49,7 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         "All clips": "9 clips",
     }
     rankings = rank_by_dataset(read_systems([runs]).systems)
-    for row in macro_average(rankings):
+    for row in rows_of(from_ranking(macro_average(rankings))):
         at = study.names.index(row["system"])
         first, second, macro, pooled = tables["siq"].cells[row["system"]]
         assert [first.value, second.value] == pytest.approx([of.scores.siq[at] for of in rankings.values()])
@@ -56,7 +58,7 @@ def test_each_set_and_their_mean_are_on_the_page(runs: Path):
         assert first.interval[0] <= first.interval[1]
         accuracy = tables["apply"].cells[row["system"]][2]
         assert (accuracy.value, accuracy.z) == pytest.approx(
-            (100 * row["levels"]["apply"]["score"], row["levels"]["apply"]["z"])
+            (100 * row["categories"]["apply"]["score"], row["categories"]["apply"]["z"])
         )
     page = report.render(study)
     assert "The macro average is the mean of the sets' numbers: each set counts once" in page

@@ -13,9 +13,9 @@ from speechiq.cli.main import app
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.reducer.report import build, gather, render
 from speechiq.reducer.report.build import SECTIONS, content
-from speechiq.reducer.report.clips import ClipReader
+from speechiq.reducer.report.clips import read_clips
 from speechiq.reducer.report.data import charts, standings
-from speechiq.reducer.runs.systems import find_tasks, read_tasks
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
 from tests.reducer.conftest import levels, write_run
 
@@ -70,7 +70,9 @@ def test_some_levels_make_a_page_of_their_own(tmp_path: Path, wanted: tuple[str,
     for row in shown["rows"]:
         assert [*row.levels] == [*wanted]
         assert all(low <= cell.shown <= high for cell in row.levels.values() for low, high in [cell.interval])
-    assert len(shown["clips"]["clips"]) == 4 and all(clip["weight"] is None for clip in shown["clips"]["clips"])
+    assert len(shown["data"]["clips"]["clips"]) == 4 and all(
+        clip["weight"] is None for clip in shown["data"]["clips"]["clips"]
+    )
 
 
 def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: Path):
@@ -96,8 +98,6 @@ def test_texts_are_marked_as_the_task_normalizes_them(tmp_path: Path, rules: str
     (samples,) = tmp_path.glob("samples_*")
     samples.write_text(json.dumps(row) + "\n")
     tasks, _ = find_tasks([results])
-    reader = ClipReader(tasks)
-    read_tasks(tasks, {}, [reader])
-    (clip,) = reader.clips()
+    (clip,) = read_clips(tasks)
     assert clip.words == normalize(doc["text"], rules)
     assert (clip.transcripts["system"].ops == [3]) == (rules == "english")

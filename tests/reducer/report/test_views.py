@@ -12,7 +12,7 @@ from speechiq.reducer import report
 from speechiq.reducer.report import figures, page
 from speechiq.reducer.report.data import charts, standings
 from speechiq.reducer.studies.coupled import compare
-from speechiq.reducer.tables.side_by_side import rows_of, verdict
+from speechiq.reducer.tables.side_by_side import verdict
 from tests.reducer.report.test_page import SIZES, names
 
 SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
@@ -32,8 +32,7 @@ TOP = "(one) => one.getBoundingClientRect().top"
     ids=["system", "pair", "clip", "clips"],
 )
 def test_a_fresh_page_lands_on_what_its_address_names(visit, address, target, size):
-    here = visit(viewport=SIZES[size])
-    here.open(address)
+    here = visit(viewport=SIZES[size], fragment=address)
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
     at_end = here.tab.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
     assert at_end or here.tab.locator(target).evaluate(TOP) == pytest.approx(64, abs=2)
@@ -58,15 +57,14 @@ def test_a_system_has_a_page_of_its_own(visit):
 
 
 def test_two_systems_are_compared_as_the_command_does(visit, study):
-    here = visit()
-    here.open(PAIR)
+    here = visit(fragment=PAIR)
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
     found = report.gather([study], bootstrap=100)
     comparison = compare(found.ranking.pool, "b/poor+thinker", "gold+thinker", draws=100)
     expected = [
-        [f"{a:z.2f}", f"{b:z.2f}", f"{difference:+z.2f}", f"{low:+z.2f} to {high:+z.2f}", f"{p:.4f}"]
-        for _, _, a, b, difference, low, high, p, _ in rows_of(comparison, found.ranking.context.levels)
+        [f"{of.a:z.2f}", f"{of.b:z.2f}", f"{of.value:+z.2f}", f"{of.low:+z.2f} to {of.high:+z.2f}", f"{of.p:.4f}"]
+        for of in (row.difference for row in comparison.rows)
     ]
     shown = [row.locator("td").all_inner_texts() for row in rows.all()]
     assert [[cell.replace(page.MINUS, "-") for cell in row[:-1]] for row in shown] == expected
@@ -91,14 +89,12 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
 
 
 def test_an_unknown_pair_is_named(visit):
-    here = visit()
-    here.open("#compare/gold%2Bthinker/none")
+    here = visit(fragment="#compare/gold%2Bthinker/none")
     here.tab.get_by_text("No two systems of this report are called gold+thinker and none.").wait_for()
 
 
 def test_a_view_of_the_clips_can_be_shared_and_left(visit):
-    here = visit()
-    here.open("#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
+    here = visit(fragment="#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
     count = here.tab.locator("#clip-count", has_text="2 of 5 clips")
     count.wait_for()
     assert here.tab.locator("#clip-table th[aria-sort=descending]").inner_text().startswith("Remember")
@@ -117,8 +113,7 @@ def test_a_view_of_the_clips_can_be_shared_and_left(visit):
 
 @pytest.mark.parametrize("address", ["#__proto__", "#constructor", "#clips?level=constructor", "#clip/toString"])
 def test_an_address_that_names_a_part_of_every_object_names_nothing(visit, address):
-    here = visit()
-    here.open(address)
+    here = visit(fragment=address)
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
     assert here.errors == []
 

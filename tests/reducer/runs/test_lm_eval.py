@@ -7,6 +7,7 @@ import json
 import pytest
 
 from speechiq.reducer.scores.siq_systems import read_systems
+from tests.records import describe
 
 TASK = """
 task: {task}
@@ -19,7 +20,7 @@ doc_to_target: ""
 process_results: !function scoring.{level}
 metric_list: [{{metric: {metric}, aggregation: mean, higher_is_better: true}}]
 fewshot_config: {{samples: []}}
-metadata: {{version: 1, level: {level}, dataset: demo, prompt_version: 1}}
+metadata: {metadata}
 """
 
 SCORING = """
@@ -53,7 +54,14 @@ def test_a_real_run(tmp_path, output):
     for level, metric, docs in (("remember", "wer", rows[1:]), ("apply", "acc", rows)):
         data = tmp_path / f"{level}.json"
         data.write_text("\n".join(map(json.dumps, docs)))
-        yaml = TASK.format(task=f"t_{level}", data=data, level=level, metric=metric, cache=tmp_path / "cache")
+        yaml = TASK.format(
+            task=f"t_{level}",
+            data=data,
+            level=level,
+            metric=metric,
+            cache=tmp_path / "cache",
+            metadata=json.dumps(describe(level)),
+        )
         (tasks / f"{level}.yaml").write_text(yaml)
 
     tracker = EvaluationTracker(output_path=str(tmp_path / output))

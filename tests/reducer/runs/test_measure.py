@@ -10,13 +10,12 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
-from speechiq.reducer import LEVELS, rank, read_systems
+from speechiq.reducer import LEVELS, read_systems
 from speechiq.reducer.runs.description import read_category
 from speechiq.reducer.runs.measure import Category, Measure
-from speechiq.reducer.runs.systems import find_tasks, read_tasks
-from speechiq.reducer.runs.suites import categories_of, group
-from speechiq.siq_tasks.task_files import read_task
-from tests.reducer.conftest import levels, write_run
+from speechiq.reducer.runs.systems import read_tasks
+from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
+from tests.reducer.conftest import write_run
 
 MEASURE = {"column": "miss", "direction": "lower", "unit": "miss. %", "chance": 0.5, "range": [0, 1]}
 BESIDE = {"column": "hit", "direction": "higher", "unit": "hit. %"}
@@ -63,15 +62,18 @@ def test_a_task_without_a_category_is_its_own():
         (ABOUT | {"category": 5}, r"metadata\.category: 5 is not valid .*; write a plain name"),
         ({"measure": MEASURE, "item": ["id"]}, r"metadata has no suite; write a plain name"),
         (ABOUT | {"measure": {"column": "miss"}}, r"metadata has no measure\.direction; write higher or lower"),
-        (ABOUT | {"part_of": "a b"}, r"metadata\.part_of: 'a b' is not a plain name; write a plain name of a further"),
-        (ABOUT | {"overall": "keyword"}, r"metadata\.overall: 'keyword' is the name of another column of the table"),
-        (ABOUT | {"part_of": ["a"]}, r"metadata\.part_of: \['a'\] is not valid"),
-        (ABOUT | {"overall": "hit", "beside": [BESIDE]}, r"metadata\.beside: 'hit' is the name of another column"),
-        (ABOUT | {"beside": [BESIDE | {"range": [2, 1]}]}, r"metadata\.beside\.range: \[2\.0, 1\.0\] does not go from"),
-        (ABOUT | {"beside": [{"column": "hit"}]}, r"metadata has no beside\.0\.direction; write higher or lower"),
+        (ABOUT | {"aggregate": ["a b"]}, r"metadata\.aggregate: 'a b' is not a plain name; list"),
+        (ABOUT | {"aggregate": ["keyword"]}, r"metadata\.aggregate: 'keyword' is the name of"),
+        (ABOUT | {"aggregate": "a"}, r"metadata\.aggregate: 'a' is not valid"),
+        (ABOUT | {"aggregate": ["hit"], "extra_columns": [BESIDE]}, r"metadata\.extra_columns: 'hit' is the name"),
         (
-            ABOUT | {"split_by": ["id"]},
-            r"metadata\.split_by: 'id' is not a plain name, or is listed twice or under item",
+            ABOUT | {"extra_columns": [BESIDE | {"range": [2, 1]}]},
+            r"metadata\.extra_columns\.range: \[2\.0, 1\.0\] does not go",
+        ),
+        (ABOUT | {"extra_columns": [{"column": "hit"}]}, r"metadata has no extra_columns\.0\.direction; write"),
+        (
+            ABOUT | {"group_by": ["id"]},
+            r"metadata\.group_by: 'id' is not a plain name, or is listed twice or under item",
         ),
         (ABOUT | {"order": "keyword"}, r"metadata\.order: 'keyword' is not valid .*; list the categories of the suite"),
         (ABOUT | {"measure": "miss"}, r"metadata\.measure: 'miss' is not valid \(Expected `object`"),
@@ -89,17 +91,6 @@ def test_levels_are_what_their_templates_declare():
         columns = {column.name: column.higher_is_better for column in columns_of(template["process_results"])}
         assert {"siq", level} == {of.suite, of.name} and of.column == next(iter(columns))
         assert {columns[column] for column in of.measure.columns} == {of.measure.direction == "higher"}
-
-
-def test_a_run_whose_metadata_name_the_level_alone_scores_as_one_that_describes_itself(tmp_path):
-    about = {level: read_task(TEMPLATES / f"_{level}.yaml")["metadata"] for level in LEVELS}
-    for kind, metadata in (("old", None), ("new", about)):
-        for skill in (0.1, 0.5, 0.9):
-            write_run(tmp_path / kind / f"{skill}", levels(skill), system=f"s{skill}", metadata=metadata)
-    old, new = (rank(read_systems([tmp_path / kind]).systems, draws=60) for kind in ("old", "new"))
-    assert old.scores.siq.tolist() == new.scores.siq.tolist()
-    assert old.context.levels == new.context.levels
-    assert [system.scores for system in old.context.systems] == [system.scores for system in new.context.systems]
 
 
 def toy_run(folder: Path, metadata: dict, **options: object) -> Path:

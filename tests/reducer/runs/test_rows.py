@@ -1,4 +1,4 @@
-"""How often commands open sample files, and what the forms of their rows take."""
+"""How often commands read sample files, and what is decoded of their rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.answers import AnswerReader
-from speechiq.reducer.runs.rows import TextRow, read_rows
-from speechiq.reducer.runs.systems import find_tasks, read_tasks
-from speechiq.reducer.scores.levels import choose_levels
-from speechiq.reducer.scores.siq_systems import read_systems
+from speechiq.reducer.runs.rows import read_texts
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
@@ -61,32 +57,21 @@ def runs(tmp_path: Path) -> Path:
     [
         (["score", "RUNS", "--bootstrap", "0"], 9, 1),
         (["score", "RUNS", "--bootstrap", "0", "--levels", "remember,apply"], 6, 1),
-        (["report", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 1),
-        (["report", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 1),
+        (["report", "RUNS", "--bootstrap", "0", "-o", "OUT"], 9, 2),
+        (["report", "RUNS", "--bootstrap", "0", "--levels", "apply", "-o", "OUT"], 6, 2),
         (["unanswerable", "find", "RUNS", "-o", "OUT"], 3, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0", "--clips", "0"], 9, 1),
         (["compare", "good", "bad", "RUNS", "--bootstrap", "0"], 9, 2),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else None,
 )
-def test_sample_files_are_opened_once(runs, tmp_path, opened, command, files, opens):
-    """The texts that `compare` shows need a second pass: only the scores say which clips they are of."""
+def test_scores_take_one_pass_over_sample_files(runs, tmp_path, opened, command, files, opens):
+    """The texts that `compare` and the page show take a second pass."""
     places = {"RUNS": str(runs), "OUT": str(tmp_path / "out.html")}
     done = CliRunner().invoke(app, [places.get(word, word) for word in command])
     assert done.exit_code == 0, done.exception
     counts = Counter(opened)
     assert len(counts) == files and max(counts.values()) == opens
-
-
-def test_readers_take_levels_that_are_not_scored(runs):
-    tasks, _ = find_tasks([runs])
-    reader = AnswerReader()
-    systems = read_tasks(tasks, choose_levels(levels="remember"), [reader])
-    assert [system.scores for system in systems] == [
-        system.scores for system in read_systems([runs], levels=choose_levels(levels="remember")).systems
-    ]
-    answers = reader.answers()
-    assert [*answers.votes] == sorted(SYSTEMS) and len(answers.questions) == 12
 
 
 @pytest.mark.parametrize(
@@ -96,7 +81,7 @@ def test_readers_take_levels_that_are_not_scored(runs):
 def test_the_response_is_the_first_text_inside_lists(tmp_path, given, response):
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps({"doc": {"id": "a"}, "filtered_resps": given}))
-    (row,) = read_rows(path, TextRow)
+    (row,) = read_texts(path)
     assert row.response == response
 
 
@@ -104,7 +89,7 @@ def test_what_no_reader_asks_for_is_not_decoded(tmp_path):
     """An unused field with a number that nothing can use is no reason to refuse a row."""
     path = tmp_path / "samples.jsonl"
     path.write_text(json.dumps({"doc": {"id": "a", "other": 10**400}, "arguments": [10**400]}))
-    assert [row.doc.id for row in read_rows(path, TextRow)] == ["a"]
+    assert [row.doc.id for row in read_texts(path)] == ["a"]
     path.write_text(json.dumps({"doc": {"id": "a", "audio": 10**400}}))
     with pytest.raises(SpeechIQError, match="line 1 cannot be used: it contains a number of 401 digits"):
-        list(read_rows(path, TextRow))
+        list(read_texts(path))

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.systems import find_tasks
-from speechiq.reducer.runs.samples import read_samples
+from speechiq.reducer.runs.samples import read_table
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.siq_systems import read_systems
+from tests.records import describe, write_samples
 from tests.reducer.conftest import levels, sample_row, write_run
 
 
@@ -137,7 +138,8 @@ def test_results_file_itself_whatever_its_name(tmp_path):
     results = write_run(tmp_path, levels(0.5))
     mine = results.rename(results.with_name(results.name.replace("results", "mine")))
     assert {task.results for given in (tmp_path, mine) for task in find_tasks([given])[0]} == {str(mine)}
-    assert read_systems([mine]) == read_systems([tmp_path])
+    (by_file,), (by_folder,) = (read_systems([place]).systems for place in (mine, tmp_path))
+    assert by_file.scores == by_folder.scores and by_file.tasks == by_folder.tasks
 
 
 def test_other_files_and_other_tasks_are_ignored(tmp_path):
@@ -162,8 +164,7 @@ def test_each_results_file_once_through_links_and_overlaps(tmp_path):
 
 
 def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
-    metadata = {"level": "remember"}
-    results = write_run(tmp_path / "in", {}, configs={"/../../secret": {"metadata": metadata}})
+    results = write_run(tmp_path / "in", {}, configs={"/../../secret": {"metadata": describe("remember")}})
     outside = tmp_path / f"secret_{results.stem.removeprefix('results_')}.jsonl"
     outside.write_text(json.dumps(sample_row("remember", "a", "", 0.0)))
     assert f"in {str(results.parent)!r}" in refusal(tmp_path / "in")
@@ -210,8 +211,8 @@ def test_deeply_nested_json(tmp_path):
 HUGE = "9" * 401
 BAD = [
     f'{{"date": {HUGE}, "configs": {{}}}}',
-    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "version": ' + HUGE + "}}}}",
-    '{"date": 1, "configs": {"t": {"metadata": {"level": "apply", "dataset": ' + "[" * 90 + "]" * 90 + "}}}}",
+    '{"date": 1, "configs": {"t": {"metadata": {"measure": {}, "version": ' + HUGE + "}}}}",
+    '{"date": 1, "configs": {"t": {"metadata": {"measure": {}, "dataset": ' + "[" * 90 + "]" * 90 + "}}}}",
     '{"date": 1, "configs": {}, "config": {"siq": {"system": ' + '{"a":' * 900 + "1" + "}" * 900 + "}}}",
     '{"date": 1, "configs": {}, "model_name": ' + "[" * 900 + "]" * 900 + "}",
     '{"date": 1, "configs": {"t": 5}}',
@@ -228,7 +229,7 @@ def test_numbers_and_nesting_that_nothing_can_use(tmp_path, text):
 
 @pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", "x" * 300])
 def test_a_task_whose_name_no_file_can_have(tmp_path, name):
-    write_run(tmp_path, {}, configs={name: {"metadata": {"level": "remember"}}})
+    write_run(tmp_path, {}, configs={name: {"metadata": describe("remember")}})
     message = refusal(tmp_path)
     assert "samples_" in message and message.isprintable()
 
@@ -260,6 +261,7 @@ def test_half_a_surrogate_pair_in_a_measure_is_one_line(tmp_path):
     assert "metadata.measure.range" in refusal(tmp_path)
 
 
+@pytest.mark.slow
 def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path):
     results = write_run(tmp_path, levels(0.5), results={str(i): [i] * 10 for i in range(100_000)})
     tracemalloc.start()
@@ -270,6 +272,7 @@ def test_of_a_large_results_file_only_what_is_needed_comes_into_memory(tmp_path)
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_folders_1100_deep(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(1100):
@@ -357,10 +360,9 @@ def test_empty_samples(tmp_path):
 
 def test_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr("speechiq.reducer.runs.rows.LONGEST_LINE", 1000)
-    path = tmp_path / "samples.jsonl"
-    path.write_text(json.dumps(sample_row("remember", "a" * 5000, "", 0.0)))
+    task = write_samples(tmp_path, "remember", sample_row("remember", "a" * 5000, "", 0.0))
     with pytest.raises(SpeechIQError, match="line 1 is longer than 1000 bytes"):
-        read_samples(path, LEVELS["remember"])
+        read_table(task)
 
 
 def test_files_of_2_gb_are_refused_without_being_read(tmp_path):
@@ -388,17 +390,11 @@ def test_a_pipe_is_not_waited_on(tmp_path, of_results):
 @pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])
 def test_a_number_that_json_does_not_have_changes_nothing_beside_it(tmp_path, other):
     row = sample_row("apply", 'a": NaN', 7, 1.0) | {"other": other, "unparsed": 0.2, "audio_coverage": None}
-    path = tmp_path / "samples.jsonl"
-    path.write_text(json.dumps(row))
-    samples = read_samples(path, LEVELS["apply"])
-    assert samples.scores == {('a": NaN', "7"): 1.0}
-    assert samples.flags == {
-        "audio_coverage": {},
-        "repetition": {},
-        "unparsed": {('a": NaN', "7"): 0.2},
-        "none_of_the_above": {},
-        "floor": {},
-    }
+    table = read_table(write_samples(tmp_path, "apply", row))
+    assert table.column("acc") == {('a": NaN', "7"): 1.0}
+    assert table.column("unparsed") == {('a": NaN', "7"): 0.2}
+    assert math.isnan(table.columns["audio_coverage"][0]), "null is not known"
+    assert table.columns.keys() == {"acc", "unparsed", "audio_coverage"}
 
 
 def test_equal_items_of_all_systems_are_one_object(tmp_path):
@@ -422,10 +418,9 @@ def test_equal_items_of_all_systems_are_one_object(tmp_path):
     ],
 )
 def test_row_that_lacks_a_field(tmp_path, level, row):
-    path = tmp_path / "samples.jsonl"
-    path.write_text(json.dumps(row))
+    task = write_samples(tmp_path, level, row)
     with pytest.raises(SpeechIQError, match=rf"line 1 needs doc\.id.* the number '{LEVELS[level].column}'"):
-        read_samples(path, LEVELS[level])
+        read_table(task)
 
 
 @pytest.mark.parametrize(("task", "named"), [("demo_0", "clip 'demo/0'"), ("demo_2", "question 'demo/0#0'")])

@@ -14,6 +14,8 @@ from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.scores.by_dataset import split
+from speechiq.reducer.scores.scoreboard import from_ranking
+from speechiq.reducer.tables.scoreboard_records import rows_of
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}
@@ -64,15 +66,15 @@ def test_a_set_is_scored_as_if_it_were_alone(two_sets):
 
 def test_the_macro_average_counts_each_set_once(two_sets):
     found = rank_by_dataset(read_systems([two_sets]).systems)
-    rows = {row["system"]: row for row in macro_average(found)}
+    rows = {row["system"]: row for row in rows_of(from_ranking(macro_average(found)))}
     for j, name in enumerate(found["large"].scores.systems):
         assert rows[name]["siq"] == pytest.approx(np.mean([of.scores.siq[j] for of in found.values()]))
-        for level, of in rows[name]["levels"].items():
+        for level, of in rows[name]["categories"].items():
             sign = -1 if level == "remember" else 1
             for part, name, factor in (("score", "raw", sign), ("z", "z", 1)):
                 sets = [getattr(ranking.scores.levels[level], name)[j] for ranking in found.values()]
                 assert of[part] == pytest.approx(factor * np.mean(sets))
-    assert next(row["rank"] for row in macro_average(found)) == 1
+    assert next(row["rank"] for row in rows_of(from_ranking(macro_average(found)))) == 1
 
 
 def test_tables_json_and_csv_agree(two_sets):
@@ -80,7 +82,7 @@ def test_tables_json_and_csv_agree(two_sets):
     result = siq(two_sets, "--by-dataset", "-o", out, "-o", sheet, "-o", page)
     assert result.exit_code == 0, result.exception
     titles = ["Speech IQ", "Speech IQ: large", "Speech IQ: small", "Speech IQ: macro-average"]
-    assert [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("Speech IQ")] == titles
+    assert [line for line in result.stdout.splitlines() if line.startswith("Speech IQ")] == titles
     assert "each data set with the same weight: large (12 clips), small (4 clips)" in result.stdout
     assert "in the first table each clip counts once, so a data set with more clips counts more" in result.stdout
     data = json.loads(out.read_text())
@@ -92,7 +94,7 @@ def test_tables_json_and_csv_agree(two_sets):
     ]
     for row in rows:
         (same,) = (of for of in tables[row["dataset"]] if of["system"] == row["system"])
-        assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["levels"]["apply"]["score"]
+        assert float(row["siq"]) == same["siq"] and float(row["apply_score"]) == same["categories"]["apply"]["score"]
     assert page.read_text().count("| Rank | System |") == 4
     plain = siq(two_sets, "-o", out, "--force")
     assert json.loads(out.read_text())["by_dataset"] is None and "macro" not in plain.stdout
@@ -102,7 +104,7 @@ def test_two_systems_have_raw_means_alone(two_sets):
     out = two_sets / "siq.json"
     assert siq(two_sets / "one", two_sets / "two", "--by-dataset", "-o", out).exit_code == 0
     data = json.loads(out.read_text())
-    assert all(row["siq"] is None and row["levels"]["apply"]["score"] >= 0 for row in data["macro_average"])
+    assert all(row["siq"] is None and row["categories"]["apply"]["score"] >= 0 for row in data["macro_average"])
 
 
 def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
@@ -112,8 +114,8 @@ def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
         path.write_text(json.dumps(content))
         for samples in path.parent.glob("samples_small_2_*"):
             samples.unlink()
-    rows = macro_average(rank_by_dataset(read_systems([two_sets]).systems))
-    assert all(row["siq"] is None and list(row["levels"]) == ["remember", "understand"] for row in rows)
+    rows = rows_of(from_ranking(macro_average(rank_by_dataset(read_systems([two_sets]).systems))))
+    assert all(row["siq"] is None and list(row["categories"]) == ["remember", "understand"] for row in rows)
     result = siq(two_sets, "--by-dataset")
     assert result.exit_code == 0 and "Levels, without Speech IQ: small" in result.stdout
 

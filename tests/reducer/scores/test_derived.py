@@ -18,7 +18,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores.scoring import Options
 from speechiq.reducer.scores.suites import find
 from speechiq.reducer.stats.bootstrap import count_clusters
-from speechiq.reducer.tables.table import print_table
+from speechiq.reducer.tables.suite_scores import score_suite
+from speechiq.reducer.tables.terminal import print_grid
 from speechiq.siq_tasks.catalog.suite import HERE
 from speechiq.siq_tasks.task_files import read_task
 
@@ -33,7 +34,7 @@ POINTS = {
     "pf_pause": [2, 3],
     "pf_tone": [4, NAN, 6],
 }
-FURTHER = ["pf", "average", "speech_quality", "judge_written_points", "judge_gap", "said_as_written"]
+FURTHER = ["pf", "average", "speech_quality", "text_score", "speech_gap", "speech_text_wer"]
 
 
 def write_replies(folder: Path, system: str, points: dict[str, list[float]], spoken: bool = True) -> None:
@@ -48,9 +49,9 @@ def write_replies(folder: Path, system: str, points: dict[str, list[float]], spo
                 "doc": {"id": f"wildspeech/{category}{i}", "noise": NOISE[i % 3], "question": "Why?"},
                 "filtered_resps": ["an answer"],
                 "judge_points": value,
-                "judge_written_points": value,
-                "judge_gap": 0.0 if spoken else NAN,
-                "said_as_written": 0.1 if spoken else NAN,
+                "text_score": value,
+                "speech_gap": 0.0 if spoken else NAN,
+                "speech_text_wer": 0.1 if spoken else NAN,
                 "speech_quality": 3.0 + i / 10 if spoken else NAN,
             }
             for i, value in enumerate(values)
@@ -123,7 +124,7 @@ def test_they_do_not_count_for_ranks(runs):
     for path in runs.glob("*/results_*.json"):
         results = json.loads(path.read_text())
         for task in results["configs"].values():
-            for key in ("part_of", "overall", "beside"):
+            for key in ("aggregate", "extra_columns"):
                 task["metadata"].pop(key, None)
         path.write_text(json.dumps(results))
     without = scores(runs)
@@ -161,14 +162,14 @@ def test_a_system_that_only_writes_has_no_quality_and_is_counted(runs):
 
 def test_a_column_that_no_row_has_is_left_out(tmp_path):
     write_replies(tmp_path / "writer", "writer", POINTS, spoken=False)
-    assert [*scores(tmp_path)["further"]] == ["pf", "average", "judge_written_points"]
-    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["judge_written_points"], "one category is not pooled"
+    assert [*scores(tmp_path)["further"]] == ["pf", "average", "text_score"]
+    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["text_score"], "one category is not pooled"
 
 
 def test_categories_with_different_measures_are_not_pooled(runs):
-    found = scores(runs, "--measure", "tc=judge_written_points")
+    found = scores(runs, "--measure", "tc=text_score")
     assert "average" not in found["further"] and "pf" in found["further"]
-    shown = siq("score", runs, "--measure", "tc=judge_written_points")
+    shown = siq("score", runs, "--measure", "tc=text_score")
     assert "Average: not shown, since its categories are scored by different measures" in shown
 
 
@@ -187,17 +188,17 @@ def test_every_output_has_them(runs, tmp_path):
         results = json.loads(path.read_text())
         group = results["groups"]["wildspeech"]
         assert group["average,none"] > 0 and group["average_stderr,none"] > 0
-        assert results["higher_is_better"]["wildspeech"]["said_as_written"] is False
+        assert results["higher_is_better"]["wildspeech"]["speech_text_wer"] is False
         assert (group["speech_quality,none"] == "N/A") == (results["model_name"] == "writer")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_printed_in_parts_that_fit(runs, width):
     found = find([runs], False, Options(draws=100, by="noise"))
-    tables = found.scorings["wildspeech"].score(found.read("wildspeech")).tables
+    scores = score_suite("wildspeech", found.read("wildspeech"), Options(draws=100, by="noise"))
     console = Console(file=io.StringIO(), width=width)
-    for table in tables:
-        print_table(console, table)
+    for grid in scores.grids:
+        print_grid(grid, console)
     text = console.file.getvalue()
     assert max(map(len, text.splitlines())) <= width and "\N{HORIZONTAL ELLIPSIS}" not in text
     assert all(word in text for word in ("TC", "PF Tone", "Average", "Quality", "Natural Noise"))
@@ -231,7 +232,7 @@ def test_kinds_that_do_not_exist_or_have_no_mean_are_refused(runs):
 
 def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
     for path in runs.glob("*/results_*.json"):
-        path.write_text(path.read_text().replace('"part_of": "pf"', '"part_of": "tc"'))
+        path.write_text(path.read_text().replace('"aggregate": ["pf"', '"aggregate": ["tc"'))
     assert "a further column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
 
 

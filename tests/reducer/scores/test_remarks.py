@@ -15,12 +15,14 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import as_csv, as_json, as_table, rank, read_systems
+from speechiq.reducer import as_grid, as_json, from_ranking, rank, read_systems
 from speechiq.reducer.scores import norms
+from speechiq.reducer.stats.grid import flatten
 from speechiq.reducer.stats.separation import separates
 from speechiq.reducer.tables.dashboards import as_harness
 from speechiq.reducer.tables.markup import as_latex, as_markdown
-from speechiq.reducer.tables.siq_export import export
+from speechiq.reducer.tables.publish import as_csv
+from speechiq.reducer.tables.scoreboard_records import csv_rows
 from tests.reducer.conftest import levels, write_run
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
@@ -39,22 +41,22 @@ def pool_of(folder: Path, *skills: float, missing: str = "", **options):
 
 def test_two_systems_have_levels_alone_in_every_output(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    data = as_json(ranking.scores, ranking.context)
+    data = as_json(from_ranking(ranking))
     assert data["no_siq"].startswith(TWO) and "siq compare A B" in data["no_siq"] and "--norms" in data["no_siq"]
     assert data["weights"] is data["rule"] is data["leave_one_out"] is None
     for row in data["systems"]:
         assert [row[key] for key in ("siq", "siq_interval", "siq_std", "rank", "rank_probabilities")] == [None] * 5
-        for of in row["levels"].values():
+        for of in row["categories"].values():
             assert of["weighted"] is of["z"] is of["z_interval"] is None
             assert of["interval"][0] <= of["score"] <= of["interval"][1]
     json.dumps(data, allow_nan=False)
-    for row in csv.DictReader(io.StringIO(as_csv(ranking.scores, ranking.context))):
+    for row in csv.DictReader(io.StringIO(as_csv([flatten(row) for row in csv_rows(from_ranking(ranking))]))):
         assert row["siq"] == row["rank"] == row["apply_z"] == row["siq_low"] == "" != row["apply_score"]
-    table = as_table(ranking.scores, ranking.context)
-    assert [str(column.header).split("\n")[0] for column in table.columns][:2] == ["System", "Remember"]
-    for text in (as_markdown(table), as_latex(table)):
+    grid = as_grid(from_ranking(ranking))
+    assert [grid.heading(column)[0] for column in grid.shown][:2] == ["System", "Remember"]
+    for text in (as_markdown(grid), as_latex(grid)):
         assert "no SIQ and no Z" in text and "nan" not in text and "level weights" not in text
-    harness = as_harness(export(ranking), 0)
+    harness = as_harness(from_ranking(ranking), 0)
     assert harness["results"]["siq"]["siq,none"] == harness["results"]["siq_apply"]["z,none"] == "N/A"
     assert harness["configs"]["siq_apply"]["metadata"]["no_siq"].startswith(TWO)
     json.dumps(harness, allow_nan=False)
@@ -63,7 +65,7 @@ def test_two_systems_have_levels_alone_in_every_output(tmp_path):
 def test_lm_evals_own_table_shows_what_has_no_siq(tmp_path):
     lm_eval_utils = pytest.importorskip("lm_eval.utils")
     ranking = rank(pool_of(tmp_path, 0.9, 0.3), draws=60)
-    shown = lm_eval_utils.make_table(as_harness(export(ranking), 0), "groups")
+    shown = lm_eval_utils.make_table(as_harness(from_ranking(ranking), 0), "groups")
     (line,) = (line for line in shown.splitlines() if "|siq  " in line.replace("|siq   |", ""))
     assert line.count("N/A") == 2 and "nan" not in shown
 
@@ -98,15 +100,15 @@ def test_names_with_equal_rows_are_warned_of(tmp_path):
 
 def test_a_pool_without_apply_is_scored_on_two_levels(tmp_path):
     ranking = rank(pool_of(tmp_path, 0.9, 0.5, 0.1, missing="apply"), draws=60)
-    data = as_json(ranking.scores, ranking.context)
+    data = as_json(from_ranking(ranking))
     assert data["no_siq"].startswith("no SIQ: it needs Apply as well as Remember and Understand; ")
     assert "siq questions write" in data["no_siq"] and data["rule"] is None
     for row in data["systems"]:
-        assert row["siq"] is row["rank"] is None and list(row["levels"]) == ["remember", "understand"]
-        assert row["levels"]["remember"]["z_interval"] is not None
+        assert row["siq"] is row["rank"] is None and list(row["categories"]) == ["remember", "understand"]
+        assert row["categories"]["remember"]["z_interval"] is not None
     shown = siq(tmp_path).stdout
     assert "Levels, without Speech IQ" in shown and "SIQ" not in shown.split("no SIQ")[0]
-    assert as_harness(export(ranking), 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
+    assert as_harness(from_ranking(ranking), 0)["group_subtasks"] == {"siq": ["siq_remember", "siq_understand"]}
 
 
 def test_levels_are_chosen(tmp_path):
@@ -160,7 +162,7 @@ def test_a_level_that_separates_no_systems_is_named(tmp_path):
         scores["apply"] = {clip: {f"{clip}#0": float(rng.random() < 0.65)} for clip in scores["apply"]}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
     ranking = rank(read_systems([tmp_path]).systems)
-    data = as_json(ranking.scores, ranking.context)
+    data = as_json(from_ranking(ranking))
     assert data["separates"] == {"remember": True, "understand": True, "apply": False}
     (line,) = (line for line in data["remarks"] if line.startswith("Apply: "))
     weight = data["weights"]["apply"]
@@ -211,6 +213,6 @@ def test_a_ceiling_that_is_beaten_is_named_with_its_level_and_the_better_systems
     ranking = rank(read_systems([tmp_path]).systems)
     (of,) = ranking.context.remarks.ceilings
     assert (of.control, of.level, [*of.better]) == ("s0", "apply", ["s4", "s3", "s2", "s1"])
-    (line,) = [line for line in as_json(ranking.scores, ranking.context)["remarks"] if line.startswith("ceiling")]
+    (line,) = [line for line in as_json(from_ranking(ranking))["remarks"] if line.startswith("ceiling")]
     better = "s4 (acc. 87.5 %), s3 (acc. 75.0 %), s2 (acc. 62.5 %) and 1 other"
     assert line.startswith(f"ceiling: at Apply, s0 (acc. 37.5 %), which reads the references, is below {better}, by")

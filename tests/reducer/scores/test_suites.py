@@ -18,7 +18,7 @@ from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "new_suite.md"
+PAGE = Path(__file__).parents[3] / "docs" / "tutorials" / "new_suite.md"
 LLM = "demo:SmolLM2-135M-Instruct"
 SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")
 FILES = {

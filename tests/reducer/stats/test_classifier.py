@@ -40,29 +40,28 @@ def test_fit_and_both_r2_are_those_of_scikit_learn(seed):
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
     model.fit(values / spread, failed)
     probability = model.predict_proba(values / spread)[:, 1]
-    assert fitted.coefficients == pytest.approx(model.coef_[0] / spread, rel=1e-5)
-    assert np.abs(fitted.probability - probability).max() < 1e-6
+    assert fitted.coefficients == pytest.approx(model.coef_[0] / spread, rel=1e-8)
+    assert np.abs(fitted.probability - probability).max() < 1e-8
     null = log_loss(failed, np.full(len(failed), failed.mean()))
     assert classifier.mcfadden(failed, fitted.probability) == pytest.approx(
-        1 - log_loss(failed, probability) / null, abs=1e-6
+        1 - log_loss(failed, probability) / null, abs=1e-8
     )
     squares = [((failed - of) ** 2).sum() for of in (probability, failed.mean())]
-    assert classifier.efron(failed, fitted.probability) == pytest.approx(1 - squares[0] / squares[1], abs=1e-6)
+    assert classifier.efron(failed, fitted.probability) == pytest.approx(1 - squares[0] / squares[1], abs=1e-8)
 
 
 def test_separated_items_have_r2_1_and_no_coefficient():
     failed = np.array([False, False, True, True])
     fitted = classifier.fit(np.array([[0.0], [0.1], [0.2], [0.9]]), failed)
     assert fitted.separated == 1 and np.isnan(fitted.coefficients).all() and np.isnan(fitted.intercept)
-    assert classifier.efron(failed, fitted.probability) == pytest.approx(
-        classifier.mcfadden(failed, fitted.probability), abs=1e-6
-    )
+    assert classifier.efron(failed, fitted.probability) == 1.0
+    assert classifier.mcfadden(failed, fitted.probability) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_items_that_are_separated_but_for_a_tie_have_the_limits_of_the_likelihood():
     values, failed = np.array([[0.0], [1.0], [1.0], [1.0], [2.0]]), np.array([False, False, True, True, True])
     fitted = classifier.fit(values, failed)
-    assert fitted.probability == pytest.approx([0, 2 / 3, 2 / 3, 2 / 3, 1], abs=1e-6)
+    assert fitted.probability == pytest.approx([0, 2 / 3, 2 / 3, 2 / 3, 1])
     assert fitted.separated == pytest.approx(2 / 5)
     near = LogisticRegression(C=1e9, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(values, failed)
     assert fitted.probability == pytest.approx(near.predict_proba(values)[:, 1], abs=1e-4)
@@ -74,6 +73,15 @@ def test_a_plane_of_two_covariates_separates_where_none_of_them_does():
     failed = values @ [1.0, -1.0] > 0
     assert classifier.fit(values, failed).separated == 1
     assert classifier.fit(values[:, :1], failed).separated < 1
+
+
+def test_items_on_a_plane_of_two_covariates_are_fitted_and_the_others_certain():
+    values = np.array([[0.0, 1.0], [1.0, 3.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [2.0, 0.0], [4.0, 1.0]])
+    failed = np.array([False, False, True, False, True, True, True])
+    fitted = classifier.fit(values, failed)
+    assert fitted.separated == pytest.approx(4 / 7) and np.isnan(fitted.coefficients).all()
+    on_plane = classifier.fit(values[2:5, :1], failed[2:5]).probability
+    assert fitted.probability == pytest.approx([0, 0, *on_plane, 1, 1])
 
 
 def draw_aucs(risks, failed, clips, draws, seed):

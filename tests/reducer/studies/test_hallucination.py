@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.answers import read_answers
+from speechiq.reducer.scores.siq_systems import read_answers
 from speechiq.reducer.studies.hallucination import count
 from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find, write_review, write_set
 from tests.reducer.conftest import write_answers
@@ -57,9 +57,9 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
         write_answers(runs, "a", dict.fromkeys(QUESTIONS, "EEEEE"), clips=clips)
         confirmed = frozen_set(runs, runs / "set.json")
         assert siq(runs, "--set", confirmed, "-o", runs / "h.json").exit_code == 0
-        (row,) = json.loads((runs / "h.json").read_text())
-        assert row["low"] == 0.0
-        widths.append(row["high"])
+        (row,) = json.loads((runs / "h.json").read_text())["systems"]
+        assert row["rate"]["low"] == 0.0
+        widths.append(row["rate"]["high"])
     assert widths == pytest.approx([0.793, 0.658, 0.184], abs=1e-3), "Wilson's interval of 0 of 1, of 2 and of 17"
 
 
@@ -68,18 +68,18 @@ def test_counts_as_in_table_4(runs, tmp_path):
     done = siq(runs, "--set", frozen_set(runs, tmp_path / "set.json"), "-o", files[0], "-o", files[1])
     assert done.exit_code == 0, done.exception
     assert "17 unanswerable questions" in done.stdout and "3.3 to 34.3" in done.stdout and HOSTILE in done.stdout
-    counts = json.loads(files[0].read_text())
+    counts = json.loads(files[0].read_text())["systems"]
     numbers = ("hallucinated", "none_of_the_above", "unparsed")
     assert [(of["system"], of["control"], *(of[number] for number in numbers)) for of in counts] == [
         ("whisper+qwen", "", 2, 14, 1),
         (HOSTILE, "", 12, 5, 0),
         ("letter:B", CONTROL, 17, 0, 0),
     ]
-    assert counts[0]["rate"] == 2 / 17 and counts[2]["high"] == 1.0
+    assert counts[0]["rate"]["value"] == 2 / 17 and counts[2]["rate"]["high"] == 1.0
     rows = list(csv.DictReader(files[1].read_text().splitlines()))
     assert rows[1]["system"] == f"'{HOSTILE}" and float(rows[1]["rate"]) == 12 / 17
     assert rows[2]["control"] == f"'{CONTROL}"
-    assert list(rows[0]) == list(counts[0])
+    assert {*rows[0]} >= {*counts[0], "rate_low", "rate_high"}
 
 
 def test_one_file_for_two_outputs(tmp_path):

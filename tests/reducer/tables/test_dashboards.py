@@ -16,15 +16,16 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.systems import find_tasks
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.ranking import NO_CONTEXT, Ranking, rank
 from speechiq.reducer.scores.scale import calibrate, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.scores.scoreboard import from_ranking
 from speechiq.reducer.scores.siq_systems import read_systems
 from speechiq.reducer.tables.dashboards import folder_names, write_harness
-from speechiq.reducer.tables.siq_export import export
 from tests.reducer.conftest import levels, write_run
 
 TASKS = ["siq_remember", "siq_understand", "siq_apply"]
@@ -39,13 +40,15 @@ def ranked(*names: str, draws: int = 0) -> Ranking:
     pool = ScoreMatrix(
         names, clips, {level: of.measure.sign * rng.random((len(names), CLIPS)) for level, of in LEVELS.items()}
     )
+    pool = pool._replace(levels=LEVELS)
+    context = NO_CONTEXT._replace(systems=tuple(System(name, {}, levels=LEVELS) for name in names), excluded=3)
     bootstrap = resample(pool, draws=draws) if draws else None
-    return Ranking(pool, score(pool, calibrate(pool)), NO_CONTEXT._replace(bootstrap=bootstrap, excluded=3))
+    return Ranking(pool, score(pool, calibrate(pool)), context._replace(bootstrap=bootstrap))
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
-    write_harness(export(ranked(*SYSTEMS, draws=100)), tmp_path / "siq")
+    write_harness(from_ranking(ranked(*SYSTEMS, draws=100)), tmp_path / "siq")
     return tmp_path / "siq"
 
 
@@ -76,7 +79,7 @@ def test_results_have_lm_evals_schema(written):
 
 def test_what_the_siq_hides_is_printed_beside_it(two_runs):
     write_run(two_runs / "bad", levels(0.1), system="bad", columns={"apply": {"unparsed": 0.25}})
-    (path, _) = write_harness(export(rank(read_systems([two_runs]).systems)), two_runs / "siq")
+    (path, _) = write_harness(from_ranking(rank(read_systems([two_runs]).systems)), two_runs / "siq")
     rows = [line.replace(" ", "").split("|") for line in utils.make_table(read(path), "groups").splitlines()[2:]]
     shown = {row[5]: row[6:8] for row in rows}
     assert shown["unparsed"] == ["↓", "0.2500"] and shown["repetition"] == ["↓", "N/A"]
@@ -85,13 +88,13 @@ def test_what_the_siq_hides_is_printed_beside_it(two_runs):
 
 def test_a_folder_stays_one_systems_over_several_exports(tmp_path):
     for systems in (("a/b", "x"), ("a:b", "x"), ("a/b", "x")):
-        write_harness(export(ranked(*systems)), tmp_path)
+        write_harness(from_ranking(ranked(*systems)), tmp_path)
     held = {(path.parent.name.partition("-")[0], read(path)["model_name"]) for path in tmp_path.glob("*/results_*")}
     assert held == {("a__b", "a/b"), ("a__b", "a:b"), ("x", "x")} and len(list(tmp_path.iterdir())) == 3
 
 
 def test_without_a_bootstrap_errors_are_as_lm_eval_writes_none(tmp_path):
-    (path, _) = write_harness(export(ranked(*SYSTEMS)), tmp_path)
+    (path, _) = write_harness(from_ranking(ranked(*SYSTEMS)), tmp_path)
     assert read(path)["groups"]["siq"]["siq_stderr,none"] == "N/A" and "N/A" in utils.make_table(read(path))
 
 
@@ -153,7 +156,7 @@ def by_substring(file: str, task: str) -> bool:
 @pytest.mark.parametrize("matches", [by_name, by_substring])
 def test_zenos_reading_rules(written, matches):
     """Those of lm-eval's `scripts/zeno_visualize.py`, now and before task names were compared whole."""
-    write_harness(export(ranked(*SYSTEMS)), written)
+    write_harness(from_ranking(ranked(*SYSTEMS)), written)
     asked = {}
     for folder in written.iterdir():
         files = [path.as_posix() for path in folder.iterdir()]
@@ -185,7 +188,7 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
     assert len({name.casefold() for name in names.values()}) == len(HOSTILE)
     assert names["=1+1"] == utils.sanitize_model_name("=1+1") and names["<script>"] == "__script__"
     (tmp_path / "siq").mkdir()
-    write_harness(export(ranked(*HOSTILE)), tmp_path / "siq")
+    write_harness(from_ranking(ranked(*HOSTILE)), tmp_path / "siq")
     assert [path.name for path in tmp_path.iterdir()] == ["siq"]
     assert sorted(path.name for path in (tmp_path / "siq").iterdir()) == sorted(names.values())
     assert {read(path)["model_name"] for path in tmp_path.glob("siq/*/results_*")} == set(HOSTILE)
@@ -193,19 +196,19 @@ def test_hostile_names_stay_in_the_folder(tmp_path):
 
 def test_what_was_written_is_no_run(two_runs):
     tasks, _ = find_tasks([two_runs])
-    write_harness(export(rank(read_systems([two_runs]).systems)), two_runs)
+    write_harness(from_ranking(rank(read_systems([two_runs]).systems)), two_runs)
     assert find_tasks([two_runs]) == (tasks, [])
 
 
 def test_a_folder_that_takes_no_files(tmp_path):
     (tmp_path / "file").write_text("kept")
     with pytest.raises(SpeechIQError, match=r"cannot write '.*file.*'.*name a folder"):
-        write_harness(export(ranked("a", "b")), tmp_path / "file")
+        write_harness(from_ranking(ranked("a", "b")), tmp_path / "file")
 
 
 def test_a_second_export_leaves_the_first(written):
     before = {path: path.read_bytes() for path in written.rglob("*.json*")}
-    write_harness(export(ranked(*SYSTEMS)), written)
+    write_harness(from_ranking(ranked(*SYSTEMS)), written)
     assert all(path.read_bytes() == content for path, content in before.items())
     assert len(list(written.rglob("results_*"))) == 4
 

@@ -6,9 +6,8 @@ import re
 
 import pytest
 from markdown_it import MarkdownIt
-from rich.table import Table
-from rich.text import Text
 
+from speechiq.reducer.stats.grid import Column, Grid
 from speechiq.reducer.tables.markup import as_latex, as_markdown, escape_latex, escape_markdown
 
 HOSTILE = [
@@ -28,13 +27,10 @@ HOSTILE = [
 ]
 
 
-def table_of(names: list[str]) -> Table:
-    table = Table(title="Speech IQ", caption="100 % of a_b | <b>")
-    table.add_column("\nSystem\nname")
-    table.add_column("[bold]SIQ[/bold]", justify="right")
-    for number, name in enumerate(names):
-        table.add_row(Text(name), f"{number}.00")
-    return table
+def table_of(names: list[str]) -> Grid:
+    columns = [Column("system", "\nSystem\nname"), Column("siq", "SIQ", ".2f", style="bold")]
+    rows = [{"system": name, "siq": number} for number, name in enumerate(names)]
+    return Grid("Speech IQ", columns, rows, ["100 % of a_b | <b>"])
 
 
 def test_markdown_renders_to_the_same_text():

@@ -41,9 +41,9 @@ def test_the_keys_of_the_json_are_documented(written):
     assert table("key of a system") == list(data["systems"][0]) == list(data["macro_average"][0])
     last = table("key")[table("key").index("by_dataset") :]
     assert list(data["by_dataset"]["demo"]) == [key for key in data if key not in last]
-    (line,) = (line for line in PAGE.splitlines() if line.startswith("| `levels` |"))
+    (line,) = (line for line in PAGE.splitlines() if line.startswith("| `categories` |"))
     named = re.findall(r"`(\w+)`", line)[1:]
-    assert named == list(data["systems"][0]["levels"]["apply"])
+    assert named == list(data["systems"][0]["categories"]["apply"])
 
 
 def test_the_columns_of_the_csv_are_documented(written):

@@ -9,28 +9,17 @@ import json
 import pytest
 from rich.console import Console
 
-from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import (
-    Context,
-    Flags,
-    System,
-    align,
-    as_csv,
-    as_json,
-    as_table,
-    calibrate,
-    resample,
-    score,
-    write_csv,
-    write_json,
-)
+from speechiq.reducer import Flags, System, as_grid, as_json, from_ranking, rank
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.tables.table import print_table
+from speechiq.reducer.stats.grid import flatten
+from speechiq.reducer.tables.publish import as_csv
+from speechiq.reducer.tables.scoreboard_records import csv_rows
+from speechiq.reducer.tables.terminal import print_grid
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
 
 
-def align_of(*names: str):
+def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, flags: Flags | None = None):
     systems = [
         System(
             name,
@@ -43,26 +32,18 @@ def align_of(*names: str):
         )
         for j, name in enumerate(names)
     ]
-    return align(systems)
+    board = from_ranking(rank(systems, rule=rule, draws=draws))
+    return board._replace(systems=tuple(system._replace(flags=flags or Flags()) for system in board.systems))
 
 
-def scores_of(*names: str, rule: str = "inverse-std"):
-    pool = align_of(*names)
-    return score(pool, calibrate(pool, rule))
-
-
-def show(table, width: int = 160) -> str:
+def screen(board, width: int = 160) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(table)
+    print_grid(as_grid(board), console)
     return console.file.getvalue()
 
 
-def screen(scores, width: int = 160) -> str:
-    return show(as_table(scores), width)
-
-
 def test_table_shows_what_people_read():
-    text = screen(scores_of("best", "middle", "worst", rule="inverse-variance"))
+    text = screen(board_of("best", "middle", "worst", rule="inverse-variance"))
     assert "WER %" in text and "sim. %" in text and "acc. %" in text
     assert text.index("best") < text.index("middle") < text.index("worst")
     best = next(line for line in text.splitlines() if "best" in line)
@@ -76,65 +57,42 @@ def test_table_shows_what_people_read():
 
 
 def test_table_takes_names_as_text():
-    text = screen(scores_of(*HOSTILE))
+    text = screen(board_of(*HOSTILE))
     assert all(name in text for name in HOSTILE)
 
 
 def test_long_names_fold_so_that_no_number_is_lost():
     name = "demo:whisper-base+demo:SmolLM2-135M-Instruct"
-    text = screen(scores_of(name, "b", "c"), width=80)
-    assert "…" not in text and "".join(line[8:42].strip() for line in text.splitlines()).count(name) == 1
+    text = screen(board_of(name, "b", "c"), width=80)
+    assert "…" not in text and text.count(name) == 1
     assert "118.37" in text and "81.63" in text
 
 
 def test_json_is_exact():
-    scores = scores_of("best", "middle", "worst")
-    data = json.loads(json.dumps(as_json(scores)))
-    assert list(data)[:2] == ["weights", "rule"] and data["rule"] == "inverse-std"
+    board = board_of("best", "middle", "worst")
+    data = json.loads(json.dumps(as_json(board)))
+    assert data["rule"] == "inverse-std"
     assert list(data["weights"]) == ["remember", "understand", "apply"]
     assert sum(data["weights"].values()) == pytest.approx(1)
     assert [row["rank"] for row in data["systems"]] == [1, 2, 3]
     middle = data["systems"][1]
-    assert middle["levels"]["remember"]["score"] == 0.1875
+    assert middle["categories"]["remember"]["score"] == 0.1875
+    scores = board.ranking.scores
     assert middle["siq"] == scores.siq[scores.systems.index("middle")]
     for row in data["systems"]:
-        parts = row["levels"]
-        assert all(list(part)[:4] == ["score", "direction", "weighted", "z"] for part in parts.values())
+        parts = row["categories"]
         z = sum(data["weights"][level] * parts[level]["z"] for level in parts)
         assert row["siq"] == pytest.approx(100 + 15 * z, abs=1e-12)
 
 
 def test_csv_reads_back():
-    scores = scores_of(*HOSTILE)
-    rows = list(csv.DictReader(io.StringIO(as_csv(scores))))
-    systems = as_json(scores)["systems"]
+    board = board_of(*HOSTILE)
+    rows = list(csv.DictReader(io.StringIO(as_csv([flatten(row) for row in csv_rows(board)]))))
+    systems = as_json(board)["systems"]
     assert [row["system"] for row in rows] == [("'" * (row["system"][0] in "=+-@")) + row["system"] for row in systems]
     assert [float(row["siq"]) for row in rows] == [row["siq"] for row in systems]
-    assert float(rows[0]["apply_z"]) == systems[0]["levels"]["apply"]["z"]
-    assert list(rows[0])[3:7] == [f"remember_{part}" for part in ("score", "direction", "weighted", "z")]
+    assert float(rows[0]["apply_z"]) == systems[0]["categories"]["apply"]["z"]
     assert {row["remember_direction"] for row in rows} == {"lower"}
-
-
-@pytest.mark.parametrize("write", [write_json, write_csv])
-def test_files_are_replaced_whole(tmp_path, write):
-    target = tmp_path / "out"
-    target.write_text("before")
-    (tmp_path / "link").symlink_to(target)
-    write(scores_of("ä", "b"), tmp_path / "link")
-    assert "ä" in target.read_text(encoding="utf-8")
-    assert (tmp_path / "link").is_symlink()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "out"]
-
-
-@pytest.mark.parametrize("name", ["no/such/folder.json", "file/x.json", "folder", "device", "x" * 300])
-def test_file_that_cannot_be_written(tmp_path, name):
-    (tmp_path / "file").write_text("kept")
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "device").symlink_to("/dev/null")
-    before = sorted(tmp_path.iterdir())
-    with pytest.raises(SpeechIQError, match=r"cannot write '.*': .*; name a file"):
-        write_json(scores_of("a", "b"), tmp_path / name)
-    assert sorted(tmp_path.iterdir()) == before
 
 
 NAMES = (
@@ -146,24 +104,16 @@ NAMES = (
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_name_and_no_number_breaks_at_any_width(width):
-    scores = scores_of(*NAMES)
-    flags = {name: Flags(0.1234, 0.5, 0.25, 0.987) for name in NAMES}
-    systems = tuple(System(name, {}, flags[name], levels=LEVELS) for name in sorted(NAMES))
-    table = as_table(scores, Context(systems, bootstrap=resample(align_of(*NAMES), draws=60)))
-    console = Console(file=io.StringIO(), width=width)
-    print_table(console, table)
-    text = console.file.getvalue()
+    board = board_of(*NAMES, draws=60, flags=Flags(0.1234, 0.5, 0.25, 0.987))
+    text = screen(board, width)
     assert "\N{HORIZONTAL ELLIPSIS}" not in text and all(name in text for name in NAMES)
     assert all(len(line) <= width or any(name in line for name in NAMES) for line in text.splitlines())
     words = text.split()
-    for row in as_json(scores)["systems"]:
-        assert f"{row['siq']:.2f}" in words and f"{row['levels']['apply']['z']:+.2f}" in words
+    for row in as_json(board)["systems"]:
+        assert f"{row['siq']:.2f}" in words and f"{row['categories']['apply']['z']:+.2f}" in words
     assert words.count("12.3") == words.count("98.7") == 3, "flags"
-    assert str(table.caption), "what was printed keeps its caption"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_keyed_only_where_it_must_be(width):
-    console = Console(file=io.StringIO(), width=width)
-    print_table(console, as_table(scores_of("a", "b", "c")))
-    assert "[1]" not in console.file.getvalue()
+    assert "[1]" not in screen(board_of("a", "b", "c"), width)

@@ -10,6 +10,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.suite import data_sets, list_clips, metadata
 from tests.conftest import run
 from tests.siq_tasks.conftest import Hub
+from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +27,9 @@ def suite_run(hub: Hub, demo_models, tmp_path_factory):
     cache = folder / "cache"
     cache.mkdir()
     cache.joinpath("models").symlink_to(demo_models[0].parent)
-    done = run(
-        *("lm_eval", "--model", "hf-audio", "--tasks", "siq_all", "--batch_size", "auto", "--log_samples"),
+    done = run_warm(
+        lm_eval,
+        *("--model", "hf-audio", "--tasks", "siq_all", "--batch_size", "auto", "--log_samples"),
         *("--model_args", f"pretrained=demo:whisper-tiny.en+{LLM},llm_answer=likelihood"),
         *("--metadata", options, "--output_path", str(folder / "out")),
         env={**os.environ, "SIQ_CACHE": str(cache), "SIQ_QUESTIONS": str(hub.questions)},

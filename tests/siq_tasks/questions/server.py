@@ -85,9 +85,11 @@ def serving(script: Callable) -> Iterator[Endpoint]:
     with Endpoint(script) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()  # otherwise the thread waits for a closed socket, which ends each wait at once
+            thread.join()
 
 
 def good_author(prompt: str, _number: int = 0) -> str:

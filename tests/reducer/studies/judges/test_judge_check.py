@@ -79,18 +79,18 @@ def test_the_page_fetches_nothing_and_holds_no_markup_of_models(page):
 def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, chromium, tmp_path):
     here = Visit(chromium, page)
     tab = here.tab
-    tab.locator("#answer .card").wait_for()
-    tab.fill("#person", "Ana 4")
-    tab.locator("#person").blur()
-    assert tab.locator("#verdict").count() == 0 and tab.locator("#answer audio").count() == 1
-    assert "<img" in tab.locator("#answer dd").last.inner_text()
+    tab.locator("#review .card").wait_for()
+    tab.fill("#review-person", "Ana 4")
+    tab.locator("#review-person").blur()
+    assert tab.locator(".revealed").count() == 0 and tab.locator("#review audio").count() == 1
+    assert "<img" in tab.locator("#review .words").last.inner_text()
     tab.keyboard.press("Enter")
-    assert tab.locator("#scored").inner_text() == "Choose a grade first"
+    assert tab.locator("#review-count").inner_text() == "Choose first"
     tab.keyboard.press("2")
     tab.keyboard.press("4")
     tab.keyboard.press("Enter")
-    shown = tab.locator("#verdict").inner_text()
-    assert "you: 4" in shown and ("good" in shown or "bad" in shown)
+    shown = tab.locator(".revealed").inner_text()
+    assert "What the judge wrote" in shown and ("good" in shown or "bad" in shown)
     tab.keyboard.press("1")
     assert tab.locator("input[value='4']").is_checked() and tab.locator("input[value='4']").is_disabled()
     tab.keyboard.press("Enter")
@@ -98,20 +98,22 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
         tab.keyboard.press("3")
         tab.keyboard.press("Enter")
         tab.keyboard.press("Enter")
-    tab.fill("#answer textarea", "4 words, not a grade")
+    tab.fill("#review textarea", "4 words, not a grade")
     here.open()
-    tab.locator("#answer .card").wait_for()
-    assert tab.locator("#scored").inner_text() == "5 of 12 scored" and tab.input_value("#person") == "Ana 4"
-    assert "Answer 6 of 12" in tab.locator("#answer").inner_text()
-    assert tab.input_value("#answer textarea") == "4 words, not a grade"
+    tab.locator("#review .card").wait_for()
+    assert (
+        tab.locator("#review-count").inner_text() == "5 of 12 judged" and tab.input_value("#review-person") == "Ana 4"
+    )
+    assert "6 of 12" in tab.locator("#review-items").inner_text()
+    assert tab.input_value("#review textarea") == "4 words, not a grade"
     for _ in range(7):
         tab.keyboard.press("0")
         tab.keyboard.press("Enter")
         tab.keyboard.press("Enter")
     tab.keyboard.press("ArrowRight")
-    assert "Answer 1 of 12" not in tab.locator("#answer").inner_text()
+    assert "1 of 12" not in tab.locator("#review-items").inner_text()
     with tab.expect_download() as download:
-        tab.click("#save-scores")
+        tab.click("#review-save")
     saved = tmp_path / "human_scores.jsonl"
     download.value.save_as(saved)
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
@@ -124,7 +126,7 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everyone_can_read_the_page(page, chromium, theme):
     here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
-    here.tab.locator("#answer .card").wait_for()
+    here.tab.locator("#review .card").wait_for()
     for state in ("a question", "a verdict"):
         found = Axe().run(here.tab)
         assert found.violations_count == 0, (state, found.generate_report())
@@ -139,18 +141,19 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     write_judged(tmp_path / "ten", "ten", [float(1 + i) for i in range(10)], rubric="points_1_10", task="ten")
     assert siq("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html").exit_code == 0
     here = Visit(chromium, tmp_path / "check.html")
-    here.tab.fill("#grade", "120")
+    here.tab.fill("#review input[type=number]", "120")
     here.tab.keyboard.press("Enter")
-    assert here.tab.locator("#verdict").count() == 0
-    here.tab.fill("#grade", "85")
+    assert here.tab.locator(".revealed").count() == 0
+    here.tab.fill("#review input[type=number]", "85")
     here.tab.keyboard.press("Enter")
-    assert "you: 85" in here.tab.locator("#verdict").inner_text()
+    assert here.tab.locator(".revealed").count() == 1 and here.tab.input_value("#review input[type=number]") == "85"
     assert siq("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html").exit_code == 0
     here = Visit(chromium, tmp_path / "ten.html")
-    here.tab.locator("#answer .card").wait_for()
+    here.tab.locator("#review .card").wait_for()
     here.tab.keyboard.press("0")
     here.tab.keyboard.press("Enter")
-    assert "you: 10" in here.tab.locator("#verdict").inner_text() and here.errors == []
+    assert here.tab.locator(".revealed").count() == 1 and here.tab.locator("input[value='10']").is_checked()
+    assert here.errors == []
 
 
 def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
@@ -165,17 +168,22 @@ def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):
     judge, person = np.array(both, int).T
     every, bad, good = found["groups"]
     assert [of["system"] for of in found["groups"]] == ["", "bad", "good"] and found["unjudged"] == 2
-    assert every["kappa"] == pytest.approx(cohen_kappa_score(judge, person, weights="quadratic", labels=range(6)))
-    assert every["bias"] == pytest.approx((judge - person).mean())
-    assert every["bias_low"] < every["bias"] < every["bias_high"] and every["kappa_low"] < every["kappa"]
+    assert every["kappa"]["value"] == pytest.approx(
+        cohen_kappa_score(judge, person, weights="quadratic", labels=range(6))
+    )
+    assert every["bias"]["value"] == pytest.approx((judge - person).mean())
+    assert (
+        every["bias"]["low"] < every["bias"]["value"] < every["bias"]["high"]
+        and every["kappa"]["low"] < every["kappa"]["value"]
+    )
     mean = np.nanmean([answer.stored.points for answer in answers])
-    assert every["corrected"] == pytest.approx(mean - (judge - person).mean())
+    assert every["corrected"]["value"] == pytest.approx(mean - (judge - person).mean())
     assert (every["answers"], every["scored"], good["scored"], bad["scored"]) == (80, 58, 18, 40)
     assert np.sum(found["confusion"]) == 58
     assert np.array(found["confusion"])[found["grades"].index(4), found["grades"].index(5)] == (judge == 5).sum()
     rows = list(csv.DictReader((tmp_path / "check.csv").read_text().splitlines()))
     assert [row["system"] for row in rows] == ["", "bad", "good"]
-    assert float(rows[1]["corrected"]) == pytest.approx(bad["corrected"])
+    assert float(rows[1]["corrected"]) == pytest.approx(bad["corrected"]["value"])
     assert "Mean scores in % of the scale" in done.stdout and "+0." in done.stdout
 
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.judge_columns import Judged
+from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.studies.judges.reliability import measure, part_most
-from tests.reducer.judged_runs import JUDGE, MATCH, graded, judged_row, write_judged
+from tests.reducer.judged_runs import EXACT_MATCH, JUDGE, graded, judged_row, write_judged
 
 NAN = math.nan
 
@@ -84,7 +84,9 @@ def test_nothing_judged_is_no_crash():
 
 def test_the_table_and_the_files_have_the_figures(tmp_path):
     rows = [
-        judged_row(f"talks/{i}", "q", [i % 6, (i + i % 2) % 6, i % 6], answer="word " * (i + 1), match=float(i % 6 > 3))
+        judged_row(
+            f"talks/{i}", "q", [i % 6, (i + i % 2) % 6, i % 6], answer="word " * (i + 1), exact_match=float(i % 6 > 3)
+        )
         for i in range(24)
     ]
     rows[0] |= {"refusal": 1.0}
@@ -100,8 +102,8 @@ def test_the_table_and_the_files_have_the_figures(tmp_path):
     assert found["unread"] == 0.0 and "Unread" in shown
     assert found["alpha"]["low"] <= found["alpha"]["value"] <= found["alpha"]["high"]
     (line,) = csv.DictReader((tmp_path / "o.csv").read_text().splitlines())
-    assert float(line["answers_alpha_value"]) == found["alpha"]["value"]
-    assert line["answers_judge"] == cell["judge"] and float(line["answers_unjudged"]) == 0.0
+    assert float(line["answers_reliability_alpha_value"]) == found["alpha"]["value"]
+    assert line["answers_judge"] == cell["judge"] and float(line["answers_reliability_unjudged"]) == 0.0
 
 
 def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
@@ -126,7 +128,7 @@ def test_one_judge_of_several_categories_has_a_row_over_all_answers(tmp_path):
 
 
 def test_categories_with_different_judges_have_no_common_row(tmp_path):
-    for date, (category, judge) in enumerate({"easy": JUDGE, "hard": MATCH}.items(), 1):
+    for date, (category, judge) in enumerate({"easy": JUDGE, "hard": EXACT_MATCH}.items(), 1):
         rows = graded([[5], [4], [3], [1]])
         write_judged(tmp_path, rows, judge=judge, date=date, task=f"listening_{category}", category=category)
     assert "Every Category" not in siq("score", tmp_path, "--bootstrap", "0")
@@ -134,7 +136,7 @@ def test_categories_with_different_judges_have_no_common_row(tmp_path):
 
 def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
     write_judged(tmp_path / "a", graded([[5], [4], [3], [5]]), "a")
-    write_judged(tmp_path / "b", graded([[5], [0], [5], [0]]), "b", MATCH)
+    write_judged(tmp_path / "b", graded([[5], [0], [5], [0]]), "b", EXACT_MATCH)
     for command in (
         ["score", tmp_path],
         ["compare", "a", "b", tmp_path],
@@ -143,14 +145,14 @@ def test_runs_of_two_judges_are_refused_by_their_names(tmp_path):
         error = CliRunner().invoke(app, [*map(str, command)]).exception
         assert isinstance(error, SpeechIQError)
         message = str(error)
-        assert "level answers, data set 'talks': judged by 'match' (judge_draws 1" in message or (
+        assert "level answers, data set 'talks': judged by 'exact_match' (judge_draws 1" in message or (
             "judged by 'openai:gpt-4o' (judge_draws 3" in message
         )
-        assert "'match'" in message and "'openai:gpt-4o'" in message and message.count("judged by") == 1
+        assert "'exact_match'" in message and "'openai:gpt-4o'" in message and message.count("judged by") == 1
         assert "judge the stored answers again with one judge" in message and "add --allow-mismatch" in message
     shown = siq("score", tmp_path, "--allow-mismatch", "--bootstrap", "0")
     assert "a ≠" in shown or "b ≠" in shown
-    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws (a); match: no model (b)" in shown
+    assert "Answers: judged by openai:gpt-4o, rubric grade_0_5 v1, 3 draws (a); exact_match: no model (b)" in shown
     assert "A judged by openai:gpt-4o" in siq("compare", "a", "b", tmp_path, "--allow-mismatch", "--clips", "0")
 
 

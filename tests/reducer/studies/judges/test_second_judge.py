@@ -68,7 +68,7 @@ def test_agreement_is_that_of_the_scores(both, tmp_path):
     assert one["equal"] == pytest.approx((a == b).mean())
     assert 0 < one["bias"]["low"] < one["bias"]["value"] < one["bias"]["high"]
     rows = list(csv.DictReader((tmp_path / "o.csv").read_text().splitlines()))
-    assert [float(row["kappa_value"]) for row in rows] == [of["kappa"]["value"] for of in (every, one, two)]
+    assert [float(row["kappa"]) for row in rows] == [of["kappa"]["value"] for of in (every, one, two)]
     assert run(*both, "--bootstrap", "200") == shown
 
 

@@ -1,0 +1,181 @@
+"""Find the tasks in folders of runs: the newest run of each, sorted into suites with their categories."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from speechiq.core.console import count_of, printable
+from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.measure import Category, differences
+from speechiq.reducer.runs.results_file import Results, TaskRun, read_results, tasks_of
+from speechiq.reducer.runs.run_files import is_samples, list_files, once, place, samples_of
+from speechiq.reducer.runs.samples import may_hold_scores
+
+#: Number of options that a warning names, and characters of the longest value in it.
+EXAMPLES, LONGEST = 3, 60
+
+
+def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
+    """Find the tasks of every system, the newest run of each.
+
+    Args:
+        runs: Folders (any depth) or results files.
+        allow_missing: Whether to leave out sample files whose results file is missing or empty, with a warning.
+
+    Returns:
+        (the tasks, warnings): one line per older run that was left out, and per system whose tasks ran with different
+        options.
+
+    Raises:
+        SpeechIQError: A path does not exist or contains no run, or a results file is missing or not valid.
+    """
+    runs = list(runs)
+    files = list(list_files(runs))
+    results = {path: read_results(path) for path in once(path for path in files if not is_samples(path))}
+    found = [task for path, content in results.items() for task in tasks_of(path, content)]
+    categories = [task.category for task in found]
+    missing = list(_undescribed(results, once(filter(is_samples, files)), categories))
+    if missing and not allow_missing:
+        raise SpeechIQError(
+            f"{missing[0]}, so its system would be left out ({len(missing)} such files): rerun lm_eval, move the file "
+            "away, or add --allow-missing"
+        )
+    found.sort(key=lambda task: (task.date, task.results, task.system, task.task))
+    if not found:
+        raise SpeechIQError(
+            f"no SpeechIQ results in {', '.join(repr(str(path)) for path in runs)}: it has no "
+            "results_<date>.json file with a task whose metadata has a measure; "
+            "give the folder that lm_eval had as --output_path"
+        )
+    newest = {(task.system, task.task): task for task in found}
+    left_out = [f"{line}: left out" for line in missing]
+    return list(newest.values()), [*left_out, *_superseded(found, newest), *_described_otherwise(newest.values())]
+
+
+def name_control(described: Mapping[str, Any]) -> str:
+    """Return `gold`, `silence` or `letter:X` for the description of a control; empty for any other system.
+
+    >>> name_control({"kind": "cascade", "asr": {"control": "gold"}}), name_control({"kind": "cascade", "asr": {}})
+    ('gold', '')
+    """
+    stages = (stage for stage in (described, *described.values()) if isinstance(stage, Mapping))
+    return next((printable(str(stage["control"])) for stage in stages if "control" in stage), "")
+
+
+def _undescribed(
+    results: Mapping[Path, Results], samples: Iterable[Path], categories: Collection[Category]
+) -> Iterator[str]:
+    """Yield a line for each results file without tasks, and for each sample file with scores that none describes."""
+    known = {
+        (place(path.parent), samples_of(path, task).name)
+        for path, content in results.items()
+        for task, config in content.configs.items()
+        if config.metadata
+    }
+    for path, content in results.items():
+        if not content.configs:
+            yield f"{str(path)!r} names no task"
+    for path in samples:
+        if (place(path.parent), path.name) not in known and may_hold_scores(path, categories):
+            yield f"{str(path)!r} has scores, but no results file in its folder describes its task"
+
+
+def group(tasks: Iterable[TaskRun]) -> dict[str, list[TaskRun]]:
+    """Return suite -> its tasks, sorted by the name of the suite."""
+    suites: dict[str, list[TaskRun]] = {}
+    for task in tasks:
+        suites.setdefault(task.suite, []).append(task)
+    return dict(sorted(suites.items()))
+
+
+def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
+    """Return the categories of one suite by name, in the order of their columns.
+
+    Args:
+        tasks: Tasks of one suite.
+
+    Raises:
+        SpeechIQError: Two tasks describe a category differently, or a further column has the name of a category.
+    """
+    first: dict[str, TaskRun] = {}
+    for task in sorted(tasks, key=lambda task: (task.date, task.results, task.task)):
+        usual = first.setdefault(task.level, task)
+        for key, (one, other) in differences(usual.category, task.category).items():
+            raise SpeechIQError(
+                f"{task.results!r}, task {task.task!r}: metadata.{key}: {other!r:.80} differs from {one!r:.80} in "
+                f"{usual.results!r}, task {usual.task!r} of the same suite {task.suite!r} and category {task.level!r}; "
+                "rerun one of the two with the same version of the suite, or give only one"
+            )
+    for name, task in first.items():
+        if taken := first.keys() & {*task.category.aggregate, *(of.column for of in task.category.extra_columns)}:
+            raise SpeechIQError(
+                f"{task.results!r}, task {task.task!r}: a further column of category {name!r} is named "
+                f"{min(taken)!r}, as is a category of suite {task.suite!r}; rename one of the two"
+            )
+    found = sorted((task.category for task in first.values()), key=lambda category: category.place)
+    return {category.name: category for category in found}
+
+
+def _superseded(found: list[TaskRun], newest: dict[tuple[str, str], TaskRun]) -> Iterator[str]:
+    left: dict[tuple[str, str, str], list[TaskRun]] = {}
+    for task in found:
+        left.setdefault((task.system, newest[task.system, task.task].results, task.results), []).append(task)
+    alike: dict[str, tuple[str, str]] = {}
+    for (system, kept, older), tasks in left.items():
+        if kept != older:
+            names, counting = ", ".join(task.task for task in tasks), f"taking the newest, {kept!r}, not {older!r}"
+            if changed := _compare_options(tasks[0], newest[system, tasks[0].task]):
+                counting += f", which ran with other options: {changed}"
+                yield f"system {system!r} has several runs of {names}: {counting}"
+            else:
+                alike.setdefault(system, (names, counting))
+    for system, (names, counting) in list(alike.items())[:1]:
+        others = f" and {count_of(len(alike) - 1, 'other system')} have" if len(alike) > 1 else " has"
+        yield f"system {system!r}{others} several runs of {names}: {counting}"
+
+
+def _described_otherwise(tasks: Iterable[TaskRun]) -> Iterator[str]:
+    """Yield a line per system whose tasks of a suite ran with other options than its newest task of that suite."""
+    systems: dict[tuple[str, str], list[TaskRun]] = {}
+    for task in sorted(tasks, key=lambda task: task.date):
+        systems.setdefault((task.system, task.suite), []).append(task)
+    for (system, _), (*others, newest) in systems.items():
+        differences = ((task.task, _compare_options(task, newest)) for task in others)
+        if differing := [(task, changed) for task, changed in differences if changed]:
+            older, changed = differing[0]
+            yield (
+                f"system {system!r} ran {older} with other options than {newest.task}: {changed}; both count: rerun "
+                "one of the two, or name runs with the same"
+            )
+
+
+def _compare_options(older: TaskRun, newer: TaskRun) -> str:
+    """Return the options in which two runs differ; empty if one of them does not describe its system."""
+    return changes(older.described, newer.described) if older.described and newer.described else ""
+
+
+def changes(older: Mapping[str, Any], newer: Mapping[str, Any]) -> str:
+    """Return the first options that differ, as `stage.option old -> new`; empty if none does.
+
+    >>> changes({"kind": "cascade", "asr": {"num_beams": 1}}, {"kind": "cascade", "asr": {"num_beams": 5, "beam": "x"}})
+    "asr.num_beams 1 -> 5, asr.beam none -> 'x'"
+    """
+    before, after = dict(_flatten(older)), dict(_flatten(newer))
+    differ = [name for name in before | after if before.get(name) != after.get(name)]
+    shown = [f"{printable(name)} {_show(before, name)} -> {_show(after, name)}" for name in differ]
+    return ", ".join(shown[:EXAMPLES]) + f", and {len(differ) - EXAMPLES} more" * (len(differ) > EXAMPLES)
+
+
+def _flatten(described: Mapping[str, Any], stage: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in described.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{stage}{name}.")
+        else:
+            yield f"{stage}{name}", repr(value)
+
+
+def _show(options: Mapping[str, str], name: str) -> str:
+    value = options.get(name, "none")
+    return value if len(value) <= LONGEST else f"{value[:LONGEST]}..."

@@ -1,0 +1,129 @@
+"""Hold a table once for every output: columns with a form and a unit, rows of plain cells, and notes below them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from speechiq.reducer.stats.estimate import Estimate, plain
+
+UNKNOWN = "\N{EM DASH}"
+
+#: A text (lines end with a newline), a number, a number with an interval, or nothing.
+Cell = str | float | Estimate | None
+
+
+class Column(NamedTuple):
+    """Describe a column of a grid.
+
+    Attributes:
+        name: Its key in rows and files.
+        heading: Heading as people read it, on one or several lines; None for a column that only files have.
+        form: Format of its numbers, such as `.2f` or `+.2f`; empty for texts.
+        ends: Format of the ends of intervals; empty for `form`.
+        factor: What a number is multiplied with when it is shown: 100 for a share in per cent.
+        below: Column whose cells this one continues on the next line; its heading continues the other's as well.
+        style: Style of the terminal, such as `bold`.
+    """
+
+    name: str
+    heading: str | None = None
+    form: str = ""
+    ends: str = ""
+    factor: float = 1.0
+    below: str = ""
+    style: str = ""
+
+    def lines(self, cell: Cell) -> list[str]:
+        """Return the lines of a cell: a value, and its interval if it has one; a dash for what is unknown.
+
+        >>> Column("wer", "WER %", ".2f", ends=".1f", factor=100).lines(Estimate(0.125, 0.1, 0.25))
+        ['12.50', '10.0 to 25.0']
+        >>> Column("p", "p", ".3f").lines(None)
+        ['—']
+        """
+        if isinstance(cell, str):
+            return cell.split("\n")
+        value, *ends = cell if isinstance(cell, Estimate) else (cell,)
+        if value is None or math.isnan(value):
+            return [UNKNOWN]
+        if not self.form:
+            return [str(value)]
+        shown = [self.show(value)]
+        if ends and not math.isnan(ends[0]):
+            low, high = (self.show(end, self.ends) for end in ends[:2])
+            shown.append(f"{low} to {high}")
+        return shown
+
+    def show(self, value: float, form: str = "") -> str:
+        """Return a number in the format of the column, never a negative zero."""
+        form = form or self.form
+        number = value if self.factor == 1 else value * self.factor
+        return f"{number:{form.replace('.', 'z.', 1)}}" if form.endswith("f") else f"{number:{form}}"
+
+
+class Grid(NamedTuple):
+    """A table for the terminal, for files and for pages.
+
+    Attributes:
+        title: Above the table; may be empty.
+        columns: Its columns; those without a form are texts that name a row.
+        rows: Column -> cell; a column without a cell in a row is empty there.
+        notes: Lines below the table.
+        styles: Style of each row in the terminal; empty for plain rows.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Cell]]
+    notes: Sequence[str] = ()
+    styles: Sequence[str] = ()
+
+    @property
+    def shown(self) -> list[Column]:
+        """Return the columns that people see, without those that continue another's cells."""
+        return [column for column in self.columns if column.heading is not None and not column.below]
+
+    def heading(self, column: Column) -> list[str]:
+        """Return the lines of a shown column's heading."""
+        parts = (part.heading or "" for part in self._parts(column))
+        return [line for heading in parts for line in heading.split("\n") if line]
+
+    def lines(self, row: Mapping[str, Cell], column: Column) -> list[str]:
+        """Return the lines of a row's cell in a shown column."""
+        return [line for part in self._parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
+
+    def _parts(self, column: Column) -> list[Column]:
+        return [column, *(below for below in self.columns if below.below == column.name)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as plain data for files, unrounded; an estimate has a key for each end of its interval."""
+        return [flatten({column.name: row.get(column.name) for column in self.columns}) for row in self.rows]
+
+
+def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a record as one row of a CSV file: a column for each nested number, texts of a list in one cell.
+
+    An estimate keeps its name for the value; the two numbers of an `interval` become `low` and `high`.
+
+    >>> flatten({"kappa": Estimate(0.5, 0.4, 0.6), "wer": {"score": 0.1, "interval": None}, "notes": ["a", "b"]})
+    {'kappa': 0.5, 'kappa_low': 0.4, 'kappa_high': 0.6, 'wer_score': 0.1, 'wer_low': None, 'wer_high': None, \
+'notes': 'a; b'}
+    """
+    cells: dict[str, Any] = {}
+    for key, value in record.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Estimate):
+            cells |= plain({name: value.value, f"{name}_low": value.low, f"{name}_high": value.high})
+        elif key == "interval" or key.endswith("_interval"):
+            low, high = plain(value) or (None, None)
+            stem = name.removesuffix("interval")
+            cells |= {f"{stem}low": low, f"{stem}high": high}
+        elif isinstance(value, Mapping):
+            cells |= flatten(value, f"{name}_")
+        elif isinstance(value, list | tuple):
+            cells[name] = "; ".join(map(str, plain(value)))
+        else:
+            cells[name] = plain(value)
+    return cells

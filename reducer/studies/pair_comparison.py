@@ -1,0 +1,182 @@
+"""Compare two systems of a suite: by its categories, and by Z and SIQ if the suite has a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from speechiq.core.console import count_of
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.checksummed import shorten
+from speechiq.reducer.runs.conditions import Mismatch, summarize
+from speechiq.reducer.runs.flags import Flags
+from speechiq.reducer.runs.judge_name import name_judges
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.ranking import intersect
+from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
+from speechiq.reducer.scores.score_matrix import align, complete
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.coverage import caution_of_raw
+from speechiq.reducer.studies import coupled, unanswerable
+from speechiq.reducer.studies.comparison import SIQ, Comparison, Undefined, as_json
+from speechiq.reducer.studies.pairs import Pair
+
+PARTS = (
+    "clips: each category's difference is divided by the standard deviation of its scores, over clips and both "
+    "systems, since units may differ"
+)
+UNIT = "standard deviations, mean of the categories"
+
+
+class Compared(NamedTuple):
+    """The comparison of two systems, ready to show and write.
+
+    Attributes:
+        found: The comparison.
+        flags: Flags of A and of B.
+        notes: Lines that are printed below the verdict.
+        content: The content of the JSON file.
+        warnings: Possible mistakes of the user, one line each.
+        unit: Unit of the clips' parts in the difference.
+        texts: Tasks of A and of B whose rows have the texts to show.
+    """
+
+    found: Comparison
+    flags: list[Flags]
+    notes: list[str]
+    content: dict[str, Any]
+    warnings: list[str]
+    unit: str
+    texts: list[list[TaskRun]]
+
+
+def compare(pair: Pair, options: Options) -> Compared:
+    """Compare two systems of one suite.
+
+    Args:
+        pair: The systems; further ones set the scale of SIQ without norms.
+        options: How to compare.
+
+    Raises:
+        SpeechIQError: Level weights without a scale, systems on different terms, or as for `coupled.compare`.
+    """
+    has_scale = pair.suite == SIQ
+    norms = options.norms if has_scale else None
+    asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked
+    pool = pair.others if has_scale and not norms else ()
+    systems = list({system.name: system for system in (*pool, *pair.both)}.values())
+    if has_scale and options.weights and not norms and len(systems) < 3:
+        raise SpeechIQError(f"--weights {options.weights} has no effect here: {coupled.NO_SCALE}")
+    if has_scale:
+        systems = unanswerable.leave_out(systems, options.exclude)
+    kept, mismatches = intersect(_restrict(systems, pair, asked), norms, options.allow_mismatch)
+    a, b = ({system.name: system for system in kept}[system.name] for system in pair.both)
+    undefined = _count_undefined(a, b)
+    if undefined:
+        kept = complete(kept)
+    matrix = align(kept)
+    in_order = sorted(kept, key=lambda system: system.name)
+    remarks = remark(matrix, in_order, norms) if has_scale else observe(matrix, in_order)
+    found = coupled.compare(
+        matrix,
+        a.name,
+        b.name,
+        scale=norms.scale_of(matrix.clips) if norms else None,
+        rule=options.rule,
+        asked=asked,
+        draws=options.draws,
+        seed=options.seed,
+        raw_only=None if has_scale else f"suite {pair.suite}: each category is compared by itself",
+    )._replace(
+        undefined={name: of._replace(compared=len(kept[0].scores[name])) for name, of in undefined.items()},
+    )
+    caution = found.caution if has_scale else None
+    if not has_scale and options.draws:
+        caution = caution_of_raw(min(map(len, matrix.clips.values())))
+    own_scale = f"the pool of {len(kept)} systems, {options.rule}" if found.siq else None
+    scale_name = norms.title if norms else own_scale
+    content = as_json(found) | {
+        "caution": caution,
+        "scale": scale_name,
+        "mismatches": [mismatch.text for mismatch in mismatches],
+        "excluded": len(options.exclude),
+        "excluded_set": options.exclude.sha256,
+        "flags": {side: system.flags._asdict() for side, system in zip("ab", (a, b), strict=True)},
+        "identical": [list(names) for names in remarks.identical],
+        "undefined": {category: of._asdict() for category, of in found.undefined.items()},
+    }
+    points = "SIQ" if found.siq else "points in the mean of the raw scores"
+    return Compared(
+        found=found,
+        flags=[a.flags, b.flags],
+        notes=[*_notes(pair, found, scale_name, caution, mismatches, options, remarks)],
+        content=content,
+        warnings=list(remarks.warnings()) if has_scale else [],
+        unit=points if has_scale else UNIT,
+        texts=[_list_texts(system.tasks) for system in pair.both],
+    )
+
+
+def _list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
+    """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
+    return [task for task in tasks if (task.suite, task.level) != (SIQ, "understand")]
+
+
+def _restrict(systems: Sequence[System], pair: Pair, asked: Collection[str] | None) -> list[System]:
+    """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
+    if asked is None or (pair.suite == SIQ and SIQ in asked):
+        return list(systems)
+    kept = [
+        name
+        for name in pair.categories
+        if name in asked or (pair.suite == SIQ and all(name in system.scores for system in systems))
+    ]
+    return [system.restrict(kept) for system in systems] if kept else list(systems)
+
+
+def _count_undefined(a: System, b: System) -> dict[str, Undefined]:
+    """Return category -> the items without a score, for categories whose measure counts them."""
+    return {
+        category: Undefined(a.count_undefined(category), b.count_undefined(category), len(a.scores[category]), 0)
+        for category, of in a.levels.items()
+        if of.measure.may_be_undefined
+    }
+
+
+def _notes(
+    pair: Pair,
+    found: Comparison,
+    scale_name: str | None,
+    caution: str | None,
+    mismatches: Sequence[Mismatch],
+    options: Options,
+    remarks: Remarks,
+) -> Iterator[str]:
+    yield found.no_siq or f"SIQ on the scale of {scale_name}"
+    if found.siq and remarks.few:
+        yield remarks.few
+    yield from remarks.counted()
+    if found.draws:
+        yield f"{found.draws} draws of {count_of(len(found.clips), 'clip')}, seed {found.seed}"
+        yield from filter(None, [caution])
+    if found.left_out and pair.suite == SIQ:
+        yield f"{count_of(found.left_out, 'draw')} left out, in which no clip separates the systems"
+    yield from describe_undefined(found)
+    for category in (name for name, of in found.levels.items() if of.judged):
+        a, b = (name_judges(task for task in system.tasks if task.level == category) for system in pair.both)
+        yield f"{title(category)}: {a if a == b else f'A {a}; B {b}'}"
+    if options.exclude:
+        which = shorten(options.exclude.sha256 or "")
+        yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
+    if mismatches:
+        yield f"not on equal terms: {summarize(mismatches)}"
+    if pair.suite != SIQ:
+        yield PARTS
+
+
+def describe_undefined(found: Comparison) -> Iterator[str]:
+    """Yield how many items count, for each category on which items may have no score."""
+    for category, of in found.undefined.items():
+        word = found.levels[category].undefined_word
+        yield f"{title(category)}: {of.compared} of {of.items} items have a score of both; {word}: A {of.a}, B {of.b}"

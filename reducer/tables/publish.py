@@ -1,0 +1,148 @@
+"""Publish results: print them, and write the files that the user names, each in the format of its ending."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from speechiq.core.console import say
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import OWN_FILE, check_output, refuse_same, write_whole
+from speechiq.core.suggestions import did_you_mean
+from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.stats.estimate import plain
+from speechiq.reducer.stats.grid import Grid, flatten
+from speechiq.reducer.tables import markup
+from speechiq.reducer.tables.origin import as_columns, origin
+from speechiq.reducer.tables.terminal import open_console, print_grid, print_unbroken
+
+#: Format -> the ending of its files.
+ENDINGS = {"json": ".json", "csv": ".csv", "markdown": ".md", "latex": ".tex", "page": ".html"}
+
+
+class Output(NamedTuple):
+    """A file to write, and its format."""
+
+    path: Path
+    format: str
+
+
+class Publication(NamedTuple):
+    """The results of a command, ready to be printed and written.
+
+    Attributes:
+        schema: Kind of its JSON file, such as `speechiq-scores`.
+        grids: Tables, in the order in which people read them.
+        content: Content of the JSON file; records, arrays and estimates are converted.
+        rows: Rows of the CSV file, flattened; None takes those of the first grid.
+        lines: What is printed below the tables.
+        page: Makes the page, if there is one.
+    """
+
+    schema: str
+    grids: Sequence[Grid]
+    content: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]] | None = None
+    lines: Sequence[str] = ()
+    page: Callable[[], str] | None = None
+
+
+def list_outputs(paths: Sequence[Path] | None, formats: Collection[str], force: bool) -> list[Output]:
+    """Return the files to write, after checking that each can be written.
+
+    Args:
+        paths: Files of `--output`; the ending of a name chooses the format.
+        formats: The formats that the command writes.
+        force: Whether files that exist are replaced.
+
+    Raises:
+        SpeechIQError: A name has another ending, one file is named twice, or a file exists or cannot be written.
+    """
+    outputs = [Output(path, _read_format(path, formats)) for path in paths or ()]
+    refuse_same(output.path for output in outputs)
+    for output in outputs:
+        check_output(output.path, force, OWN_FILE)
+    return outputs
+
+
+def publish(
+    publication: Publication, outputs: Iterable[Output], runs: Iterable[Path], tasks: Sequence[TaskRun] = ()
+) -> None:
+    """Print results, write them to files, each complete or not at all, and name each file.
+
+    Args:
+        publication: The results.
+        outputs: What `list_outputs` returned.
+        runs: The folders or files that were read, as the user gave them.
+        tasks: The tasks that were found in them.
+    """
+    console = open_console()
+    for grid in publication.grids:
+        print_grid(grid, console)
+    for line in publication.lines:
+        print_unbroken(console, line)
+    for output in outputs:
+        text = as_text(publication, output.format, origin(publication.schema, runs, tasks))
+        # Half a surrogate pair in a name is written as its escape.
+        write_whole(output.path, text.encode(errors="backslashreplace"), OWN_FILE)
+        say(f"wrote {output.path}")
+
+
+def as_text(publication: Publication, format: str, about: Mapping[str, Any]) -> str:
+    """Return the text of a file.
+
+    Args:
+        publication: The results.
+        format: A name of `ENDINGS`.
+        about: Origin of the results, for JSON and CSV.
+    """
+    if format == "json":
+        return as_json({**publication.content, **about})
+    if format == "csv":
+        rows = publication.grids[0].records() if publication.rows is None else publication.rows
+        return as_csv([flatten(row) | as_columns(about) for row in rows])
+    if format == "page" and publication.page:
+        return publication.page()
+    write = {"markdown": markup.as_markdown, "latex": markup.as_latex}[format]
+    return "\n".join(map(write, publication.grids))
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """Return content as the text of a JSON file; unknown numbers are null."""
+    return json.dumps(plain(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; a column that a row does not have is empty, as are unknown values.
+
+    A text that a spreadsheet would take for a formula gets a quote in front.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, dict.fromkeys(key for row in rows for key in row), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: without_formula(cell) if isinstance(cell, str) else cell for key, cell in row.items()})
+    return text.getvalue()
+
+
+def without_formula(name: str) -> str:
+    """Return a name with a quote in front if a spreadsheet would take it for a formula.
+
+    >>> without_formula("=1+1"), without_formula("openai/whisper-base")
+    ("'=1+1", 'openai/whisper-base')
+    """
+    return "'" * name.lstrip().startswith(("=", "+", "-", "@")) + name
+
+
+def _read_format(path: Path, formats: Collection[str]) -> str:
+    endings = {ENDINGS[name]: name for name in formats}
+    if path.suffix.lower() not in endings:
+        raise SpeechIQError(
+            f"--output {path}: its ending names no format; {did_you_mean(path.suffix, endings)}"
+            f"end the name in {' or '.join(endings)}"
+        )
+    return endings[path.suffix.lower()]

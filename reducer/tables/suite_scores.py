@@ -1,0 +1,115 @@
+"""Score a suite, and make its grids, the content of its files, and its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.by_dataset import MACRO, macro_average, macro_caption, rank_by_dataset, split
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.ranking import Ranking, rank
+from speechiq.reducer.scores.scoreboard import Scoreboard, from_ranking, rate, rate_groups
+from speechiq.reducer.scores.scoring import Options
+from speechiq.reducer.stats.grid import Grid
+from speechiq.reducer.studies import unanswerable
+from speechiq.reducer.studies.judges.reliability import add_reliability
+from speechiq.reducer.tables import reliability_table
+from speechiq.reducer.tables.scoreboard_records import ALL_SETS, as_json, csv_rows, rows_of
+from speechiq.reducer.tables.scoreboard_table import as_grid, group_grid
+
+
+class SuiteScores(NamedTuple):
+    """The scores of one suite.
+
+    Attributes:
+        scoreboard: The scores of all items.
+        by_dataset: Data set -> the scores on that set alone.
+        macro: The mean over data sets; None without them, and for a suite without a scale.
+        by_kind: Field -> the scores of the items of each kind by it.
+    """
+
+    scoreboard: Scoreboard
+    by_dataset: dict[str, Scoreboard]
+    macro: Scoreboard | None
+    by_kind: dict[str, Scoreboard]
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return possible mistakes of the user, a line each."""
+        effect = {} if self.scoreboard.ranking else {"effect": ""}
+        return list(self.scoreboard.remarks.warnings(**effect))
+
+    @property
+    def grids(self) -> list[Grid]:
+        """Return the grids: all items first, then each part."""
+        grids = [as_grid(self.scoreboard)]
+        if self.scoreboard.reliability:
+            grids.append(reliability_table.as_grid(self.scoreboard))
+        grids += [as_grid(board, dataset) for dataset, board in self.by_dataset.items()]
+        if self.macro:
+            notes = macro_caption({dataset: board.pool for dataset, board in self.by_dataset.items()})
+            grids.append(as_grid(self.macro, MACRO, notes))
+        return grids + [group_grid(board, field) for field, board in self.by_kind.items()]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """Return the content of the JSON file."""
+        return as_json(self.scoreboard) | {
+            "by_dataset": {dataset: as_json(board) for dataset, board in self.by_dataset.items()} or None,
+            "macro_average": rows_of(self.macro) if self.macro else None,
+            "by_kind": {field: as_json(board) for field, board in self.by_kind.items()} or None,
+        }
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the CSV file."""
+        rows = csv_rows(self.scoreboard, dataset=ALL_SETS)
+        for dataset, board in self.by_dataset.items():
+            rows += csv_rows(board, dataset=dataset)
+        if self.macro:
+            rows += csv_rows(self.macro, dataset=MACRO)
+        for field, board in self.by_kind.items():
+            rows += csv_rows(board, dataset=ALL_SETS, by=field)
+        return rows
+
+
+def score_suite(suite: str, systems: Iterable[System], options: Options) -> SuiteScores:
+    """Score the systems of one suite.
+
+    Args:
+        suite: Name of the suite.
+        systems: As `read_tasks` returns them.
+        options: How to score.
+
+    Raises:
+        SpeechIQError: Systems differ in clips, questions or tasks and that is not allowed, or cannot be scored.
+    """
+    if suite == SIQ:
+        ranking = rank_systems(systems, options)
+        sets = rank_by_dataset(ranking.context.systems, **_how(options)) if options.by_dataset else {}
+        boards = {dataset: from_ranking(ranked) for dataset, ranked in sets.items()}
+        macro = from_ranking(macro_average(sets)) if sets else None
+        return SuiteScores(from_ranking(ranking), boards, macro, {})
+    how: dict[str, Any] = {"allow_mismatch": options.allow_mismatch, "draws": options.draws, "seed": options.seed}
+    board = add_reliability(rate(suite, systems, **how))
+    parts = split(board.systems) if options.by_dataset else {}
+    boards = {dataset: add_reliability(rate(suite, members, **how)) for dataset, members in parts.items()}
+    fields = [field for field in board.fields if field == options.by]
+    kinds = {field: rate_groups(board, field, draws=options.draws, seed=options.seed) for field in fields}
+    return SuiteScores(board, boards, None, kinds)
+
+
+def rank_systems(systems: Iterable[System], options: Options) -> Ranking:
+    """Rank systems that ran SIQ, without the questions that the options exclude; errors as for `score_suite`."""
+    ranking = rank(unanswerable.leave_out(systems, options.exclude), norms=options.norms, **_how(options))
+    return ranking._replace(context=ranking.context._replace(excluded=len(options.exclude)))
+
+
+def _how(options: Options) -> dict[str, Any]:
+    return {
+        "rule": options.rule,
+        "allow_mismatch": options.allow_mismatch,
+        "draws": options.draws,
+        "seed": options.seed,
+    }

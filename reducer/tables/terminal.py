@@ -1,0 +1,107 @@
+"""Print grids in the terminal so that no name and no number is broken, however narrow it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from speechiq.core.console import printable
+from speechiq.reducer.stats.grid import Column, Grid
+
+#: Columns of tables that go into a file or a pipe, so that no name is broken.
+PIPE_WIDTH = 240
+
+
+def open_console() -> Console:
+    """Return the console for tables: as wide as the terminal, or `PIPE_WIDTH` for a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def print_grid(grid: Grid, console: Console | None = None) -> None:
+    """Print a grid and its notes.
+
+    A grid that is too wide is printed as several tables, with numbers in brackets instead of the texts that name a
+    row; these follow, one row per line. Notes break between words only.
+
+    Args:
+        grid: What is printed.
+        console: Where; None takes a new one.
+    """
+    console = console or open_console()
+    if grid.title:
+        print_unbroken(console, grid.title)
+    table = as_table(grid)
+    names = [column for column in grid.shown if not column.form]
+    if fits(console, table) or len(names) == len(grid.shown):
+        console.print(table)
+    else:
+        for columns in _share_out(console, grid, [column for column in grid.shown if column.form]):
+            console.print(_keyed(grid, columns))
+        for number, row in enumerate(grid.rows, 1):
+            print_unbroken(console, f"[{number}] {', '.join(line for of in names for line in grid.lines(row, of))}")
+    for note in grid.notes:
+        print_unbroken(console, note, style="dim italic")
+
+
+def as_table(grid: Grid) -> Table:
+    """Return a grid as a table of the terminal, without title and notes; cells are plain text, never markup."""
+    return _table(grid, grid.shown, [[_text(grid.lines(row, column)) for column in grid.shown] for row in grid.rows])
+
+
+def fits(console: Console, table: Table) -> bool:
+    """Return whether a console shows a table without breaking a cell."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum <= console.width
+
+
+def print_unbroken(console: Console, text: str, style: str = "") -> None:
+    """Print text that breaks between words only; a word that is longer than the line stays whole."""
+    for line in text.split("\n"):
+        whole = fill(printable(line), console.width, break_long_words=False, break_on_hyphens=False)
+        console.print(Text(whole, style=style), overflow="ignore", crop=False, highlight=False)
+
+
+def _table(grid: Grid, columns: Iterable[Column], rows: Iterable[Sequence[Text]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    for column in columns:
+        is_number = bool(column.form)
+        table.add_column(
+            _text(grid.heading(column)),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+            style=column.style,
+        )
+    for number, cells in enumerate(rows):
+        table.add_row(*cells, style=grid.styles[number] if grid.styles else None)
+    return table
+
+
+def _keyed(grid: Grid, columns: Sequence[Column]) -> Table:
+    """Return some columns of a grid, with numbers in brackets instead of names."""
+    rows = (
+        [Text(f"[{number}]"), *(_text(grid.lines(row, column)) for column in columns)]
+        for number, row in enumerate(grid.rows, 1)
+    )
+    return _table(grid, [Column("", ""), *columns], rows)
+
+
+def _share_out(console: Console, grid: Grid, columns: Iterable[Column]) -> list[list[Column]]:
+    """Return columns in parts, each as many as a console shows side by side, and at least one."""
+    parts: list[list[Column]] = []
+    for column in columns:
+        if parts and fits(console, _keyed(grid, [*parts[-1], column])):
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    return parts
+
+
+def _text(lines: Iterable[str]) -> Text:
+    return Text("\n".join(map(printable, lines)))

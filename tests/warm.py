@@ -1,0 +1,105 @@
+"""Run commands in processes that are forked from one that has imported their packages, so that imports count once.
+
+Each is a process of its own, with its own environment, streams, exit code and signals, and with nothing in memory but
+imported packages. What depends on the start of an interpreter needs `tests.conftest.run`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from subprocess import CompletedProcess
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.preloaded"])
+
+
+def lm_eval() -> None:
+    """Enter the command `lm_eval`."""
+    from lm_eval.__main__ import cli_evaluate
+
+    cli_evaluate()
+
+
+def siq() -> None:
+    """Enter the command `siq`."""
+    from speechiq.cli.main import main
+
+    main()
+
+
+def run_warm(
+    entry: Callable[[], object],
+    *arguments: str,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str = ".",
+    stdin: str = "",
+) -> CompletedProcess:
+    """Call a function of a module in a forked process with these arguments, and return how it ended.
+
+    Args:
+        entry: Reads `sys.argv`, as the entry of a console script does.
+        *arguments: What follows the program in `sys.argv`.
+        env: Variables of the process; by default those of this one.
+        cwd: Its folder.
+        stdin: What it can read.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", encoding="utf-8")) for _ in range(3)]
+        files[0].write(stdin)
+        files[0].flush()
+        names = [file.name for file in files]
+        settings = (dict(os.environ if env is None else env), str(Path(cwd).absolute()), names)
+        process = FORKS.Process(target=_enter, args=(entry, arguments, *settings))
+        process.start()
+        process.join()
+        return CompletedProcess((entry.__name__, *arguments), process.exitcode, *(file.read() for file in files[1:]))
+
+
+def run_warm_ranks(
+    number: int, entry: Callable[[], object], *arguments: str, env: Mapping[str, str], port: int
+) -> list[CompletedProcess]:
+    """Run a command in processes that work together, with the variables that `accelerate launch` gives them."""
+    group = {"WORLD_SIZE": str(number), "LOCAL_WORLD_SIZE": str(number)}
+    group |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = [{**env, **group, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(number)]
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(lambda rank: run_warm(entry, *arguments, env=rank), ranks))
+
+
+def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, streams: list[str]) -> None:
+    """Become the command, in the forked process: as an interpreter does from its start to its exit."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, stream in enumerate(streams):
+        os.dup2(os.open(stream, os.O_WRONLY if number else os.O_RDONLY), number)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process
+    sys.argv = [str(Path(sys.executable).with_name(entry.__name__)), *arguments]
+    code = 0
+    try:
+        entry()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if not isinstance(end.code, int | None):
+            print(end.code, file=sys.stderr)
+    except BaseException as error:
+        code = 1
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        except BaseException:
+            traceback.print_exc()
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
