@@ -22,7 +22,7 @@ from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.permutation import permute
 from speechiq.reducer.studies.comparison import Comparison, Undefined, as_json
 from speechiq.reducer.studies.coupled import order_shares, spread_of
-from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined
+from speechiq.reducer.studies.pair_comparison import PARTS, UNIT, Compared, describe_undefined, list_texts
 from speechiq.reducer.studies.pairs import Pair
 
 #: What stands for a suite in files.
@@ -80,7 +80,7 @@ def compare_metrics(pairs: Sequence[Pair], metrics: Sequence[str], options: Opti
         },
         warnings=[],
         unit=UNIT,
-        texts=[[task for pair in pairs for task in pair.both[side].tasks] for side in (0, 1)],
+        texts=[list_texts([task for pair in pairs for task in pair.both[side].tasks]) for side in (0, 1)],
     )
 
 

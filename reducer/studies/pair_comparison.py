@@ -114,11 +114,11 @@ def compare(pair: Pair, options: Options) -> Compared:
         content=content,
         warnings=list(remarks.warnings()) if has_scale else [],
         unit=points if has_scale else UNIT,
-        texts=[_list_texts(system.tasks) for system in pair.both],
+        texts=[list_texts(system.tasks) for system in pair.both],
     )
 
 
-def _list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
+def list_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     """Return the tasks whose rows have the texts to show; those of Understand repeat the texts of Remember."""
     return [task for task in tasks if (task.suite, task.level) != (SIQ, "understand")]
 
