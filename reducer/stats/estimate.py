@@ -10,8 +10,6 @@ import numpy as np
 
 #: Differences are rounded to so many decimals: what is smaller is rounding of the computation.
 DECIMALS = 9
-#: What stands for a number that is not defined.
-UNKNOWN = "\N{EM DASH}"
 
 
 class Estimate(NamedTuple):
@@ -45,25 +43,6 @@ class Estimate(NamedTuple):
         """
         value, *ends = (factor * number + shift for number in self[:3])
         return self._replace(value=value, low=min(ends), high=max(ends))
-
-    def show(self, form: str = "z.2f", *, stacked: bool = False) -> str:
-        r"""Return the number with its interval as people read it; a dash if it is not defined.
-
-        Args:
-            form: Format of each number, such as `+z.2f` for a difference.
-            stacked: Whether the interval is on a line of its own, for the cell of a table.
-
-        >>> Estimate(0.5, 0.25, 0.75).show(), Estimate(0.5).show("+z.1f"), Estimate(math.nan).show()
-        ('0.50 [0.25, 0.75]', '+0.5', '—')
-        >>> Estimate(0.5, 0.25, 0.75).show(stacked=True)
-        '0.50\n0.25 to 0.75'
-        """
-        if math.isnan(self.value):
-            return UNKNOWN
-        value, low, high = (f"{number:{form}}" for number in self[:3])
-        if math.isnan(self.low):
-            return value
-        return f"{value}\n{low} to {high}" if stacked else f"{value} [{low}, {high}]"
 
 
 #: A number that is not defined.
